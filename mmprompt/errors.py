@@ -1,0 +1,139 @@
+"""The errors of mmprompt, one tree.
+
+    MMPromptError
+    ├── TagError         AIS tags that do not pair, or a value that cannot be tagged
+    ├── TemplateError    a template, meta template or slot that cannot be compiled or filled
+    ├── PromptError      a prompt that the meta template cannot render
+    ├── MediaError       media that cannot become a content part
+    │   ├── SourceError      a string that names or encodes media wrongly
+    │   └── PolicyError      media that exists but that the policy does not let us read
+    ├── TargetError      a message that the chosen target cannot carry
+    ├── DatasetError     a dataset that cannot be read at all
+    │   └── RowError         one row of it
+    └── TaskError        a task file that is not one
+
+A message says where (``vqa.jsonl:14 question @57``), what, and how to mend it. The three are attributes too, so a
+program need not take the text apart. Errors are values: ``located`` returns a copy, and they pickle.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+_E = TypeVar("_E", bound="MMPromptError")
+
+SHOWN = 80
+"""How many characters of a value from a dataset a message shows at most."""
+
+
+class Where(NamedTuple):
+    """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value."""
+
+    file: str | None = None
+    line: int | None = None
+    column: str | None = None
+    offset: int | None = None
+    sample: str | None = None
+    template: str | None = None
+
+    def __str__(self) -> str:
+        """Return ``vqa.jsonl:14 question @57 (template round[0].prompt) (sample q-14)``, leaving out what is unknown."""
+        words = []
+        if self.file is not None:
+            words.append(self.file if self.line is None else f"{self.file}:{self.line}")
+        elif self.line is not None:
+            words.append(f"row {self.line}")
+        if self.column is not None:
+            words.append(self.column)
+        if self.offset is not None:
+            words.append(f"@{self.offset}")
+        if self.template is not None:
+            words.append(f"in {self.template}")
+        if self.sample is not None:
+            words.append(f"(sample {self.sample})")
+        return " ".join(words)
+
+
+class MMPromptError(Exception):
+    """The root of all errors that mmprompt raises on purpose.
+
+    ``what`` says what is wrong, ``mend`` how to put it right, ``where`` the place as far as it is known.
+    """
+
+    def __init__(self, what: str, mend: str = "", where: Where | None = None) -> None:
+        super().__init__(what, mend, where)
+        self.what = what
+        self.mend = mend
+        self.where = where or Where()
+
+    def __str__(self) -> str:
+        """Return the whole message on one line."""
+        place = str(self.where)
+        text = f"{place}: {self.what}" if place else self.what
+        return f"{text}; {self.mend}" if self.mend else text
+
+    def located(self: _E, **place: str | int | None) -> _E:
+        """Return a copy with these fields of ``where`` filled in; a field that is known already keeps its value."""
+        missing = {key: value for key, value in place.items() if getattr(self.where, key) is None}
+        return type(self)(self.what, self.mend, self.where._replace(**missing))  # type: ignore[arg-type]  # typed by name above
+
+
+class TagError(MMPromptError):
+    """AIS tags that do not pair, or a value that cannot be put between tags."""
+
+
+class TemplateError(MMPromptError):
+    """A template that cannot be compiled, or cannot be filled with this sample."""
+
+
+class PromptError(MMPromptError):
+    """A prompt that a meta template cannot render."""
+
+
+class MediaError(MMPromptError):
+    """Media that cannot become a content part."""
+
+
+class SourceError(MediaError):
+    """A string that names or encodes media wrongly."""
+
+
+class PolicyError(MediaError):
+    """Media that the policy does not let us read."""
+
+
+class TargetError(MMPromptError):
+    """A message that the chosen target cannot carry."""
+
+
+class DatasetError(MMPromptError):
+    """A dataset that cannot be read."""
+
+
+class RowError(DatasetError):
+    """One row that cannot be read; the rows after it can."""
+
+
+class TaskError(MMPromptError):
+    """A task file or mapping that is not a task."""
+
+
+def shown(value: object, limit: int = SHOWN) -> str:
+    """Return ``value`` quoted for a message: at most ``limit`` characters, control characters escaped."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"{len(value)} bytes"
+    text = value if isinstance(value, str) else str(value)
+    cut = text[:limit]
+    quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+    return f"'{quoted}'" if len(text) <= limit else f"'{quoted}…' ({len(text)} characters)"
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """Return ``did you mean 'x'?`` where a known name is near, else the list of the known names."""
+    names = sorted({str(k) for k in known})
+    close = difflib.get_close_matches(str(name), names, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"known: {', '.join(names)}" if names else "none are known"

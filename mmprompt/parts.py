@@ -1,0 +1,107 @@
+"""Content parts and messages: immutable values between a template and a wire form.
+
+``MediaRef`` is what a sample *named*; ``MediaPart`` is what was *read*. They are different types on purpose: a string
+that names media is not permission to read it, and an emitter refuses what has not been read.
+
+They are named tuples: cheap to make by the million, picklable, comparable by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Union
+
+Pairs = tuple[tuple[str, object], ...]
+"""Keys and values that are carried along, in order."""
+
+ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
+"""The roles of the prompt system, and what messages call them; other roles stay as they are."""
+
+
+class TextPart(NamedTuple):
+    """A piece of text. ``extra`` holds further keys of its content part, such as ``cache_control``."""
+
+    text: str
+    extra: Pairs = ()
+
+
+class MediaRef(NamedTuple):
+    """Media that a sample names and nobody has read.
+
+    ``source`` is a path, URL, data URI or bare base64 as written, or an object that holds the media (bytes, a PIL
+    image, a Hugging Face struct). ``form`` is the content part type that the template asked for (``image_url``,
+    ``input_audio``, …; empty: the target's own). ``options`` are keys beside the source (``detail``), ``extra`` keys
+    of the part itself (``min_pixels``). ``name`` is what goes on the wire where the reader decided to send a name.
+    """
+
+    modality: str
+    source: object
+    form: str = ""
+    options: Pairs = ()
+    extra: Pairs = ()
+    name: str | None = None
+
+
+class MediaPart(NamedTuple):
+    """Media that was read under a policy: the user's bytes, unchanged unless ``changes`` says so.
+
+    ``media_type`` was judged from the bytes. A video of single frames has type ``video/jpeg`` and its encoded frames
+    in ``frames`` instead of ``data``. ``origin`` is the source in short, for messages; it takes no part in comparisons
+    of the wire forms. ``changes`` lists the transformations made, each in words; ``findings`` what the reader noticed.
+    """
+
+    modality: str
+    media_type: str
+    data: bytes
+    frames: tuple[bytes, ...] = ()
+    form: str = ""
+    options: Pairs = ()
+    extra: Pairs = ()
+    origin: str = ""
+    changes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+Part = Union[TextPart, MediaRef, MediaPart]
+
+
+class _MessageFields(NamedTuple):
+    role: str
+    parts: tuple[Part, ...]
+    name: str | None
+    tool_calls: tuple[object, ...]
+    tool_call_id: str | None
+
+
+class Message(_MessageFields):
+    """One message: a role and its content parts.
+
+    HUMAN, BOT and SYSTEM become ``user``, ``assistant`` and ``system``; other roles stay. ``parts`` may be given as
+    text or as any iterable of parts; text parts without text are left out.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        role: str,
+        parts: str | Iterable[Part] = (),
+        name: str | None = None,
+        tool_calls: Iterable[object] = (),
+        tool_call_id: str | None = None,
+    ) -> Message:
+        """Make a message; see the class."""
+        if isinstance(parts, str):
+            kept: tuple[Part, ...] = (TextPart(parts),) if parts else ()
+        else:
+            kept = tuple([p for p in parts if not (isinstance(p, TextPart) and not p.text)])
+        return super().__new__(cls, ROLES.get(role, role), kept, name, tuple(tool_calls), tool_call_id)
+
+    def __getnewargs__(self) -> tuple[object, ...]:
+        """Pickle as the five fields."""
+        return tuple(self)
+
+    @property
+    def text(self) -> str:
+        """The texts of the message joined without a separator."""
+        return "".join([p.text for p in self.parts if isinstance(p, TextPart)])

@@ -1,0 +1,196 @@
+"""``PromptList``: what a dialogue template gives, before the meta template.
+
+A list of strings and role dicts, equal to the plain lists that the documentation prints. Each item that a template
+made knows the section it belongs to (begin, round, end, or one of the examples); a plain item is part of a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, SupportsIndex, overload
+
+from mmprompt.errors import PromptError, shown
+from mmprompt.slots import compile_text
+
+
+class Section:
+    """One stretch of a prompt; two examples side by side are two sections, though they look alike."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        """Show the kind: begin, round, end or ice."""
+        return f"Section({self.kind!r})"
+
+
+class RoleItem(dict[str, Any]):
+    """A role dict that knows its section."""
+
+    __slots__ = ("section",)
+    section: Section
+
+    def __init__(self, item: Mapping[str, Any], section: Section) -> None:
+        super().__init__(item)
+        self.section = section
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle and copy with the section."""
+        return (RoleItem, (dict(self), self.section))
+
+
+class TextItem(str):
+    """A loose string that knows its section."""
+
+    __slots__ = ("section",)
+    section: Section
+
+    def __new__(cls, text: str, section: Section) -> TextItem:
+        """Make a string that belongs to ``section``."""
+        self = super().__new__(cls, text)
+        self.section = section
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle and copy with the section."""
+        return (TextItem, (str(self), self.section))
+
+
+BY_HAND = Section("round")
+
+
+def section_of(item: object) -> Section:
+    """Return the section of an item; one put in by hand belongs to a round."""
+    return getattr(item, "section", BY_HAND)
+
+
+def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | TextItem:
+    """Return ``item`` as an item of ``section``."""
+    return TextItem(item, section) if isinstance(item, str) else RoleItem(item, section)
+
+
+def text_of(item: object) -> str:
+    """Return the text of an item: a string, a role dict's prompt, or the texts of its content parts joined.
+
+    Raises:
+        PromptError: the item is neither a string nor a dict, or its prompt neither text nor content parts.
+    """
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, Mapping):
+        raise PromptError(f"a prompt holds {type(item).__name__}", "its items are strings and role dicts")
+    prompt = item.get("prompt")
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    if not isinstance(prompt, Iterable):
+        raise PromptError(f"prompt {shown(prompt)} of role {item.get('role')} is no text", "give text or content parts")
+    return "".join(str(part["text"]) for part in prompt if isinstance(part, Mapping) and part.get("type") == "text")
+
+
+class PromptList(list[Any]):
+    """A prompt as a list of strings and role dicts (``role``, ``prompt`` and what else the template gave).
+
+    ``prompt`` is text, or a list of content part dicts. ``+`` and ``+=`` take strings and lists on either side,
+    slices are PromptLists, and ``str()`` joins the texts without a separator.
+    """
+
+    __slots__ = ()
+
+    def format(self, mapping: Mapping[str, object] | None = None, /, **columns: object) -> PromptList:
+        """Return a copy whose texts have their slots filled, in one pass, from a mapping or from keywords."""
+        values = {**(mapping or {}), **columns}
+        return self._map_texts(lambda text: compile_text(text).fill(values))
+
+    def replace(self, src: str, dst: str | list[Any]) -> PromptList:
+        """Return a copy with ``src`` replaced by text, or (in loose strings) by the items of a list.
+
+        Raises:
+            PromptError: ``dst`` is a list and ``src`` stands inside a role's prompt.
+        """
+        if isinstance(dst, str):
+            return self._map_texts(lambda text: text.replace(src, dst))
+        out = PromptList()
+        for item in self:
+            if isinstance(item, str):
+                out.extend(_spliced(item, src, dst))
+            elif src in text_of(item):
+                raise PromptError(
+                    f"{shown(src)} stands inside the prompt of role {item.get('role')}",
+                    "a list can take the place of a loose string only",
+                )
+            else:
+                out.append(item)
+        return out
+
+    def _map_texts(self, change: Any) -> PromptList:
+        out = PromptList()
+        for item in self:
+            section = section_of(item)
+            if isinstance(item, str):
+                out.append(in_section(change(item), section))
+                continue
+            copy = RoleItem(item, section)
+            prompt = item.get("prompt")
+            if isinstance(prompt, str):
+                copy["prompt"] = change(prompt)
+            elif isinstance(prompt, list):
+                copy["prompt"] = [{**p, "text": change(p["text"])} if p.get("type") == "text" else p for p in prompt]
+            out.append(copy)
+        return out
+
+    def __add__(self, other: Any) -> PromptList:
+        """Return this prompt followed by ``other``: a string is one item, nothing adds nothing."""
+        return PromptList([*self, *_items(other)])
+
+    def __radd__(self, other: Any) -> PromptList:
+        """Return ``other``, a string or a list, followed by this prompt."""
+        return PromptList([*_items(other), *self])
+
+    def __iadd__(self, other: Any) -> PromptList:  # type: ignore[misc]  # a list takes strings apart, we do not
+        """Append ``other``: a string is one item, nothing adds nothing."""
+        self.extend(_items(other))
+        return self
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> PromptList: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        """Return an item, or a PromptList for a slice."""
+        got = super().__getitem__(index)
+        return PromptList(got) if isinstance(index, slice) else got
+
+    def copy(self) -> PromptList:
+        """Return a shallow copy."""
+        return PromptList(self)
+
+    def __str__(self) -> str:
+        """Return the texts of all items joined without a separator."""
+        return "".join([text_of(item) for item in self])
+
+    def __repr__(self) -> str:
+        """Show the list as the documentation prints it."""
+        return f"PromptList({super().__repr__()})"
+
+
+def _items(other: Any) -> list[Any]:
+    if other is None or (isinstance(other, (str, list, tuple)) and not other):
+        return []
+    if isinstance(other, str):
+        return [other]
+    if isinstance(other, (list, tuple)):
+        return list(other)
+    raise PromptError(f"cannot add {type(other).__name__} to a prompt", "add a string or a list of items")
+
+
+def _spliced(text: str, src: str, dst: list[Any]) -> list[Any]:
+    section = section_of(text)
+    out: list[Any] = []
+    for position, piece in enumerate(text.split(src)):
+        if position:
+            out.extend(dst)
+        if piece:
+            out.append(in_section(piece, section))
+    return out

@@ -1,0 +1,189 @@
+"""AIS tags: the text of a tagged column, to segments and back.
+
+    <AIS_TEXT_START>What is this?<AIS_CONTENT_TAG><AIS_IMAGE_START>cat.jpg<AIS_CONTENT_TAG>
+
+Parsing looks for tags by ``str.find`` and slices, so that it is linear in the length of the text whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mmprompt.errors import TagError, nearest, shown
+
+MODALITIES = ("text", "image", "audio", "video")
+TERMINATOR = "<AIS_CONTENT_TAG>"
+START_TAGS = {f"<AIS_{m.upper()}_START>": m for m in MODALITIES}
+_STARTS = tuple(START_TAGS)
+_TAGS = (*_STARTS, TERMINATOR)
+_HEAD = "<AIS_"
+
+Span = tuple[str, str, int, int]
+"""modality, value, and where the value begins and ends in the text"""
+
+
+class Segment:
+    """One piece of a sample: a modality and its value.
+
+    ``value`` is text, or for media a source: a string that names or encodes it, bytes, or an image or array object.
+    ``text[start:end]`` is the value in the text it was parsed from. Segments compare by modality and value.
+    """
+
+    __slots__ = ("end", "modality", "start", "value")
+
+    def __init__(self, modality: str, value: object, start: int = 0, end: int = 0) -> None:
+        if modality not in MODALITIES:
+            raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
+        self.modality = modality
+        self.value = value
+        self.start = start
+        self.end = end
+
+    def __eq__(self, other: object) -> bool:
+        """Compare modality and value; where they stood does not matter."""
+        if not isinstance(other, Segment):
+            return NotImplemented
+        return self.modality == other.modality and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        """Hash modality and value."""
+        return hash((self.modality, self.value))
+
+    def __repr__(self) -> str:
+        """Show the modality and the first characters of the value."""
+        return f"Segment({self.modality!r}, {shown(self.value)}, {self.start}, {self.end})"
+
+
+def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
+    """Parse the text of a tagged column into its segments, in order.
+
+    Text outside a segment is a text segment unless it is blank; a text without tags is one text segment. The last
+    terminator may be missing. With ``lenient`` a start tag closes an open segment and a stray terminator is ignored.
+
+    Raises:
+        TagError: a start tag inside an open segment, a terminator without one, or blank media; ``where.offset`` is
+            the offset of the tag in ``text``.
+    """
+    return [Segment(*span) for span in scan(text, lenient=lenient)]
+
+
+def scan(text: str, *, lenient: bool = False) -> list[Span]:
+    """Do the work of ``parse_segments``, giving plain tuples."""
+    if _HEAD not in text:
+        return [("text", text, 0, len(text))]
+    spans: list[Span] = []
+    tagged = False
+    position = 0
+    while True:
+        terminator = text.find(TERMINATOR, position)
+        end = terminator if terminator >= 0 else len(text)
+        opened = _scan_chunk(text, position, end, spans, lenient)
+        tagged = tagged or opened or terminator >= 0
+        if terminator < 0:
+            break
+        if not opened and not lenient:
+            raise TagError(
+                f"terminator {TERMINATOR} with no open segment",
+                "remove it, or put a start tag such as <AIS_TEXT_START> before the text it closes",
+            ).located(offset=terminator)
+        position = terminator + len(TERMINATOR)
+    return spans if tagged else [("text", text, 0, len(text))]
+
+
+def _scan_chunk(text: str, begin: int, end: int, spans: list[Span], lenient: bool) -> bool:
+    """Add the segments of ``text[begin:end]``, which holds no terminator; tell whether it opened one."""
+    modality = ""
+    start = begin
+    tag_at = text.find(_HEAD, begin, end)
+    while tag_at >= 0:
+        if not text.startswith(_STARTS, tag_at):
+            tag_at = text.find(_HEAD, tag_at + 1, end)
+            continue
+        tag = text[tag_at : text.index(">", tag_at) + 1]
+        if not modality:
+            if text[start:tag_at].strip():
+                spans.append(("text", text[start:tag_at], start, tag_at))
+        elif lenient:
+            _close(text, modality, start, tag_at, spans)
+        else:
+            raise TagError(
+                f"start tag {tag} inside an open {modality} segment",
+                f"close the segment before it with {TERMINATOR}",
+            ).located(offset=tag_at)
+        modality = START_TAGS[tag]
+        start = tag_at + len(tag)
+        tag_at = text.find(_HEAD, start, end)
+    if modality:
+        _close(text, modality, start, end, spans)
+        return True
+    if text[start:end].strip():
+        spans.append(("text", text[start:end], start, end))
+    return False
+
+
+def _close(text: str, modality: str, start: int, end: int, spans: list[Span]) -> None:
+    value = text[start:end]
+    if modality != "text" and not value.strip():
+        raise TagError(
+            f"blank {modality} segment", f"name the {modality} between its tags, or remove the segment"
+        ).located(offset=start)
+    spans.append((modality, value, start, end))
+
+
+def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
+    """Return the tagged text of ``segments`` (or of pairs of modality and value), the inverse of ``parse_segments``.
+
+    Raises:
+        TagError: no segments, a value that is not a string, blank media, or a value that contains a tag: a dataset's
+            text would otherwise turn into a file read.
+    """
+    pieces = []
+    for segment in segments:
+        modality, value = (segment.modality, segment.value) if isinstance(segment, Segment) else segment
+        if modality not in MODALITIES:
+            raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
+        if not isinstance(value, str):
+            raise TagError(f"a {modality} segment holds {type(value).__name__}, not text", "name it by a string")
+        for tag in _TAGS:
+            if tag in value:
+                raise TagError(
+                    f"the value of a {modality} segment contains the tag {tag}", "remove the tag from the value"
+                ).located(offset=value.index(tag))
+        if modality != "text" and not value.strip():
+            raise TagError(f"blank {modality} segment", f"name the {modality}, or leave the segment out")
+        pieces.append(f"<AIS_{modality.upper()}_START>{value}{TERMINATOR}")
+    if not pieces:
+        raise TagError("no segments to join", "give at least one; an empty text is one empty text segment")
+    return "".join(pieces)
+
+
+def begins_tagged(value: object) -> bool:
+    """Tell whether ``value`` is a string that begins, after blanks, with a start tag."""
+    if not isinstance(value, str):
+        return False
+    return value.startswith(_STARTS) or (value[:1].isspace() and value.lstrip().startswith(_STARTS))
+
+
+def structure_segments(value: object) -> list[Segment] | None:
+    """Return the segments of a column that holds the structure itself, or None where it holds plain data.
+
+    Source: a list whose elements are all ``Segment`` or content part dicts with a ``type``.
+    """
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    if all(isinstance(v, Segment) for v in value):
+        return list(value)
+    if not all(isinstance(v, Mapping) and isinstance(v.get("type"), str) for v in value):
+        return None
+    return [_segment_of_part(part) for part in value]
+
+
+def _segment_of_part(part: Mapping[str, object]) -> Segment:
+    kind = str(part["type"])
+    modality = next((m for m in MODALITIES if m in kind), "")
+    body = part.get(kind, part.get(modality, part.get("url")))
+    if isinstance(body, Mapping):
+        body = body.get("url", body.get("data"))
+    if not modality or body is None:
+        raise TagError(f"a content part of type {shown(kind)} holds no known medium", "see the table of targets")
+    return Segment(modality, body)
