@@ -148,7 +148,7 @@ class PromptList(list[Any]):
         """Return ``other``, a string or a list, followed by this prompt."""
         return PromptList([*_items(other), *self])
 
-    def __iadd__(self, other: Any) -> PromptList:  # type: ignore[misc]  # a list takes strings apart, we do not
+    def __iadd__(self, other: Any) -> PromptList:
         """Append ``other``: a string is one item, nothing adds nothing."""
         self.extend(_items(other))
         return self
