@@ -39,7 +39,7 @@ class Where(NamedTuple):
     template: str | None = None
 
     def __str__(self) -> str:
-        """Return ``vqa.jsonl:14 question @57 (template round[0].prompt) (sample q-14)``, leaving out what is unknown."""
+        """Return ``vqa.jsonl:14 question @57 in round[0].prompt (sample q-14)``, leaving out what is unknown."""
         words = []
         if self.file is not None:
             words.append(self.file if self.line is None else f"{self.file}:{self.line}")

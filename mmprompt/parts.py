@@ -8,8 +8,10 @@ They are named tuples: cheap to make by the million, picklable, comparable by va
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Union
+
+from mmprompt.errors import PromptError, shown
 
 Pairs = tuple[tuple[str, object], ...]
 """Keys and values that are carried along, in order."""
@@ -105,3 +107,48 @@ class Message(_MessageFields):
     def text(self) -> str:
         """The texts of the message joined without a separator."""
         return "".join([p.text for p in self.parts if isinstance(p, TextPart)])
+
+
+_SOURCE_KEYS = ("url", "data", "path")
+_TEXT_TYPES = ("text", "input_text", "output_text")
+
+
+def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
+    """Return a content part dict as a value: text, or media as the name it gives. Nothing is read.
+
+    Takes the forms of OpenAI (``image_url`` as object or string, ``input_audio``, ``input_image``), of vLLM
+    (``audio_url``, ``video_url``) and of Hugging Face (``{"type": "image", "image": …}`` or ``"url"``).
+
+    Raises:
+        PromptError: the part has no known type, or names no source.
+    """
+    kind = part.get("type")
+    if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
+        return TextPart(str(part["text"]), _others(part, ("type", "text")))
+    modality = next((m for m in ("image", "audio", "video") if isinstance(kind, str) and m in kind), None)
+    if modality is None or not isinstance(kind, str):
+        raise PromptError(f"a content part of unknown type {shown(kind)}", "see the targets for the known types")
+    used = next((k for k in (kind, modality, f"{modality}_url", "url", "path") if k in part), "")
+    body = part.get(used)
+    options: Pairs = ()
+    if isinstance(body, Mapping) and not ("bytes" in body or "array" in body):
+        key = next((k for k in _SOURCE_KEYS if k in body), "")
+        options = _others(body, (key,))
+        body = body.get(key)
+    if body is None:
+        raise PromptError(f"a content part of type '{kind}' names no source", f"give '{kind}'")
+    form = "" if kind == f"{modality}_url" else kind
+    return MediaRef(modality, body, form, options, _others(part, ("type", used)))
+
+
+def part_dict(part: TextPart | MediaRef, source: object = None) -> dict[str, object]:
+    """Return a part as the content part dict that names it, the inverse of ``part_of``; nothing is read."""
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text, **dict(part.extra)}
+    kind = part.form or f"{part.modality}_url"
+    key = "data" if kind == "input_audio" else "url"
+    return {"type": kind, kind: {key: part.source if source is None else source, **dict(part.options)}, **dict(part.extra)}
+
+
+def _others(mapping: Mapping[str, object], known: tuple[str, ...]) -> Pairs:
+    return tuple([(k, v) for k, v in mapping.items() if k not in known])

@@ -27,18 +27,14 @@ class Section:
 
 
 class RoleItem(dict[str, Any]):
-    """A role dict that knows its section."""
+    """A role dict that knows its section; made by ``in_section``."""
 
     __slots__ = ("section",)
     section: Section
 
-    def __init__(self, item: Mapping[str, Any], section: Section) -> None:
-        super().__init__(item)
-        self.section = section
-
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle and copy with the section."""
-        return (RoleItem, (dict(self), self.section))
+        return (in_section, (dict(self), section_of(self)))
 
 
 class TextItem(str):
@@ -68,7 +64,11 @@ def section_of(item: object) -> Section:
 
 def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | TextItem:
     """Return ``item`` as an item of ``section``."""
-    return TextItem(item, section) if isinstance(item, str) else RoleItem(item, section)
+    if isinstance(item, str):
+        return TextItem(item, section)
+    copy = RoleItem(item)
+    copy.section = section
+    return copy
 
 
 def text_of(item: object) -> str:
@@ -127,17 +127,13 @@ class PromptList(list[Any]):
     def _map_texts(self, change: Any) -> PromptList:
         out = PromptList()
         for item in self:
-            section = section_of(item)
-            if isinstance(item, str):
-                out.append(in_section(change(item), section))
-                continue
-            copy = RoleItem(item, section)
-            prompt = item.get("prompt")
+            changed = change(item) if isinstance(item, str) else dict(item)
+            prompt = None if isinstance(item, str) else item.get("prompt")
             if isinstance(prompt, str):
-                copy["prompt"] = change(prompt)
+                changed["prompt"] = change(prompt)
             elif isinstance(prompt, list):
-                copy["prompt"] = [{**p, "text": change(p["text"])} if p.get("type") == "text" else p for p in prompt]
-            out.append(copy)
+                changed["prompt"] = [{**p, "text": change(p["text"])} if p.get("type") == "text" else p for p in prompt]
+            out.append(in_section(changed, section_of(item)))
         return out
 
     def __add__(self, other: Any) -> PromptList:

@@ -1,0 +1,148 @@
+"""CSV and TSV with a header line. Every cell stays the text it is."""
+
+from __future__ import annotations
+
+import csv
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.source import Source
+from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
+from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.exact_json import Remark
+
+LONGEST_CELL = 1 << 28
+"""Characters of a cell; without an end a stray quote would pull the rest of the file into memory."""
+
+_ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
+
+
+class _CellLimit:
+    """The csv module's limit on cells, which is one for the process: raised while any reader needs it, then restored."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 0
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = csv.field_size_limit(LONGEST_CELL)
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                csv.field_size_limit(self._before)
+
+
+_LIMIT = _CellLimit()
+
+
+class _Records:
+    """The records of a text: the line each begins on, its cells, and what is wrong with it."""
+
+    def __init__(self, text: TextIO, delimiter: str) -> None:
+        self.marked = False
+        self._fault: RowError | None = None
+        self._size = 0
+        self._raised = False
+        self._ended = False
+        self._reader = csv.reader(self._lines(text), delimiter=delimiter)
+
+    def _lines(self, text: TextIO) -> Iterator[str]:
+        """Pass lines to the csv module, and see to what it cannot: size, bytes that are not UTF-8, NUL."""
+        first = True
+        for line in text:
+            if first:
+                first = False
+                self.marked = line.startswith(BOM)
+                line = line.removeprefix(BOM)  # noqa: PLW2901  # the mark is no part of the first name
+            self._size += len(line)
+            if self._size > _ORDINARY and not self._raised:
+                self._raised = True
+                _LIMIT.enter()
+            if self._fault is None and is_broken(line):
+                self._fault = broken(line)
+            if "\0" in line:
+                self._fault = self._fault or RowError("a NUL character", "remove it: the file may be cut or binary")
+                line = line.replace("\0", "")  # noqa: PLW2901  # Python 3.10 would refuse it, later versions not
+            yield line
+        self._ended = True
+
+    def __iter__(self) -> Iterator[tuple[int, list[str], RowError | None]]:
+        """Yield line, cells and fault of each record that is not blank."""
+        while True:
+            begins = self._reader.line_num + 1
+            cells: list[str] = []
+            self._size = 0
+            self._fault = None
+            try:
+                cells = next(self._reader)
+                if self._ended:
+                    self._fault = RowError("a quoted cell is not closed before the end of the file", "close it")
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self._fault = RowError(f"no row of CSV: {error}", "quote cells, and double the quotes in them")
+            finally:
+                if self._raised:
+                    self._raised = False
+                    _LIMIT.leave()
+            if self._fault is not None or cells:
+                yield begins, cells, self._fault
+
+
+def read(
+    source: Source, notes: Notes, thorough: bool = False, delimiter: str = ",", scanned: bool = True
+) -> Iterator[Row]:
+    """Yield a sample for each record, or the ``RowError`` of one whose cells do not match the header.
+
+    Raises:
+        DatasetError: no header, or one with an empty or repeated name.
+    """
+    del thorough  # there is no slower, closer way to read CSV
+    file = source.name
+    row = 0
+    with source.opened() as stream, as_text(stream) as text:
+        records = _Records(text, delimiter)
+        content = iter(records)
+        header = _header(content, file)
+        if records.marked:
+            notes.add([Remark("bom", None, "begins with a byte order mark")], file, 1)
+        width = len(header)
+        for line, cells, fault in content:
+            if fault is not None:
+                yield fault.located(file=file, line=line)
+            elif len(cells) == width:
+                columns = dict(zip(header, cells))
+                yield Sample(columns, id_of(columns, row), file, line, row, scanned)
+            elif len(cells) == 1 and not cells[0].strip():
+                continue
+            else:
+                yield RowError(
+                    f"{len(cells)} cells, but the header has {width}", "quote cells that hold a delimiter or line break"
+                ).located(file=file, line=line)
+            row += 1
+
+
+def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str) -> list[str]:
+    for line, cells, fault in records:
+        if fault is not None:
+            raise DatasetError(fault.what, fault.mend).located(file=file, line=line)
+        for position, name in enumerate(cells):
+            if not name.strip():
+                raise DatasetError(f"column {position + 1} of the header has no name", "name it").located(
+                    file=file, line=line
+                )
+            if name in cells[:position]:
+                raise DatasetError(f"the header names {shown(name)} twice", "rename one of the two").located(
+                    file=file, line=line
+                )
+        return cells
+    raise DatasetError("no header", "begin the file with the names of its columns").located(file=file)

@@ -1,0 +1,152 @@
+"""Repeated ids, found in memory that does not grow with the rows."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from array import array
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_SPILL = 1 << 18
+_PARTITION = 1 << 20
+_INTEGERS = (1 << 61) - 1  # below this an int is its own hash
+_ENTRY = 16
+
+
+class RepeatedIds:
+    """Remembers ids by their 64-bit hashes, in a temporary file once they are many.
+
+    ``add`` each id with its line, then ask ``repeats`` once or more. Ids of different JSON type (1, "1", true, 1.0)
+    are different; lists and objects compare by their JSON text. Use it as a context manager or ``close`` it.
+    """
+
+    __slots__ = ("_file", "_hashes", "_lines", "_spilled")
+
+    def __init__(self) -> None:
+        self._hashes = array("q")
+        self._lines = array("q")
+        self._file: IO[bytes] | None = None
+        self._spilled = 0
+
+    def add(self, name: object, line: int) -> None:
+        """Remember an id and its line."""
+        kind = type(name)
+        if kind is str or (kind is int and 0 <= name < _INTEGERS):  # type: ignore[operator]  # an int
+            self._hashes.append(hash(name))
+        else:
+            self._hashes.append(hash((kind.__name__, json.dumps(name, default=repr))))
+        lines = self._lines
+        lines.append(line)
+        if len(lines) == _SPILL:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+        self._file.seek(0, 2)
+        self._file.write(self._hashes.tobytes())
+        self._file.write(self._lines.tobytes())
+        self._spilled += len(self._lines)
+        self._hashes = array("q")
+        self._lines = array("q")
+
+    def repeats(self) -> Iterator[tuple[int, int]]:
+        """Yield the line and the first line of each id that was there before.
+
+        In the order of the lines up to 2**20 ids; beyond, in the order of the lines within each of several partitions.
+        """
+        if self._file is None:
+            first: dict[int, int] = {}
+            for key, line in zip(self._hashes, self._lines):
+                if (before := first.setdefault(key, line)) != line:
+                    yield line, before
+            return
+        yield from self._spilled_repeats(self._file)
+
+    def _spilled_repeats(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
+        import numpy as np  # noqa: PLC0415  # only needed here
+
+        total = self._spilled + len(self._lines)
+        partitions = -(-total // _PARTITION)
+        if partitions == 1:
+            keys, lines = zip(*self._blocks(file))
+            yield from _repeats_among(np.concatenate(keys), np.concatenate(lines))
+            return
+        with tempfile.TemporaryFile() as sorted_file:
+            bounds = self._distribute(file, sorted_file, partitions)
+            for start, end in zip(bounds, bounds[1:]):
+                sorted_file.seek(start * _ENTRY)
+                pairs = np.frombuffer(sorted_file.read((end - start) * _ENTRY), dtype=np.int64).reshape(-1, 2)
+                yield from _repeats_among(pairs[:, 0], pairs[:, 1])
+
+    def _blocks(self, file: IO[bytes]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        """Yield hashes and lines as they were added, a block at a time."""
+        import numpy as np  # noqa: PLC0415  # only needed here
+
+        for number in range(self._spilled // _SPILL):
+            file.seek(number * _SPILL * _ENTRY)
+            block = np.frombuffer(file.read(_SPILL * _ENTRY), dtype=np.int64)
+            yield block[:_SPILL], block[_SPILL:]
+        yield np.array(self._hashes, dtype=np.int64), np.array(self._lines, dtype=np.int64)
+
+    def _distribute(self, file: IO[bytes], target: IO[bytes], partitions: int) -> list[int]:
+        """Write all entries to ``target``, partition after partition; return where each begins, and the end."""
+        import numpy as np  # noqa: PLC0415  # only needed here
+
+        def part_of(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # integers in steps spread evenly too
+            return ((mixed >> np.uint64(32)) % np.uint64(partitions)).astype(np.int64)
+
+        counts = np.zeros(partitions, dtype=np.int64)
+        for keys, _ in self._blocks(file):
+            counts += np.bincount(part_of(keys), minlength=partitions)
+        bounds = [0, *np.cumsum(counts).tolist()]
+        free = list(bounds)
+        for keys, lines in self._blocks(file):
+            parts = part_of(keys)
+            order = np.argsort(parts, kind="stable")
+            pairs = np.stack([keys, lines], axis=1)[order]
+            at = 0
+            for part, size in enumerate(np.bincount(parts, minlength=partitions).tolist()):
+                target.seek(free[part] * _ENTRY)
+                target.write(pairs[at : at + size].tobytes())
+                free[part] += size
+                at += size
+        return bounds
+
+    def close(self) -> None:
+        """Forget everything and remove the temporary file."""
+        self._hashes = array("q")
+        self._lines = array("q")
+        self._spilled = 0
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> RepeatedIds:
+        """Return the object itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def _repeats_among(keys: np.ndarray[Any, Any], lines: np.ndarray[Any, Any]) -> Iterator[tuple[int, int]]:
+    import numpy as np  # noqa: PLC0415  # only needed here
+
+    order = np.argsort(keys, kind="stable")
+    sorted_keys = keys[order]
+    starts = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])
+    first_of = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
+    again = np.flatnonzero(~starts)
+    by_line = np.argsort(order[again], kind="stable")
+    for position, first in zip(order[again][by_line].tolist(), first_of[again][by_line].tolist()):
+        yield int(lines[position]), int(lines[first])

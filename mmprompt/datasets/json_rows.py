@@ -1,0 +1,182 @@
+"""A JSON array of objects, read row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TextIO
+
+from mmprompt.datasets.jsonl import type_name
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.source import Source
+from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
+from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.exact_json import Remark, invalid, loads_noting
+
+_CHUNK = 1 << 16
+_BLANKS = " \t\r\n"
+_NEAR_END = 12  # characters: a fault this close to the end of the window may be a literal or an escape cut in two
+_REST = "the rows after it cannot be found: mend it and read the file again"
+
+
+class _Window:
+    """The part of a text that is held: it begins at the row being read and grows until that row fits."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._scan = json.JSONDecoder().raw_decode
+        self._text = stream.read(_CHUNK)
+        self._at = 0
+        self._ended = not self._text
+        self.marked = self._text.startswith(BOM)
+        if self.marked:
+            self._at = 1
+        self.line = 1
+
+    def _grow(self) -> None:
+        """Drop what was read and double what is held, so that all growing together stays linear in the text."""
+        more = self._stream.read(max(_CHUNK, len(self._text) - self._at))
+        self._ended = not more
+        self._text = self._text[self._at :] + more
+        self._at = 0
+
+    def next_character(self) -> str:
+        """Return the next character that is not blank, without passing it; empty at the end."""
+        while True:
+            rest = self._text[self._at : self._at + 64]
+            kept = rest.lstrip(_BLANKS)
+            self._pass(self._at + len(rest) - len(kept))
+            if kept:
+                return kept[0]
+            if self._at == len(self._text):
+                if self._ended:
+                    return ""
+                self._grow()
+
+    def skip(self) -> None:
+        """Pass one character, which is no line end."""
+        self._at += 1
+
+    def take_value(self) -> str:
+        """Pass the JSON value that begins here and return its text.
+
+        Raises:
+            RowError: it is not JSON; nothing is passed.
+        """
+        while True:
+            try:
+                _, end = self._scan(self._text, self._at)
+            except json.JSONDecodeError as error:
+                cut = error.msg.startswith("Unterminated string") or error.pos > len(self._text) - _NEAR_END
+                if self._ended or not cut:
+                    raise invalid(error.msg, error.pos - self._at, len(self._text) - self._at) from None
+            except RecursionError:
+                raise RowError("nested too deeply", "flatten the row") from None
+            except ValueError as error:
+                raise RowError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+            else:
+                if end < len(self._text) or self._ended:  # at the very end a number may be cut in two
+                    taken = self._text[self._at : end]
+                    self._pass(end)
+                    return taken
+            self._grow()
+
+    def _pass(self, end: int) -> None:
+        self.line += self._text.count("\n", self._at, end)
+        self._at = end
+
+
+def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a sample for each object of the array, or the ``RowError`` of an element that is no row.
+
+    Text that is not JSON is the last ``RowError``: what follows it cannot be told apart.
+
+    Raises:
+        DatasetError: the file holds no array.
+    """
+    del thorough  # each row is read by Python's json anyway
+    file = source.name
+    with source.opened() as stream, as_text(stream) as text:
+        window = _Window(text)
+        if window.marked:
+            notes.add([Remark("bom", None, "begins with a byte order mark")], file, 1)
+        first = window.next_character()
+        if first != "[":
+            raise not_an_array(first, source.head)
+        window.skip()
+        if window.next_character() == "]":
+            yield from _end(window, file)
+            return
+        row = 0
+        while True:
+            window.next_character()
+            line = window.line
+            try:
+                raw = window.take_value()
+            except RowError as error:
+                yield RowError(error.what, f"{error.mend}; {_REST}").located(file=file, line=line)
+                return
+            yield _sample(raw, file, line, row, notes)
+            row += 1
+            follows = window.next_character()
+            if follows == "]":
+                yield from _end(window, file)
+                return
+            if follows != ",":
+                what = f"expected ',' or ']' after a row, found {shown(follows)}" if follows else "the array is not closed"
+                yield RowError(what, _REST if follows else "the file looks cut off").located(
+                    file=file, line=window.line
+                )
+                return
+            window.skip()
+
+
+def _end(window: _Window, file: str) -> Iterator[RowError]:
+    window.skip()
+    if window.next_character():
+        yield RowError("text after the end of the array", "remove it").located(file=file, line=window.line)
+
+
+def _sample(raw: str, file: str, line: int, row: int, notes: Notes) -> Row:
+    if is_broken(raw):
+        return broken(raw).located(file=file, line=line)
+    try:
+        value, remarks = loads_noting(raw)
+    except RowError as error:
+        return error.located(file=file, line=line)
+    if not isinstance(value, dict):
+        return RowError(f"a row is an object, this is {type_name(value)}", "give an array of objects").located(
+            file=file, line=line
+        )
+    notes.add(remarks, file, line)
+    return Sample(value, id_of(value, row), file, line, row, True, None, remarks)
+
+
+def not_an_array(first: str, head: bytes) -> DatasetError:
+    """Return the error for a file that begins with ``first``; of an object it names the keys that hold lists."""
+    if first != "{":
+        return DatasetError("no JSON array of objects", "write [ {…}, {…} ], or one object a line")
+    keys = list_keys(head.decode("utf-8", "replace").removeprefix(BOM))
+    if not keys:
+        return DatasetError("the file is one JSON object, not rows", "write an array of objects, or one object a line")
+    named = " or ".join(shown(key) for key in keys)
+    return DatasetError("the file is one JSON object, not rows", f"save the list under its key {named} as the file")
+
+
+def list_keys(text: str) -> list[str]:
+    """Return the keys of the object that ``text`` begins with that hold lists, as far as the text reaches."""
+    scan = json.JSONDecoder().raw_decode
+    keys: list[str] = []
+    at = len(text) - len(text.lstrip(_BLANKS)) + 1
+    try:
+        while True:
+            at += len(text[at:]) - len(text[at:].lstrip(_BLANKS + ","))
+            key, at = scan(text, at)
+            rest = text[at:].lstrip(_BLANKS + ":")
+            at = len(text) - len(rest)
+            if rest.startswith("["):
+                keys.append(str(key))
+            _, at = scan(text, at)
+    except (ValueError, RecursionError):  # the end of the object, or of what is there of it
+        return keys

@@ -1,0 +1,68 @@
+"""JSON lines: one object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.source import Source
+from mmprompt.errors import RowError
+from mmprompt.exact_json import BOM, Remark, faithful, loads_noting
+
+_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
+
+
+def read(source: Source, notes: Notes, thorough: bool = False, scanned: bool = True) -> Iterator[Row]:
+    """Yield a sample for each line that is not blank, or the ``RowError`` of a line that is no row.
+
+    With ``thorough`` every line is read by Python's ``json``, which alone can see repeated keys.
+    """
+    file = source.name
+    parse = orjson.loads
+    make: Any = tuple.__new__  # half the cost of the constructor, once a row
+    blank = 1
+    with source.opened() as stream:
+        for number, line in enumerate(stream, 1):
+            remarks: tuple[Remark, ...] = ()
+            try:
+                columns = parse(line)
+                careful = thorough or type(columns) is not dict
+                for value in () if careful else columns.values():
+                    if type(value) is not str:  # a row of text pays for no more than this look
+                        careful = not faithful(columns)
+                        break
+            except orjson.JSONDecodeError:
+                careful = True
+            except RowError as error:
+                yield error.located(file=file, line=number)
+                continue
+            if careful:
+                if line.isspace() or line.strip() == BOM:
+                    blank += 1
+                    continue
+                try:
+                    columns, remarks = _read_carefully(line)
+                except RowError as error:
+                    yield error.located(file=file, line=number)
+                    continue
+                notes.add(remarks, file, number)
+            name = columns.get("id")
+            if name is None:
+                name = id_of(columns, number - blank)
+            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks))
+
+
+def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]:
+    value, remarks = loads_noting(line)
+    if not isinstance(value, dict):
+        raise RowError(f"a row is an object, this is {type_name(value)}", "write one JSON object a line")
+    return value, remarks
+
+
+def type_name(value: object) -> str:
+    """Return what JSON calls the type of ``value``, with its article."""
+    return _NAMES.get(type(value), "a number")

@@ -1,0 +1,53 @@
+"""OpenAI chat: JSON lines with ``messages``, or lines of the Batch API with ``body.messages``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.datasets import jsonl
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.source import Source
+from mmprompt.errors import MMPromptError, RowError
+
+if TYPE_CHECKING:
+    from mmprompt.parts import Message
+
+
+def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a sample with ``messages`` for each line. The text is never scanned for tags.
+
+    A Batch line has its ``custom_id`` as id, and its messages as the column ``messages`` too.
+    """
+    from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
+
+    for sample in jsonl.read(source, notes, thorough, scanned=False):
+        if isinstance(sample, RowError):
+            yield sample
+            continue
+        try:
+            yield _with_messages(sample, from_openai)
+        except MMPromptError as error:
+            place = RowError(error.what, error.mend, error.where).located(column="messages", sample=sample.label)
+            yield place.located(file=sample.file, line=sample.line)
+
+
+def _with_messages(sample: Sample, from_openai: Callable[[Any], Sequence[Message]]) -> Sample:
+    columns = sample.columns
+    wire = columns.get("messages")
+    if "messages" not in columns and isinstance(body := columns.get("body"), dict):
+        wire = body.get("messages")
+        columns = {**columns, "messages": wire}
+        sample = sample._replace(columns=columns, id=columns.get("custom_id", sample.id))
+    if not isinstance(wire, list):
+        raise RowError("a chat row without a list of messages", 'give "messages": [{"role": …, "content": …}]')
+    return sample._replace(messages=tuple(from_openai(wire)))
+
+
+def recognises(columns: Mapping[str, object]) -> bool:
+    """Tell whether a first row is one of this format."""
+    body = columns.get("body")
+    holder = columns if "messages" in columns else body if isinstance(body, dict) else {}
+    messages = holder.get("messages")
+    return isinstance(messages, list) and all(isinstance(m, dict) and "role" in m for m in messages)

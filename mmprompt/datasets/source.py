@@ -1,0 +1,126 @@
+"""The bytes of one dataset file: opened when rows are asked for, closed when they end."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from mmprompt.errors import DatasetError, shown
+
+STDIN = "-"
+_HEAD = 1 << 16
+_LONGEST = 1 << 26  # a first line longer than this is judged by its beginning
+_BUFFER = 1 << 17
+
+
+class Source:
+    """A file that can be opened again and again, or a stream (standard input, a pipe) that can be read once.
+
+    ``name`` is the path as given, ``root`` the directory its media paths start from (None for a stream), ``head`` the
+    first bytes: at least the first line that is not blank, unless that is very long.
+    """
+
+    __slots__ = ("_spent", "_stream", "head", "name", "root")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the file for a look at its head.
+
+        Raises:
+            DatasetError: it is missing, a directory or unreadable.
+        """
+        self.name = os.fspath(path)
+        self.root: str | None = None
+        self._stream: BinaryIO | None = None
+        self._spent = False
+        if self.name == STDIN:
+            self._stream = sys.stdin.buffer
+            self.head = _head_of(self._stream, 1)
+            return
+        try:
+            if stat.S_ISREG(os.stat(self.name).st_mode):
+                self.root = os.path.dirname(self.name) or os.curdir
+                with open(self.name, "rb") as stream:
+                    self.head = _head_of(stream, _HEAD)
+            else:
+                self._stream = open(self.name, "rb")  # noqa: SIM115  # closed at the end of its one reading
+                self.head = _head_of(self._stream, 1)
+        except (OSError, ValueError) as error:
+            raise _unreadable(self.name, error) from None
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the file from its beginning and close it in the end.
+
+        Raises:
+            DatasetError: it cannot be opened or read (any more), or is a stream that was read before.
+        """
+        try:
+            with self._open() as stream:
+                yield stream
+        except OSError as error:
+            raise _unreadable(self.name, error) from None
+
+    def _open(self) -> BinaryIO:
+        if self._stream is None:
+            return open(self.name, "rb", buffering=_BUFFER)
+        if self._spent:
+            raise DatasetError(f"{shown(self.name)} can be read once only", "save it to a file to read it again")
+        self._spent = True
+        return io.BufferedReader(_Replayed(self.head, self._stream), _BUFFER)
+
+
+class _Replayed(io.RawIOBase):
+    """A stream whose head was read already: the head again, then the rest as it comes."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = memoryview(head)
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
+        size = len(buffer)
+        if self._head:
+            data: bytes | memoryview = self._head[:size]
+            self._head = self._head[size:]
+        else:
+            data = self._stream.read1(size)  # type: ignore[attr-defined]  # all of these are buffered readers
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed and self._stream is not sys.stdin.buffer:
+            self._stream.close()
+        super().close()
+
+
+def _head_of(stream: BinaryIO, enough: int) -> bytes:
+    """Read lines until one is not blank and ``enough`` bytes are there, whole lines where they are not too long."""
+    lines: list[bytes] = []
+    size = 0
+    filled = False
+    while not filled or size < enough:
+        line = stream.readline(_HEAD)
+        if line[:1] == b"{" or line[:4] == b"\xef\xbb\xbf{":
+            line += stream.readline(_LONGEST) if not line.endswith(b"\n") else b""
+        lines.append(line)
+        size += len(line)
+        filled = filled or not line.isspace()
+        if not line or size > _LONGEST:
+            break
+    return b"".join(lines)
+
+
+def _unreadable(name: str, error: OSError | ValueError) -> DatasetError:
+    if isinstance(error, FileNotFoundError):
+        return DatasetError(f"no such file: {shown(name)}", "check the path")
+    if isinstance(error, IsADirectoryError) or os.path.isdir(name):
+        return DatasetError(f"{shown(name)} is a directory", "name a dataset file in it")
+    reason = error.strerror if isinstance(error, OSError) else "not a file name"
+    return DatasetError(f"cannot read {shown(name)}: {reason}", "check the path and its permissions")

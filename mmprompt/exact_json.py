@@ -1,0 +1,228 @@
+"""JSON exactly as Python's ``json`` reads it, at orjson's speed where the two agree.
+
+orjson turns integers beyond 64 bits into floats, and refuses NaN, Infinity, numbers beyond a double, lone surrogates and
+a byte order mark. Whatever it refuses, and whatever it may have rounded, is read again by ``json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import orjson
+
+from mmprompt.errors import RowError, TargetError
+
+MAX_DEPTH = 500
+"""How deep a value may be nested: half of what Python's stack takes, so that printing it can never overflow."""
+
+_ROUNDED = 9.2e18  # below 2**63: an integer that orjson could not hold is read as a float of at least this magnitude
+_PLAIN = frozenset((str, int, bool, type(None)))
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+BOM = b"\xef\xbb\xbf"
+
+
+class Remark(NamedTuple):
+    """Something in a row that was accepted and is worth a report: its kind, the column if known, and the words."""
+
+    kind: str
+    column: str | None
+    message: str
+
+
+def loads(line: bytes | str) -> object:
+    """Return the value that ``json.loads`` gives for UTF-8 ``line``: integers exact, NaN read, the last of two keys kept.
+
+    Raises:
+        RowError: invalid JSON or UTF-8, a lone surrogate, an integer that Python refuses to convert, or nesting beyond
+            ``MAX_DEPTH``; ``where.offset`` is the character offset in ``line`` where it is known.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return loads_noting(line)[0]
+    kind = type(value)
+    if kind is dict:
+        if _PLAIN.issuperset(map(type, value.values())) or faithful(value):
+            return value
+    elif kind in _PLAIN or faithful([value]):
+        return value
+    return loads_noting(line)[0]
+
+
+def faithful(value: dict[str, Any] | list[Any]) -> bool:
+    """Tell whether orjson read this container as ``json`` would: it holds no float that may be a rounded integer.
+
+    Raises:
+        RowError: nesting beyond ``MAX_DEPTH``.
+    """
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for container in level:
+            for item in container.values() if type(container) is dict else container:
+                kind = type(item)
+                if kind in _PLAIN:
+                    continue
+                if kind is float:
+                    if not -_ROUNDED < item < _ROUNDED:
+                        return False
+                else:
+                    below.append(item)
+        if not below:
+            return True
+        level = below
+    raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row")
+
+
+def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
+    """Return what ``loads`` returns, read by ``json``, and remarks on what other readers would refuse or change.
+
+    Kinds of remarks: ``bom``, ``nan`` (also Infinity), ``integer`` (over 64 bits), ``key`` (repeated).
+
+    Raises:
+        RowError: as ``loads``.
+    """
+    remarks: list[Remark] = []
+    if isinstance(line, str):
+        text = line
+    else:
+        if line.startswith(BOM):
+            remarks.append(Remark("bom", None, "begins with a byte order mark"))
+            line = line[len(BOM) :]
+        text = _decoded(line)
+    repeated: dict[str, None] = {}
+
+    def pairs_to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            seen: set[str] = set()
+            repeated.update((key, None) for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # add gives None
+        return made
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs_to_dict)
+    except json.JSONDecodeError as error:
+        raise invalid(error.msg, error.pos, len(text.rstrip())) from None
+    except RecursionError:
+        raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row") from None
+    except ValueError as error:  # the limit on the digits of an integer
+        raise RowError(f"a number that Python refuses to read: {error}", "shorten it, or write it as a string") from None
+    faithful([value])
+    for key in repeated:
+        column = key if isinstance(value, dict) and key in value else None
+        remarks.append(Remark("key", column, "a key stands twice in one object; its last value counts"))
+    remarks.extend(examine(value))
+    return value, tuple(remarks)
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RowError(
+            f"byte 0x{line[error.start]:02x} at byte offset {error.start} is not UTF-8", "save the file as UTF-8"
+        ).located(offset=len(line[: error.start].decode("utf-8"))) from None
+
+
+def invalid(message: str, offset: int, length: int) -> RowError:
+    """Return the error for invalid JSON from the words of ``json`` and the offset, for a row of ``length`` characters."""
+    cut = offset >= length or message.startswith("Unterminated string")
+    mend = "it looks cut off: write the row again" if cut else "write one JSON value"
+    return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), mend).located(offset=offset)
+
+
+def examine(value: object) -> list[Remark]:
+    """Return remarks on the numbers of a value from ``json``, column by column if it is a row.
+
+    Raises:
+        RowError: a lone surrogate in a string or key; ``where.column`` is the column, in a row.
+    """
+    if not isinstance(value, dict):
+        return _examine_column(None, value)
+    remarks: list[Remark] = []
+    for column, item in value.items():
+        _check_surrogates(column, None)
+        remarks.extend(_examine_column(column, item))
+    return remarks
+
+
+def _examine_column(column: str | None, value: object) -> Iterable[Remark]:
+    found: dict[str, Remark] = {}
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            _check_surrogates(item, column)
+        elif isinstance(item, float):
+            if not -float("inf") < item < float("inf"):
+                found["nan"] = Remark("nan", column, f"{json.dumps(item)}, which JSON does not have")
+        elif isinstance(item, int):
+            if not -(1 << 63) <= item < 1 << 64:
+                found["integer"] = Remark("integer", column, "an integer over 64 bits, kept exactly")
+        elif isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return list(found.values())
+
+
+def _check_surrogates(text: str, column: str | None) -> None:
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise RowError(
+            f"lone surrogate \\u{ord(text[error.start]):04x}", "write the character whole: it is half of a pair"
+        ).located(column=column, offset=error.start) from None
+
+
+def dumps(value: object) -> bytes:
+    r"""Return ``value`` as JSON in UTF-8: compact, no ASCII escapes, integers exact, NaN and Infinity as ``json`` has them.
+
+    Raises:
+        TargetError: an object that JSON does not have, a lone surrogate, a cycle, or nesting beyond Python's stack.
+    """
+    try:
+        text = orjson.dumps(value, option=_OPTIONS)
+    except orjson.JSONEncodeError:
+        return _dumps_slowly(value)
+    # orjson writes null for NaN and Infinity
+    return text if b"null" not in text or not _has_non_finite(value) else _dumps_slowly(value)
+
+
+def _has_non_finite(value: object) -> bool:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, float):
+            if not -float("inf") < item < float("inf"):
+                return True
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            pending.extend(item)
+    return False
+
+
+def _dumps_slowly(value: object) -> bytes:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_refuse)
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TargetError(
+            f"a text holds the lone surrogate \\u{ord(error.object[error.start]):04x}", "write the character whole"
+        ) from None
+    except RecursionError:
+        raise TargetError("a value is nested too deeply for JSON", "flatten it") from None
+    except (TypeError, ValueError) as error:  # a key that is no key, a cycle
+        raise TargetError(f"a value cannot be written as JSON: {error}", "use plain data") from None
+
+
+def _refuse(value: object) -> object:
+    raise TargetError(
+        f"a value of type {type(value).__name__} cannot be written as JSON", "use text, numbers, lists or mappings"
+    )

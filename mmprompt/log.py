@@ -1,0 +1,8 @@
+"""The logger of the package: named ``mmprompt``, silent unless the host configures it, never configured by us."""
+
+from __future__ import annotations
+
+import logging
+
+log = logging.getLogger("mmprompt")
+log.addHandler(logging.NullHandler())

@@ -1,0 +1,11 @@
+"""Media: the only package that opens what a sample names.
+
+classify.py tells what a source is without opening it, policy.py says what may be read, files.py opens files, read.py
+puts these together. media_types.py and base64_text.py hold the one table of types and the one codec.
+"""
+
+from mmprompt.media.classify import Source, classify
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.read import MediaReader, read_message, read_messages
+
+__all__ = ["MediaPolicy", "MediaReader", "Source", "classify", "read_message", "read_messages"]

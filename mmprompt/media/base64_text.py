@@ -1,0 +1,116 @@
+"""Base64, both ways: the only file that encodes or decodes it.
+
+Decoding is strict first. What it refuses is mended by a known list (blanks, the URL-safe alphabet, padding), each with
+a finding; anything else is an error, because a lenient decoder gives wrong bytes in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error as BinasciiError
+
+from mmprompt.errors import SourceError, shown
+
+try:
+    from pybase64 import b64decode, b64encode
+except ImportError:  # ten times slower, the same bytes
+    from base64 import b64decode, b64encode  # type: ignore[assignment]
+
+_BLANKS = b" \t\n\r\x0b\x0c"
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_FOREIGN = re.compile(rb"[^A-Za-z0-9+/]")
+
+
+def encode(data: bytes) -> bytes:
+    """Return ``data`` as base64 in the standard alphabet, padded, on one line."""
+    encoded: bytes = b64encode(data)
+    return encoded
+
+
+def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:
+    """Return the bytes that ``text`` encodes, and what had to be mended, in words.
+
+    Args:
+        text: the base64 alone, without a data URI's head.
+        limit: the most bytes it may give, judged from its length before anything is decoded.
+
+    Raises:
+        SourceError: it is longer than that, empty, cut, or holds a character that is not base64.
+    """
+    if limit is not None and len(text) > (limit + 2) // 3 * 4:
+        _check_length(text, limit)
+    try:
+        data: bytes = b64decode(text, validate=True)
+    except ValueError:  # binascii.Error, and what a text that is not ASCII gives
+        return _decode_mended(text)
+    if not data:
+        raise SourceError("the base64 text is empty", "put the media's bytes there")
+    return data, ()
+
+
+def clean_head(text: str, count: int = 96) -> bytes | None:
+    """Return the bytes of about the first ``count`` base64 characters of ``text``, mended; None if it is no base64."""
+    try:
+        raw = text[: count + 16].encode("ascii").translate(_URL_SAFE, _BLANKS).rstrip(b"=")
+    except UnicodeEncodeError:
+        return None
+    if _FOREIGN.search(raw):
+        return None
+    try:
+        head: bytes = b64decode(raw[: len(raw) // 4 * 4])
+    except BinasciiError:
+        return None
+    return head
+
+
+def _check_length(text: str, limit: int) -> None:
+    """Refuse a text that is too long even without its blanks and line breaks."""
+    payload = len(text) - sum(map(text.count, _BLANKS.decode("ascii")))
+    if payload > (limit + 2) // 3 * 4:
+        raise SourceError(
+            f"the base64 text has {payload} characters, more than {limit} bytes decoded", "raise max_bytes to allow it"
+        )
+
+
+def _decode_mended(text: str) -> tuple[bytes, tuple[str, ...]]:
+    try:
+        raw = text.encode("ascii")
+    except UnicodeEncodeError as error:
+        raise _foreign(text[error.start], error.start) from None
+    findings = []
+    clean = raw.translate(None, _BLANKS)
+    if len(clean) != len(raw):
+        findings.append("base64 with blanks or line breaks")
+    if b"-" in clean or b"_" in clean:
+        clean = clean.translate(_URL_SAFE)
+        findings.append("base64 in the URL-safe alphabet")
+    body = clean.rstrip(b"=")
+    if bad := _FOREIGN.search(body):
+        position = _original_position(raw, bad.start())
+        raise _foreign(chr(raw[position]), position)
+    if len(body) % 4 == 1:
+        raise SourceError(f"the base64 text is cut: {len(body)} characters, 4n+1", "encode the file again")
+    padded = body + b"=" * (-len(body) % 4)
+    if padded != clean:
+        findings.append("base64 with wrong padding")
+    if not body:
+        raise SourceError("the base64 text is empty", "put the media's bytes there")
+    data: bytes = b64decode(padded, validate=True)
+    return data, tuple(findings)
+
+
+def _original_position(raw: bytes, index: int) -> int:
+    """Return where in ``raw`` the character stands that has ``index`` once the blanks are taken out."""
+    for position, code in enumerate(raw):
+        if code in _BLANKS:
+            continue
+        if not index:
+            return position
+        index -= 1
+    return len(raw) - 1
+
+
+def _foreign(character: str, position: int) -> SourceError:
+    return SourceError(
+        f"the base64 text holds {shown(character)} at character {position}", "encode the file again, as plain base64"
+    )

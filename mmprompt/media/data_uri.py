@@ -1,0 +1,59 @@
+"""Data URIs (RFC 2397): ``data:image/png;charset=utf-8;base64,PAYLOAD``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from mmprompt.errors import SourceError
+from mmprompt.media.base64_text import decode
+from mmprompt.media.classify import in_short
+from mmprompt.media.media_types import normal_type
+
+_LONGEST_HEAD = 1024
+_SAYS_NOTHING = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))
+
+
+class DataURI(NamedTuple):
+    """The parts of a data URI: the declared type (normal form, empty if it says nothing), encoding, and payload."""
+
+    media_type: str
+    is_base64: bool
+    payload: str
+
+
+def parse_data_uri(uri: str) -> DataURI:
+    """Return the parts of ``uri``; scheme, type and the word base64 may be in any case.
+
+    Raises:
+        SourceError: there is no comma, so nothing says where the payload begins.
+    """
+    comma = uri.find(",", 0, _LONGEST_HEAD)
+    if comma < 0:
+        raise SourceError(f"{in_short(uri)} is a data URI without a comma", "write data:image/png;base64,… as RFC 2397")
+    head = uri[5:comma].lower()
+    words = [word.strip() for word in head.split(";")]
+    declared = normal_type(words[0])
+    return DataURI("" if declared in _SAYS_NOTHING else declared, "base64" in words[1:], uri[comma + 1 :])
+
+
+def decode_payload(payload: str, is_base64: bool, limit: int) -> tuple[bytes, tuple[str, ...]]:
+    """Return the bytes of a payload and what had to be mended; at most ``limit`` bytes.
+
+    Raises:
+        SourceError: longer than that, judged before decoding, or no base64.
+    """
+    if not is_base64:
+        if len(payload) > 3 * limit:
+            raise SourceError(f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes")
+        try:
+            return unquote_to_bytes(payload), ()
+        except UnicodeEncodeError:
+            raise SourceError("the data URI holds half a surrogate pair", "encode the file as base64") from None
+    if "%" not in payload[:64] and "%" not in payload[-16:]:
+        return decode(payload, limit)
+    # + / and = may be escaped inside a URL
+    if len(payload) > 4 * limit + 1024:
+        raise SourceError(f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes")
+    data, findings = decode(unquote_to_bytes(payload.encode("utf-8", "replace")).decode("latin-1"), limit)
+    return data, ("base64 with percent-encoding", *findings)

@@ -1,0 +1,208 @@
+"""Media that come as objects, made into files: PIL images, NumPy arrays, open binary files.
+
+Encoding is the least that gives a file: JPEG of quality 95 without chroma subsampling for RGB and grey, PNG for what
+JPEG cannot hold, uncompressed WAV for sound. What was done is said in ``Encoded.changes``.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mmprompt.errors import PolicyError, SourceError, shown
+from mmprompt.media.policy import MediaPolicy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL.Image import Image
+
+_LONGEST_JPEG_SIDE = 65535
+_PNG_MODES = frozenset(("1", "LA", "P", "RGBA", "I;16"))
+_VIA_RGB = frozenset(("CMYK", "YCbCr", "LAB", "HSV", "RGBX"))
+_VIA_RGBA = frozenset(("PA", "RGBa", "La"))
+_ORIENTATION = 0x0112
+_PCM, _FLOAT = 1, 3
+
+
+class Encoded(NamedTuple):
+    """The bytes of an encoded object, what was done to get them, and what was noticed."""
+
+    data: bytes
+    changes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded:
+    """Return the file that an object becomes as an image or audio.
+
+    Args:
+        source: a PIL image, an array of pixels (height, width and 3 or 4 channels, uint8), a pair (samples, rate), a mapping
+            with ``array`` and ``sampling_rate``, or an open binary file, read from where it stands and left open.
+        modality: ``image``, ``audio`` or ``video``; an open file may be any.
+        policy: its ``max_bytes``, ``max_pixels`` and ``max_seconds`` hold.
+
+    Raises:
+        SourceError: the object cannot be such a medium.
+        PolicyError: it is larger or longer than the policy allows.
+    """
+    if callable(getattr(source, "read", None)):
+        return Encoded(_read_stream(source, policy.max_bytes))
+    if isinstance(source, Mapping):
+        return _encode_sound(source["array"], source["sampling_rate"], modality, policy)
+    if isinstance(source, (list, tuple)) and len(source) == 2 and not hasattr(source[1], "shape"):
+        return _encode_sound(source[0], source[1], modality, policy)
+    if modality != "image":
+        mend = "give (samples, rate)" if modality == "audio" else "give a list of frames, or the bytes of a video file"
+        raise SourceError(f"a value of type {type(source).__name__} is no {modality}", mend)
+    return encode_image(source, policy)
+
+
+def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) -> Encoded:
+    """Return a PIL image or an array of pixels as JPEG, or as PNG where JPEG cannot hold it; a ``frame`` as JPEG only.
+
+    No rotation is applied: an EXIF orientation is a finding.
+    """
+    changes: list[str] = []
+    image = _as_image(source)
+    if image.width * image.height > policy.max_pixels:
+        raise PolicyError(
+            f"the image has {image.width} x {image.height} pixels, more than {policy.max_pixels}", "raise max_pixels"
+        )
+    findings = _findings(image)
+    try:
+        mode = image.mode
+        if mode in _VIA_RGB or (frame and mode not in ("RGB", "L")):
+            image = image.convert("RGB")
+        elif mode in _VIA_RGBA:
+            image = image.convert("RGBA")
+        if image.mode != mode:
+            changes.append(f"mode {mode} to {image.mode}")
+        data, how = _save(image)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise SourceError(f"the image of mode {image.mode} cannot be encoded ({type(error).__name__})") from None
+    return Encoded(data, (*changes, how), findings)
+
+
+def _save(image: Image) -> tuple[bytes, str]:
+    buffer = io.BytesIO()
+    profile = image.info.get("icc_profile")
+    if image.mode in ("RGB", "L") and max(image.size) <= _LONGEST_JPEG_SIDE:
+        image.save(buffer, "JPEG", quality=95, subsampling=0, icc_profile=profile)
+        return buffer.getvalue(), "encoded as JPEG, quality 95, no subsampling"
+    if image.mode not in _PNG_MODES and image.mode not in ("RGB", "L"):
+        raise SourceError(f"an image of mode {image.mode} fits no format", "convert it to RGB or L, suitably scaled")
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue(), "encoded as PNG"
+
+
+def _as_image(source: object) -> Image:
+    from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy, and its module has the name of its class
+
+    if isinstance(source, pillow.Image):
+        return source
+    shape: tuple[int, ...] = getattr(source, "shape", ())
+    pixels = len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
+    if not pixels or str(getattr(source, "dtype", "")) != "uint8" or 0 in shape:
+        raise SourceError(
+            f"an array of shape {shape} and type {getattr(source, 'dtype', None)} is no image",
+            "give uint8 pixels of height x width x 3",
+        )
+    array: Any = source
+    return pillow.fromarray(array[:, :, 0] if shape[2:] == (1,) else array)
+
+
+def _findings(image: Image) -> tuple[str, ...]:
+    found = []
+    exif = image.info.get("exif")
+    if exif and image.getexif().get(_ORIENTATION, 1) != 1:
+        found.append("EXIF orientation is not applied")
+    if getattr(image, "is_animated", False):
+        found.append("only the frame the image stands at is taken")
+    return tuple(found)
+
+
+def _read_stream(stream: Any, limit: int) -> bytes:  # anything with a read method
+    """Read an open binary file from where it stands, at most ``limit`` bytes; it stays open."""
+    pieces: list[bytes] = []
+    count = 0
+    while count <= limit:
+        try:
+            piece = stream.read(min(limit + 1 - count, 1 << 20))
+        except (OSError, ValueError) as error:
+            raise SourceError(f"the open file cannot be read ({type(error).__name__})", "open it anew") from None
+        if not isinstance(piece, (bytes, bytearray)):
+            raise SourceError("the open file gives no bytes", "open it with mode 'rb'")
+        if not piece:
+            break
+        pieces.append(bytes(piece))
+        count += len(piece)
+    if count > limit:
+        raise PolicyError(f"the open file is larger than max_bytes ({limit})", "raise max_bytes to allow it")
+    if not count:
+        raise SourceError("the open file is empty, or read to its end", "seek to its start")
+    return b"".join(pieces)
+
+
+def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPolicy) -> Encoded:
+    if modality != "audio":
+        raise SourceError(f"an array with a sampling rate is no {modality}", "tag it as audio")
+    import numpy as np  # noqa: PLC0415  # heavy
+
+    if isinstance(rate, (bool, str, bytes)) or not isinstance(rate, (int, float, np.number)) or rate != int(rate):
+        raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of hertz")
+    if not 4000 <= rate <= 384_000:
+        raise SourceError(f"the sampling rate is {shown(rate)}", "give 4000 to 384000 hertz")
+    try:
+        array = np.asarray(samples)
+    except ValueError:
+        raise SourceError("the samples are no array", "give one array of samples") from None
+    changes = []
+    if array.ndim == 2 and array.shape[0] <= 8 < array.shape[1]:
+        array = array.T
+        changes.append("channels first to channels last")
+    channels = array.shape[1] if array.ndim == 2 else 1
+    if array.ndim not in (1, 2) or not array.size or not 1 <= channels <= 8:
+        raise SourceError(f"an array of shape {array.shape} is no sound", "give samples x channels, 1 to 8 channels")
+    seconds = array.shape[0] / int(rate)
+    if policy.max_seconds is not None and seconds > policy.max_seconds:
+        raise PolicyError(f"the sound lasts {seconds:.1f} s, more than {policy.max_seconds} s", "raise max_seconds")
+    if array.nbytes > policy.max_bytes:
+        raise PolicyError(f"the sound has {array.nbytes} bytes, more than {policy.max_bytes}", "raise max_bytes")
+    data, how = _wav(array, int(rate), channels)
+    return Encoded(data, (*changes, how))
+
+
+def _wav(array: np.ndarray[Any, Any], rate: int, channels: int) -> tuple[bytes, str]:
+    """Return a WAV file; the header is ours because libsndfile writes the time of day into that of a float file."""
+    import numpy as np  # noqa: PLC0415  # heavy
+
+    dtype = array.dtype
+    if dtype == np.int16:
+        tag, bits, how = _PCM, 16, "encoded as WAV, 16-bit PCM"
+        body = array.astype("<i2", copy=False)
+    elif dtype.kind == "f":
+        tag, bits, how = _FLOAT, 32, "encoded as WAV, 32-bit float"
+        body = array.astype("<f4", copy=False)
+        if not np.isfinite(body).all():
+            raise SourceError("the samples hold values that are not finite", "put 0 in their place")
+    else:
+        raise SourceError(f"samples of type {dtype} are not known", "give float samples from -1 to 1, or int16")
+    payload = np.ascontiguousarray(body).tobytes()
+    frame = channels * bits // 8
+    chunks = b"fmt " + struct.pack("<IHHIIHH", 16, tag, channels, rate, rate * frame, frame, bits)
+    if tag == _FLOAT:
+        chunks += b"fact" + struct.pack("<II", 4, len(payload) // frame)
+    chunks += b"data" + struct.pack("<I", len(payload))
+    # every chunk has an even length here: 16 and 32 bit samples
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks) + len(payload)) + b"WAVE" + chunks + payload, how
+
+
+def is_frames(source: object) -> bool:
+    """Tell whether a source is a row of frames: a list that is no pair of samples and rate, or an array of pictures."""
+    if isinstance(source, (list, tuple)):
+        return not (len(source) == 2 and hasattr(source[0], "shape") and isinstance(source[1], (int, float)))
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(source, numpy.ndarray) and source.ndim == 4

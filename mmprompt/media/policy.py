@@ -1,0 +1,106 @@
+"""What may be read, and how much of it.
+
+A string that names media is not permission to read it: the permission is here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Union
+
+from mmprompt.errors import PolicyError, shown
+
+PathName = Union[str, "os.PathLike[str]"]
+
+MAX_BYTES = 64 << 20
+MAX_PIXELS = 50_000_000
+MAX_SECONDS = 3600.0
+TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, init=False)
+class MediaPolicy:
+    """The folders, hosts and sizes that a media reader keeps to. Immutable; compares by value; pickles.
+
+    Args:
+        roots: folders under which paths may be read. Kept as given; the reader resolves them once, and refuses one
+            that is not a folder then. Without any root no path is read.
+        allow_domains: hosts that may be fetched from, where fetching is asked for.
+        max_bytes: the most bytes of one file or decoded source.
+        max_pixels: the most pixels of one picture.
+        max_seconds: the longest audio or video; None for no limit.
+        timeout: seconds that one fetch or one decoder may take.
+        files: single files that the caller named, and so allowed. See ``with_files``.
+
+    Raises:
+        PolicyError: a limit that is not a positive number, a blank root or file, or a domain that is not a host name.
+    """
+
+    roots: tuple[str, ...]
+    allow_domains: tuple[str, ...]
+    max_bytes: int
+    max_pixels: int
+    max_seconds: float | None
+    timeout: float
+    files: tuple[str, ...]
+
+    def __init__(
+        self,
+        roots: Iterable[PathName] | PathName = (),
+        allow_domains: Iterable[str] | str = (),
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_pixels: int = MAX_PIXELS,
+        max_seconds: float | None = MAX_SECONDS,
+        timeout: float = TIMEOUT,
+        files: Iterable[PathName] | PathName = (),
+    ) -> None:
+        for name, number, whole in (
+            ("max_bytes", max_bytes, True),
+            ("max_pixels", max_pixels, True),
+            ("max_seconds", max_seconds, False),
+            ("timeout", timeout, False),
+        ):
+            if number is not None or name != "max_seconds":
+                _check_limit(name, number, whole=whole)
+            object.__setattr__(self, name, number)
+        object.__setattr__(self, "roots", _paths("root", roots))
+        object.__setattr__(self, "files", _paths("file", files))
+        hosts = (allow_domains,) if isinstance(allow_domains, str) else tuple(allow_domains)
+        object.__setattr__(self, "allow_domains", tuple(map(_host, hosts)))
+
+    def with_roots(self, *roots: PathName) -> MediaPolicy:
+        """Return a policy that allows these folders too, after those it has."""
+        return replace(self, roots=self.roots + tuple(r for r in _paths("root", roots) if r not in self.roots))
+
+    def with_files(self, *paths: PathName) -> MediaPolicy:
+        """Return a policy that allows these single files too: a path that the caller passes is permission for it."""
+        return replace(self, files=self.files + tuple(f for f in _paths("file", paths) if f not in self.files))
+
+
+def _check_limit(name: str, number: object, *, whole: bool) -> None:
+    kinds = (int,) if whole else (int, float)
+    # bool is an int, and max_bytes=True is a mistake
+    if isinstance(number, bool) or not isinstance(number, kinds) or not number > 0 or not math.isfinite(number):
+        raise PolicyError(f"{name} is {shown(number)}", f"give a positive {'whole ' if whole else ''}number")
+
+
+def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
+    """Return the paths as strings; a lone string is one path, not a row of letters."""
+    given = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    names = []
+    for path in given:
+        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+        if not isinstance(name, str) or not name.strip() or "\x00" in name:
+            raise PolicyError(f"media {what} {shown(path)} is no path", "give a folder or file name")
+        names.append(name)
+    return tuple(names)
+
+
+def _host(domain: object) -> str:
+    if not isinstance(domain, str) or not domain.strip() or any(c in domain for c in "/\\@ \t\r\n?#"):
+        raise PolicyError(f"{shown(domain)} is no host name", "write it as in example.com, without scheme or path")
+    return domain.lower().rstrip(".")

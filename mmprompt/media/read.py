@@ -1,0 +1,272 @@
+"""The one place that reads what a sample names, under a policy.
+
+``MediaReader`` takes a ``MediaRef`` and gives a ``MediaPart`` with the user's bytes unchanged, or a ``MediaRef`` with
+the name that goes on the wire. Bytes decide the type; a declaration or suffix that says otherwise is a finding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import cast
+from urllib.parse import quote
+
+from mmprompt.errors import PolicyError, SourceError, nearest, shown
+from mmprompt.media.base64_text import decode
+from mmprompt.media.classify import Source, classify, in_short
+from mmprompt.media.data_uri import decode_payload, parse_data_uri
+from mmprompt.media.files import GuardedFiles
+from mmprompt.media.media_types import (
+    JPEG,
+    VIDEO_FRAMES,
+    Kind,
+    agree,
+    any_type,
+    describe_unknown,
+    media_type_for,
+    normal_type,
+    sniff,
+    suffix_type,
+)
+from mmprompt.media.objects import encode_image, encode_object, is_frames
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
+
+MODES = ("inline", "file", "url", "keep")
+MODALITIES = ("image", "audio", "video")
+
+
+class MediaReader:
+    """Reads media under one policy, in one mode. Holds nothing that is open; safe to share between threads.
+
+    Modes, for a path or ``file://`` URL: ``inline`` gives its bytes, ``file`` an absolute ``file://`` URL, ``url`` is
+    an error, ``keep`` gives the source as written. A data URI, base64 or bytes are read ``inline`` and kept by
+    ``keep``; the others are errors. An http(s) URL stays as it is in every mode and is never opened.
+
+    Raises:
+        PolicyError: a root of the policy that is no folder.
+        SourceError: an unknown mode.
+    """
+
+    __slots__ = ("_files", "_inline", "mode", "policy")
+
+    def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
+        if mode not in MODES:
+            raise SourceError(f"unknown media mode {shown(mode)}", nearest(mode, MODES))
+        self.policy = policy
+        self.mode = mode
+        self._inline = mode == "inline"
+        self._files = GuardedFiles(policy)
+
+    def read(self, ref: MediaRef) -> MediaPart | MediaRef:
+        """Return ``ref`` read: a part with bytes, or a reference with the name to send.
+
+        A URL of a scheme that is neither http, https nor file comes back as it is; targets decide about it.
+
+        Raises:
+            SourceError: the source is none, its bytes are no media or not of its modality, or the mode cannot send it.
+            PolicyError: the policy does not allow it.
+        """
+        modality, source, form, options, extra, _ = ref
+        if modality not in MODALITIES:
+            raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
+        kind, value = classify(source)
+        if kind in ("path", "file"):
+            path = cast("str", value)
+            if not self._inline:
+                return self._named(ref, path)
+            data = self._files.read(path)
+            found, media_type = _judge(data, modality, path)
+            findings = () if path.endswith(found.suffixes) else _suffix_findings(path, found, media_type)
+            return MediaPart(modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
+        if kind == "url":
+            return MediaRef(modality, source, form, options, extra, str(value))
+        if kind == "scheme":
+            return ref
+        if self.mode in ("file", "url"):
+            raise SourceError(f"{in_short(source)} has no {_ADDRESS[self.mode]}", "use --media inline, or a file")
+        part = self._embedded(ref, Source(kind, value))
+        if self._inline or not isinstance(source, str):
+            return part
+        return MediaRef(modality, source, form, options, extra, source)
+
+    def _named(self, ref: MediaRef, path: str) -> MediaRef:
+        """Open and check the file all the same, and return the reference with its name on the wire."""
+        head, full = self._files.head(path)
+        _judge(head, ref.modality, path)
+        if self.mode == "url":
+            raise SourceError(f"{_origin(ref.source)} has no URL", "use --media inline or file, or name it by its URL")
+        name = file_url(full) if self.mode == "file" else _as_text(ref.source, path)
+        return MediaRef(ref.modality, ref.source, ref.form, ref.options, ref.extra, name)
+
+    def _embedded(self, ref: MediaRef, source: Source) -> MediaPart:
+        """Read a source that holds its bytes itself."""
+        kind, value = source
+        if kind == "data":
+            uri = parse_data_uri(cast("str", value))
+            frames = uri.media_type == VIDEO_FRAMES
+            return self._decoded(ref, uri.payload, uri.media_type, uri.is_base64, frames)
+        if kind == "base64":
+            text = cast("str", value)
+            return self._decoded(ref, text, "", True, "," in text)
+        if kind == "bytes":
+            data = cast("bytes", value)
+            if len(data) > self.policy.max_bytes:
+                raise PolicyError(f"{len(data)} bytes are more than max_bytes ({self.policy.max_bytes})", _RAISE)
+            return _part(ref, data)
+        if is_frames(value):
+            return self._object_frames(ref, cast("Sequence[object]", value))
+        encoded = encode_object(value, ref.modality, self.policy)
+        return _part(ref, encoded.data, findings=encoded.findings, changes=encoded.changes)
+
+    def _decoded(self, ref: MediaRef, text: str, declared: str, is_base64: bool, frames: bool) -> MediaPart:
+        limit = self.policy.max_bytes
+        if frames and is_base64:
+            return self._base64_frames(ref, text)
+        data, findings = decode_payload(text, is_base64, limit)
+        if len(data) > limit:
+            raise PolicyError(f"{len(data)} bytes are more than max_bytes ({limit})", _RAISE)
+        return _part(ref, data, declared, findings)
+
+    def _base64_frames(self, ref: MediaRef, text: str) -> MediaPart:
+        """Decode comma-joined base64, one JPEG a frame; the limit holds for all frames together."""
+        left = self.policy.max_bytes
+        frames: list[bytes] = []
+        findings: list[str] = []
+        for number, piece in enumerate(text.split(",")):
+            try:
+                data, found = decode(piece, left)
+            except SourceError as error:
+                raise SourceError(f"frame {number}: {error.what}", error.mend) from None
+            left -= len(data)
+            if left < 0:
+                raise PolicyError(f"the frames have more than max_bytes ({self.policy.max_bytes})", _RAISE)
+            frames.append(data)
+            findings.extend(f"frame {number}: {f}" for f in found)
+        return _video_of(ref, frames, (), tuple(findings))
+
+    def _object_frames(self, ref: MediaRef, items: Sequence[object]) -> MediaPart:
+        """Read a list of frames: each a PIL image, an array, or anything that names or holds a JPEG."""
+        frames: list[bytes] = []
+        notes: list[str] = []
+        left = self.policy.max_bytes
+        for number, item in enumerate(items):
+            if hasattr(item, "shape") or hasattr(item, "convert"):
+                encoded = encode_image(item, self.policy, frame=True)
+                data = encoded.data
+                notes.extend(f"frame {number}: {change}" for change in encoded.changes)
+            else:
+                part = MediaReader.read(self._as_inline(), MediaRef("image", item))
+                if not isinstance(part, MediaPart):
+                    raise SourceError(f"frame {number} ({in_short(item)}) is not read", "give frames as files or bytes")
+                data = part.data
+            left -= len(data)
+            if left < 0:
+                raise PolicyError(f"the frames have more than max_bytes ({self.policy.max_bytes})", _RAISE)
+            frames.append(data)
+        return _video_of(ref, frames, tuple(notes), ())
+
+    def _as_inline(self) -> MediaReader:
+        return self if self._inline else MediaReader(self.policy)
+
+
+_ADDRESS = {"file": "file:// address", "url": "URL"}
+_RAISE = "raise max_bytes to allow it"
+
+
+def read_messages(
+    messages: Sequence[Message], policy: MediaPolicy | None = None, media: str = "inline"
+) -> list[Message]:
+    """Return ``messages`` with every ``MediaRef`` read; one that has its wire name already stays as it is.
+
+    Args:
+        messages: as a template and meta template gave them.
+        policy: what may be read; without one no path is.
+        media: the mode, see ``MediaReader``.
+
+    Raises:
+        MediaError: the first source that cannot be read.
+    """
+    reader = MediaReader(policy or MediaPolicy(), media)
+    return [read_message(message, reader) for message in messages]
+
+
+def read_message(message: Message, reader: MediaReader) -> Message:
+    """Return ``message`` with its media read by ``reader``; see ``read_messages``."""
+    role, parts, name, tool_calls, tool_call_id = message
+    if not any(isinstance(p, MediaRef) and p.name is None for p in parts):
+        return message
+    read = [reader.read(p) if isinstance(p, MediaRef) and p.name is None else p for p in parts]
+    return Message(role, read, name, tool_calls, tool_call_id)
+
+
+def file_url(path: str) -> str:
+    """Return the absolute ``file://`` URL of a path, escaped."""
+    if os.name == "nt":
+        path = "/" + path.replace("\\", "/")
+    return "file://" + quote(os.fsencode(path), safe="/~")
+
+
+def _judge(data: bytes, modality: str, name: str = "") -> tuple[Kind, str]:
+    """Return the kind and media type of bytes, or refuse them by name."""
+    kind = sniff(data)
+    subject = shown(name) if name else f"the {modality} source"
+    if kind is None:
+        raise SourceError(f"{subject} is {describe_unknown(data)}, no {modality}", f"give {_AN[modality]}")
+    media_type = media_type_for(kind, modality)
+    if media_type is None:
+        tag = any_type(kind).partition("/")[0]
+        raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
+    if kind.by_choice:
+        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend)
+    return kind, media_type
+
+
+_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
+
+
+def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
+    claimed = suffix_type(path)
+    if claimed is None or agree(claimed, media_type) or path.lower().endswith(kind.suffixes):
+        return ()
+    return (f"named {path[path.rfind('.') :].lower()}, bytes are {kind.name}",)
+
+
+def _part(
+    ref: MediaRef, data: bytes, declared: str = "", findings: tuple[str, ...] = (), changes: tuple[str, ...] = ()
+) -> MediaPart:
+    kind, media_type = _judge(data, ref.modality)
+    if declared and not agree(normal_type(declared), media_type):
+        findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
+    origin = in_short(ref.source)
+    return MediaPart(ref.modality, media_type, data, (), *_shape(ref), origin, changes, findings)
+
+
+def _video_of(
+    ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]
+) -> MediaPart:
+    """Return the video of these frames, all JPEG."""
+    if ref.modality != "video":
+        raise SourceError(f"several frames are no {ref.modality}", "tag them as video, or give one picture a segment")
+    for number, frame in enumerate(frames):
+        kind = sniff(frame)
+        if kind is not JPEG:
+            found = kind.name if kind else describe_unknown(frame)
+            raise SourceError(f"frame {number} is {found}", "the frames of a video are JPEG")
+    origin = in_short(ref.source)
+    return MediaPart("video", VIDEO_FRAMES, b"", tuple(frames), *_shape(ref), origin, changes, findings)
+
+
+def _shape(ref: MediaRef) -> tuple[str, Pairs, Pairs]:
+    return ref.form, ref.options, ref.extra
+
+
+def _origin(source: object) -> str:
+    """Return a path's source in short; a plain short name is its own."""
+    if isinstance(source, str) and len(source) <= 80 and source.isprintable():
+        return source
+    return in_short(source)
+
+
+def _as_text(source: object, path: str) -> str:
+    return source if isinstance(source, str) else path

@@ -1,0 +1,373 @@
+"""``MetaTemplate``: a prompt to what a model takes, one string or role messages.
+
+The rules are those of the documentation of OpenCompass and AISBench; where their parsers fail on their own documents
+(bare lists, ``end``, reserved roles in a round, media beside a system message) this one does what the documents say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from mmprompt.errors import PromptError, TemplateError, nearest, shown
+from mmprompt.log import log
+from mmprompt.merging import Draft, merge
+from mmprompt.parts import MediaRef, Message, Part, TextPart, part_of
+from mmprompt.prompt_list import PromptList
+from mmprompt.turns import Affix, RoleSpec, Round, Step, affix, walk
+
+MODES = ("gen", "ppl")
+_KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
+_ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role", "fallback_role"})
+_DEFAULT = {
+    "round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}],
+    "reserved_roles": [{"role": "SYSTEM"}, {"role": "TOOL", "api_role": "tool"}],
+}
+
+
+class Tokenizer(Protocol):
+    """What ``to_string`` needs of a tokenizer."""
+
+    def decode(self, token_ids: list[int]) -> str:
+        """Return the text of token ids."""
+        ...
+
+
+class RenderedString(str):
+    """The string for a language model; ``media`` are the media beside it, in the order of their placeholders."""
+
+    __slots__ = ("media",)
+    media: tuple[MediaRef, ...]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle with the media."""
+        return (_rendered_string, (str(self), self.media))
+
+
+def _rendered_string(text: str, media: Iterable[MediaRef]) -> RenderedString:
+    rendered = RenderedString(text)
+    rendered.media = tuple(media)
+    return rendered
+
+
+class MetaTemplate:
+    """What a model wants around each role's words; compiled and validated at construction, immutable.
+
+    Args:
+        meta: ``begin``, ``round``, ``end``, ``reserved_roles`` and ``eos_token_id``, or None for no meta template.
+
+    Raises:
+        TemplateError: with the place as ``where.template``.
+    """
+
+    def __init__(self, meta: Mapping[str, Any] | None = None) -> None:
+        self._meta = meta
+        self._loose_seen: list[bool] = []
+        source = _checked(meta) if meta is not None else _DEFAULT
+        self._round = _compile_round(source)
+        self._begin = _compile_outer(source.get("begin"), "meta_template.begin")
+        self._end = _compile_outer(source.get("end"), "meta_template.end")
+
+    @property
+    def meta(self) -> Mapping[str, Any] | None:
+        """The mapping as given."""
+        return self._meta
+
+    @property
+    def eos_token_id(self) -> int | None:
+        """The id of the token that ends a reply, if the meta template names one."""
+        return self._meta.get("eos_token_id") if self._meta else None
+
+    def to_string(
+        self,
+        prompt: Any,
+        mode: str = "gen",
+        *,
+        media_placeholder: Mapping[str, str] | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> Any:
+        """Return the prompt as one string for a language model, with ``media`` beside it.
+
+        A string is returned as it is. A plain list of strings or of prompts is a batch and gives a list.
+        ``media_placeholder`` maps a modality to the text that stands for it; ``tokenizer`` turns token ids of
+        ``begin`` and ``end`` into text, which else read ``<META_TOKEN_id>``.
+
+        Raises:
+            PromptError: an unknown role, media without a placeholder, or text that contains a placeholder.
+        """
+        _check_mode(mode)
+        if isinstance(prompt, str):
+            return prompt
+        if _is_batch(prompt):
+            options: dict[str, Any] = {"media_placeholder": media_placeholder, "tokenizer": tokenizer}
+            return [self.to_string(p, mode, **options) for p in prompt]
+        writer = _Writer(media_placeholder or {}, tokenizer)
+        if self._meta is None:
+            return _rendered_string(_joined_lines(_items_of(prompt), writer), writer.media)
+        out = [writer.outer(self._begin, self._round)]
+        generated = False
+        for step in walk(_items_of(prompt), self._round, mode):
+            generated = step.kind == "generate"
+            out.append(writer.step(step))
+        if not generated:
+            out.append(writer.outer(self._end, self._round))
+        return _rendered_string("".join(out), writer.media)
+
+    def to_messages(self, prompt: Any, mode: str = "gen") -> Any:
+        """Return the prompt as a list of messages for an API model.
+
+        A string is one user message. A plain list of strings or of prompts is a batch and gives a list of lists.
+
+        Raises:
+            PromptError: an unknown role, or a prompt that gives no message.
+        """
+        _check_mode(mode)
+        if isinstance(prompt, str):
+            return [Message("user", prompt)]
+        if _is_batch(prompt):
+            return [self.to_messages(p, mode) for p in prompt]
+        drafts: list[Draft] = [_outer_draft(o, self._round) for o in self._begin]
+        generated = False
+        for step in walk(_items_of(prompt), self._round, mode):
+            generated = step.kind == "generate"
+            if step.kind == "text":
+                self._warn_loose(step.item)
+                drafts.append(Draft.loose(step.item))
+            elif step.kind == "role" and (draft := _draft(step)) is not None:
+                drafts.append(draft)
+        if not generated:
+            drafts.extend(_outer_draft(o, self._round, at_end=True) for o in self._end)
+        messages = merge(drafts)
+        if not messages:
+            raise PromptError("the prompt gives no message", "give a role a prompt")
+        return messages
+
+    def _warn_loose(self, text: str) -> None:
+        if text.strip() and not self._loose_seen:
+            self._loose_seen.append(True)
+            log.warning("loose text %s has no role; it joins the message beside it", shown(text))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as the argument."""
+        return (type(self), (self._meta,))
+
+    def __repr__(self) -> str:
+        """Show the class and the mapping."""
+        return f"MetaTemplate({self._meta!r})"
+
+
+
+
+
+class _Writer:
+    """Writes steps as text, and keeps the media beside."""
+
+    def __init__(self, placeholders: Mapping[str, str], tokenizer: Tokenizer | None) -> None:
+        self._placeholders = placeholders
+        self._tokenizer = tokenizer
+        self.media: list[MediaRef] = []
+
+    def step(self, step: Step) -> str:
+        """Write one step; where the model generates, the begin of its role alone."""
+        if step.spec is None:
+            return self._plain(step.item)
+        if step.kind == "generate":
+            return self.affix(step.spec.begin)
+        return self.role(step.spec, step.item)
+
+    def role(self, spec: RoleSpec, item: Mapping[str, Any] | None) -> str:
+        """Write ``begin + prompt + end`` of a role."""
+        prompt = (item or {}).get("prompt")
+        text = spec.prompt or "" if prompt is None else self.said(prompt)
+        return self.affix(spec.begin) + text + self.affix(spec.end)
+
+    def outer(self, outer: Sequence[Any], round_: Round) -> str:
+        """Write the meta template's own begin or end."""
+        return "".join(
+            [
+                self.role(_outer_spec(o, round_), o) if isinstance(o, Mapping) else self.affix((o,))
+                for o in outer
+            ]
+        )
+
+    def affix(self, pieces: Affix) -> str:
+        """Write strings and token ids."""
+        return "".join([p if isinstance(p, str) else self._token(p) for p in pieces])
+
+    def _token(self, token_id: int) -> str:
+        return f"<META_TOKEN_{token_id}>" if self._tokenizer is None else self._tokenizer.decode([token_id])
+
+    def said(self, prompt: Any) -> str:
+        """Write a prompt, text or content parts, with placeholders for its media."""
+        if isinstance(prompt, str):
+            return self._plain(prompt)
+        out = []
+        for part in _parts(prompt):
+            if isinstance(part, TextPart):
+                out.append(self._plain(part.text))
+                continue
+            placeholder = self._placeholders.get(part.modality)
+            if not placeholder:
+                raise PromptError(
+                    f"the prompt holds {part.modality}, which a string cannot carry",
+                    f"give media_placeholder={{'{part.modality}': '…'}}, or use to_messages",
+                )
+            self.media.append(part)  # type: ignore[arg-type]  # a prompt's media are names
+            out.append(placeholder)
+        return "".join(out)
+
+    def _plain(self, text: str) -> str:
+        for modality, placeholder in self._placeholders.items():
+            if placeholder and placeholder in text:
+                raise PromptError(
+                    f"the text contains {shown(placeholder)}, the placeholder of {modality}",
+                    "it would stand for media that is not there: change the text or the placeholder",
+                )
+        return text
+
+
+def _joined_lines(items: Sequence[Any], writer: _Writer) -> str:
+    """Write a prompt without a meta template: the items that are not empty, on lines of their own."""
+    out = ""
+    for number, item in enumerate(items):
+        if isinstance(item, str):
+            text = writer.said(item)
+        else:
+            spec = RoleSpec(str(item.get("role")), affix(item.get("begin"), "begin"), affix(item.get("end"), "end"))
+            text = writer.role(spec, item)
+        if text:
+            out += f"\n{text}" if number else text
+    return out
+
+
+def _draft(step: Step) -> Draft | None:
+    spec, item = step.spec, step.item
+    if spec is None or (item is None and spec.prompt is None):
+        return None
+    prompt = None if item is None else item.get("prompt")
+    parts = _parts(spec.prompt or "" if prompt is None else prompt)
+    writer = _Writer({}, None)
+    keys = item or {}
+    return Draft(
+        spec.api_role or spec.role,
+        _wrapped(writer.affix(spec.begin), parts, writer.affix(spec.end)),
+        keys.get("name"),
+        tuple(keys.get("tool_calls") or ()),
+        keys.get("tool_call_id"),
+    )
+
+
+def _wrapped(begin: str, parts: list[Part], end: str) -> list[Part]:
+    """Put a role's begin and end around its parts, joined to the text they touch."""
+    if begin:
+        first = parts[0] if parts else None
+        rest = parts[1:] if isinstance(first, TextPart) else parts
+        parts = [TextPart(begin + first.text, first.extra) if isinstance(first, TextPart) else TextPart(begin), *rest]
+    if end:
+        last = parts[-1] if parts else None
+        rest = parts[:-1] if isinstance(last, TextPart) else parts
+        parts = [*rest, TextPart(last.text + end, last.extra) if isinstance(last, TextPart) else TextPart(end)]
+    return parts
+
+
+def _parts(prompt: Any) -> list[Part]:
+    if isinstance(prompt, str):
+        return [TextPart(prompt)]
+    if not isinstance(prompt, (list, tuple)):
+        raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
+    return [part_of(part) if isinstance(part, Mapping) else part for part in prompt]
+
+
+def _outer_spec(outer: Mapping[str, Any], round_: Round) -> RoleSpec:
+    known = round_.roles.get(outer["role"]) or RoleSpec(outer["role"])
+    changes: dict[str, Any] = {k: affix(outer[k], k) for k in ("begin", "end") if k in outer}
+    return known._replace(**changes, api_role=outer.get("api_role", known.api_role))
+
+
+def _outer_draft(outer: Any, round_: Round, *, at_end: bool = False) -> Draft:
+    """Return the meta template's own begin or end as a message: of SYSTEM if there is one, else of HUMAN."""
+    if isinstance(outer, Mapping):
+        spec = _outer_spec(outer, round_)
+        writer = _Writer({}, None)
+        parts = _wrapped(writer.affix(spec.begin), _parts(outer.get("prompt") or ""), writer.affix(spec.end))
+        return Draft(spec.api_role or spec.role, parts)
+    text = _Writer({}, None).affix((outer,))
+    owner = next((round_.roles[r] for r in ("SYSTEM", "HUMAN") if r in round_.roles), RoleSpec("HUMAN"))
+    role = owner.api_role or owner.role
+    return Draft(role, [TextPart(text)], seek=owner.role != "SYSTEM" and not at_end)
+
+
+def _items_of(prompt: Any) -> list[Any]:
+    if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
+        raise PromptError(f"a prompt is {type(prompt).__name__}", "give a string, a PromptList or a list of role dicts")
+    return list(prompt)
+
+
+def _is_batch(prompt: Any) -> bool:
+    """Tell whether a plain list holds several prompts: strings or lists, and no role dict."""
+    return (
+        isinstance(prompt, (list, tuple))
+        and not isinstance(prompt, PromptList)
+        and bool(prompt)
+        and all(isinstance(p, (str, list, tuple)) for p in prompt)
+    )
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in MODES:
+        raise PromptError(f"unknown mode {shown(mode)}", "give 'gen' or 'ppl'")
+
+
+def _checked(meta: Any) -> Mapping[str, Any]:
+    if not isinstance(meta, Mapping):
+        raise TemplateError(f"a meta template is a dict, not {type(meta).__name__}", "give a dict, or None for none")
+    for key in meta:
+        if key not in _KEYS:
+            raise TemplateError(f"unknown key {shown(key)}", nearest(key, _KEYS)).located(template="meta_template")
+    return meta
+
+
+def _compile_round(meta: Mapping[str, Any]) -> Round:
+    roles: dict[str, RoleSpec] = {}
+    entries: list[RoleSpec | str] = []
+    for index, item in enumerate(meta.get("round") or ()):
+        if isinstance(item, str):
+            entries.append(item)
+            continue
+        spec = _compile_role(item, index, f"meta_template.round[{index}]", roles)
+        entries.append(spec)
+    for index, item in enumerate(meta.get("reserved_roles") or ()):
+        _compile_role(item, None, f"meta_template.reserved_roles[{index}]", roles)
+    return Round(tuple(entries), roles)
+
+
+def _compile_role(item: Any, index: int | None, place: str, roles: dict[str, RoleSpec]) -> RoleSpec:
+    if not isinstance(item, Mapping) or not isinstance(item.get("role"), str):
+        raise TemplateError("no role dict", "give a dict with 'role'").located(template=place)
+    for key in item:
+        if key not in _ROLE_KEYS:
+            raise TemplateError(f"unknown key {shown(key)}", nearest(key, _ROLE_KEYS)).located(template=place)
+    name = item["role"]
+    if name in roles:
+        raise TemplateError(f"role '{name}' twice", "give each role once").located(template=place)
+    try:
+        begin, end = affix(item.get("begin"), "begin"), affix(item.get("end"), "end")
+    except PromptError as error:
+        raise TemplateError(error.what, error.mend).located(template=place) from None
+    generate = bool(item.get("generate", False))
+    roles[name] = RoleSpec(name, begin, end, item.get("prompt"), generate, item.get("api_role"), index)
+    return roles[name]
+
+
+def _compile_outer(value: Any, place: str) -> tuple[Any, ...]:
+    if value is None or value == "":
+        return ()
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    for item in items:
+        if isinstance(item, Mapping) and isinstance(item.get("role"), str):
+            continue
+        if not isinstance(item, (str, int)):
+            raise TemplateError(f"{type(item).__name__} is no text", "give text, a role dict, or a list").located(
+                template=place
+            )
+    return tuple(items)

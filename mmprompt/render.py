@@ -1,0 +1,240 @@
+"""Rendering: the rows of a task as JSON lines, each ready for a model.
+
+One row in, one line out, in order. A bad row is reported and left out; the rows after it are rendered.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.parts import MediaRef, Message
+from mmprompt.tasks import Task, at
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.sample import Sample
+    from mmprompt.media.read import MediaReader
+    from mmprompt.targets.chunk_writer import ChunkWriter
+
+EMITS = ("messages", "prompt", "string")
+_BATCH = 4
+"""Rows that a worker renders at a time: enough to outweigh handing them over, few enough to bound memory."""
+
+
+class Rendered(NamedTuple):
+    """One row rendered: the bytes of its line in pieces, or why there are none."""
+
+    row: Sample | RowError
+    chunks: list[bytes] | None
+    error: MMPromptError | None
+
+
+class RenderReport(NamedTuple):
+    """What a run did: rows rendered, rows left out, and ids that came again (line, line of the first)."""
+
+    rendered: int
+    failed: int
+    repeated: int
+
+
+class Renderer:
+    """Renders samples of a task for one target; safe to share between threads.
+
+    Args:
+        task: the task, or a dataset's default one.
+        emit: ``"messages"``, ``"prompt"`` (before the meta template) or ``"string"`` (after it).
+        target: the wire form of messages: ``"vllm"`` or ``"openai"``.
+        media: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``.
+        policy: what may be read; by default paths under the dataset's directory.
+
+    Raises:
+        TaskError: an unknown ``emit``.
+        TargetError: an unknown target.
+        PolicyError: a root that is no directory.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        emit: str = "messages",
+        target: str = "vllm",
+        media: str | None = None,
+        policy: MediaPolicy | None = None,
+    ) -> None:
+        from mmprompt.media.read import MediaReader  # noqa: PLC0415  # the reader loads on use
+        from mmprompt.targets.limits import limits  # noqa: PLC0415  # likewise
+
+        if emit not in EMITS:
+            raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
+        limits(target)
+        self._task = task
+        self._emit = emit
+        self._target = target
+        self._reader: MediaReader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
+        self._make = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
+
+    def __call__(self, row: Sample | RowError) -> Rendered:
+        """Render one row; its errors are returned, not raised."""
+        from mmprompt.targets.wire_json import record_chunks  # noqa: PLC0415  # cached by the import system
+
+        if isinstance(row, RowError):
+            return Rendered(row, None, row)
+        try:
+            record = {"id": row.id, self._emit: None}
+            record.update(self._make(row))
+            columns = row.columns
+            answer = self._task.output_column
+            if answer in columns:
+                record["answer"] = columns[answer]
+            return Rendered(row, record_chunks(record, newline=True), None)
+        except MMPromptError as error:
+            return Rendered(row, None, at(error, row))
+
+    def _messages(self, sample: Sample) -> Mapping[str, object]:
+        messages = self._task.messages_of(sample)
+        if isinstance(messages, Mapping):
+            return {"messages": {str(label): self._wire(sample, m) for label, m in messages.items()}}
+        return {"messages": self._wire(sample, messages)}
+
+    def _wire(self, sample: Sample, messages: list[Message]) -> list[dict[str, Any]]:
+        from mmprompt.targets.openai import wire_messages  # noqa: PLC0415  # cached by the import system
+        from mmprompt.targets.wire_json import Payload  # noqa: PLC0415  # likewise
+
+        return wire_messages([self._read(sample, m) for m in messages], self._target, payload=Payload)
+
+    def _read(self, sample: Sample, message: Message) -> Message:
+        parts = message.parts
+        read = []
+        for part in parts:
+            if type(part) is not MediaRef:
+                read.append(part)
+                continue
+            try:
+                read.append(self._reader.read(part))
+            except MMPromptError as error:
+                raise error.located(**self._task.place_of(sample, part.source)) from None
+        return message._replace(parts=tuple(read))
+
+    def _prompt(self, sample: Sample) -> Mapping[str, object]:
+        prompt = self._task.prompt_of(sample)
+        if isinstance(prompt, Mapping):
+            prompt = {str(label): p for label, p in prompt.items()}
+        return {"prompt": plain(prompt)}
+
+    def _string(self, sample: Sample) -> Mapping[str, object]:
+        string = self._task.string_of(sample)
+        if isinstance(string, Mapping):
+            return {"string": {str(label): str(s) for label, s in string.items()}}
+        media = getattr(string, "media", ())
+        if not media:
+            return {"string": str(string)}
+        return {"string": str(string), "media": self._wire(sample, [Message("user", media)])[0]["content"]}
+
+
+def plain(value: Any) -> Any:
+    """Return a prompt as plain JSON data: media objects in it become data URIs."""
+    if isinstance(value, Mapping):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    from mmprompt.media.read import data_uri  # noqa: PLC0415  # only for rows given in Python
+
+    return data_uri(value)
+
+
+def task_policy(task: Task, *, roots: Iterable[str] = ()) -> MediaPolicy:
+    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and further roots."""
+    own = task.dataset.root if task.dataset is not None else None
+    named = task.media.get("roots") or ()
+    options = {k: task.media[k] for k in ("max_bytes",) if k in task.media}
+    return MediaPolicy([*([own] if own else []), *([named] if isinstance(named, str) else named), *roots], **options)
+
+
+def render(
+    renderer: Renderer,
+    rows: Iterable[Sample | RowError],
+    writer: ChunkWriter,
+    *,
+    limit: int | None = None,
+    strict: bool = False,
+    workers: int = 1,
+    on_error: Callable[[MMPromptError], None] | None = None,
+    on_row: Callable[[], None] | None = None,
+) -> RenderReport:
+    """Render ``rows`` to ``writer``, in order, and return what was done.
+
+    ``limit`` bounds the rows read. A row's error goes to ``on_error`` and the row is left out; with ``strict`` the
+    first one is raised. The output is the same for any number of ``workers``.
+
+    Raises:
+        MMPromptError: under ``strict``, the first error; a dataset that cannot be read.
+        OSError: the output cannot be written.
+    """
+    from mmprompt.datasets.ids import RepeatedIds  # noqa: PLC0415  # only where rows are rendered
+
+    _warm_heap()
+    done = failed = 0
+    with RepeatedIds() as ids:
+        for result in _rendered(renderer, itertools.islice(rows, limit), workers):
+            if on_row is not None:
+                on_row()
+            if result.chunks is None:
+                failed += 1
+                error = result.error or RowError("a row without a result")
+                if strict:
+                    raise error
+                if on_error is not None:
+                    on_error(error)
+            else:
+                done += 1
+                writer.write(result.chunks)
+            if not isinstance(result.row, RowError):
+                ids.add(result.row.id, result.row.line or result.row.row)
+        writer.flush()
+        repeated = 0
+        for line, first in ids.repeats():
+            repeated += 1
+            if on_error is not None:
+                on_error(RowError(f"the id of line {first} again", "give each row an id of its own").located(line=line))
+    return RenderReport(done, failed, repeated)
+
+
+def _rendered(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:
+    if workers <= 1:
+        yield from map(renderer, rows)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415  # only with several workers
+
+    def batch(some: list[Sample | RowError]) -> list[Rendered]:
+        return [renderer(row) for row in some]
+
+    pending: deque[Future[list[Rendered]]] = deque()
+    with ThreadPoolExecutor(workers, "mmprompt") as pool:
+        try:
+            while some := list(itertools.islice(rows, _BATCH)):
+                pending.append(pool.submit(batch, some))
+                if len(pending) > 2 * workers:
+                    yield from pending.popleft().result()
+            while pending:
+                yield from pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+_warmed: list[bool] = []
+
+
+def _warm_heap() -> None:
+    """Free one large block once, so that glibc keeps freed megabytes instead of asking the kernel for each row's."""
+    if not _warmed:
+        _warmed.append(True)
+        block = bytes(30 << 20)
+        del block

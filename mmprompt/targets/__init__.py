@@ -1,0 +1,1 @@
+"""One emitter per wire form, and what each target takes (``limits.toml``)."""

@@ -1,0 +1,199 @@
+"""What each target takes: read from ``limits.toml``, extended by ``register_target``, enforced by ``check_media``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from typing import Any, NamedTuple
+
+from mmprompt.errors import TargetError, nearest, shown
+from mmprompt.parts import MediaPart
+
+
+class Taken(NamedTuple):
+    """What a target takes of one modality; ``None`` where no limit is known.
+
+    ``formats`` are media types. ``forms`` are content part types, the target's own first. ``animated`` is false where
+    a GIF may have one frame only. ``max_bytes`` counts one file before base64, ``max_count`` the parts of one request,
+    ``max_side`` the pixels of the longer side. ``date`` and ``source`` say when and where this was read.
+    """
+
+    formats: frozenset[str]
+    forms: tuple[str, ...]
+    animated: bool = True
+    max_bytes: int | None = None
+    max_count: int | None = None
+    max_side: int | None = None
+    date: str = ""
+    source: str = ""
+
+
+class Limits(NamedTuple):
+    """What a target takes: the emitter that writes for it, the URL schemes it follows, and its modalities."""
+
+    name: str
+    wire: str
+    schemes: frozenset[str]
+    modalities: Mapping[str, Taken]
+    request_bytes: int | None = None
+    date: str = ""
+    source: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Say whether the parts of a request have to be counted."""
+        return any(taken.max_count is not None for taken in self.modalities.values())
+
+
+_MODALITIES = ("image", "audio", "video")
+_TARGETS: dict[str, Limits] = {}
+_OWN: dict[str, Limits] = {}
+
+
+def limits(target: str) -> Limits:
+    """Return what ``target`` takes.
+
+    Raises:
+        TargetError: nobody knows this target.
+    """
+    found = _TARGETS.get(target) or _OWN.get(target)
+    if found is None and not _TARGETS:
+        _TARGETS.update(_shipped())
+        found = _TARGETS.get(target)
+    if found is None:
+        raise TargetError(f"there is no target {shown(target)}", nearest(target, target_names()))
+    return found
+
+
+def target_names() -> list[str]:
+    """Return the names of all targets, the shipped ones first."""
+    if not _TARGETS:
+        _TARGETS.update(_shipped())
+    return [*_TARGETS, *_OWN]
+
+
+def register_target(
+    name: str,
+    *,
+    like: str = "vllm",
+    schemes: Iterable[str] | None = None,
+    formats: Mapping[str, Iterable[str]] | None = None,
+    max_bytes: Mapping[str, int] | None = None,
+    max_count: Mapping[str, int] | None = None,
+    source: str = "",
+) -> Limits:
+    """Make a target of your own known to this process, and return it.
+
+    It takes what ``like`` takes, except for what is given: URL ``schemes``; ``formats`` by modality (media types; an
+    empty list refuses the modality); ``max_bytes`` of one file and ``max_count`` in one request by modality.
+    Registering a name again replaces it. Other processes, spawned workers included, register for themselves.
+
+    Raises:
+        TargetError: ``name`` is a shipped target, ``like`` is unknown, or a key is no modality that the target takes.
+    """
+    origin = limits(like)
+    if not name or name in _TARGETS:
+        raise TargetError(f"the target {shown(name)} cannot be registered", "choose a name that is not taken")
+    modalities = dict(origin.modalities)
+    own = origin._replace(name=name, modalities=modalities, source=source)
+    for modality, types in (formats or {}).items():
+        modalities[modality] = taken_of(own, modality)._replace(formats=frozenset(types), source=source)
+    for modality, number in (max_bytes or {}).items():
+        modalities[modality] = taken_of(own, modality)._replace(max_bytes=number, source=source)
+    for modality, number in (max_count or {}).items():
+        modalities[modality] = taken_of(own, modality)._replace(max_count=number, source=source)
+    if schemes is not None:
+        own = own._replace(schemes=frozenset(schemes))
+    _OWN[name] = own._replace(modalities={key: taken for key, taken in modalities.items() if taken.formats})
+    return _OWN[name]
+
+
+def taken_of(known: Limits, modality: str) -> Taken:
+    """Return what a target takes of a modality.
+
+    Raises:
+        TargetError: nothing.
+    """
+    taken = known.modalities.get(modality)
+    if taken is None:
+        mend = "send frames instead: --frames N" if modality == "video" else "choose another target"
+        raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", mend)
+    return taken
+
+
+def check_media(part: MediaPart, known: Limits) -> Taken:
+    """Return what the target takes of the part's modality, having held the part against it.
+
+    Raises:
+        TargetError: the target refuses the modality, the format, an animation, or the size of the file.
+    """
+    taken = taken_of(known, part.modality)
+    if part.media_type not in taken.formats:
+        names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
+        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", "--fit converts it")
+    if not taken.animated and part.media_type == "image/gif" and is_animated(part.data):
+        raise TargetError(f"{known.name} takes no animated GIF", "--fit sends its first frame")
+    if taken.max_bytes is not None and len(part.data) > taken.max_bytes:
+        raise TargetError(
+            f"the {part.modality} has {len(part.data)} bytes, {known.name} takes {taken.max_bytes}", "--fit shrinks it"
+        )
+    return taken
+
+
+def check_count(modality: str, count: int, known: Limits) -> None:
+    """Raise a TargetError where a request holds more parts of a modality than the target takes."""
+    most = known.modalities[modality].max_count
+    if most is not None and count > most:
+        raise TargetError(f"a request holds {count} parts of {modality}, {known.name} takes {most}", "send fewer")
+
+
+def is_animated(gif: bytes) -> bool:
+    """Say whether a GIF holds a second image. Walks the blocks, decodes nothing; torn files end the walk."""
+    end = len(gif)
+    at = 13 + _colours(gif[10]) if end > 13 else end
+    images = 0
+    while at + 10 < end:
+        if gif[at] == 0x2C:  # image descriptor: 10 bytes, colour table, code size, blocks
+            images += 1
+            if images == 2:
+                return True
+            at += 11 + _colours(gif[at + 9])
+        elif gif[at] == 0x21:  # extension: label, blocks
+            at += 2
+        else:
+            return False
+        while at < end and gif[at]:
+            at += gif[at] + 1
+        at += 1
+    return False
+
+
+def _colours(flags: int) -> int:
+    """Return the bytes of the colour table that a flag byte announces."""
+    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+def _shipped() -> dict[str, Limits]:
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    text = resources.files("mmprompt.targets").joinpath("limits.toml").read_text(encoding="utf-8")
+    return {name: _limits(name, table) for name, table in toml.loads(text).items()}
+
+
+def _limits(name: str, table: dict[str, Any]) -> Limits:
+    modalities = {}
+    for modality in _MODALITIES:
+        if modality in table:
+            facts = dict(table[modality])
+            facts.update(formats=frozenset(facts["formats"]), forms=tuple(facts["forms"]), date=str(facts["date"]))
+            modalities[modality] = Taken(**facts)
+    return Limits(
+        name,
+        table["wire"],
+        frozenset(table["schemes"]),
+        modalities,
+        table.get("request_bytes"),
+        str(table["date"]),
+        table["source"],
+    )

@@ -1,0 +1,104 @@
+"""Records as JSON bytes, without copying their payloads.
+
+A request with a picture is a few hundred bytes of JSON around a few hundred thousand of base64, which needs no
+escaping. So ``record_chunks`` writes the JSON with a hole where each payload goes, and puts the base64 between the
+pieces; ``ChunkWriter`` hands all of them to the kernel in one call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from mmprompt import exact_json
+from mmprompt.errors import TargetError, shown
+from mmprompt.media.base64_text import encode
+from mmprompt.parts import MediaPart
+
+_HOLE = b"\0"
+"""A raw NUL, which JSON text never holds: a NUL inside a string is written as an escape."""
+
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_LINE = _OPTIONS | orjson.OPT_APPEND_NEWLINE
+_FRAGMENT = orjson.Fragment(_HOLE)
+
+
+class Payload:
+    """A string of a record that is ``prefix`` followed by media as base64; several frames are joined by commas."""
+
+    __slots__ = ("frames", "prefix")
+
+    def __init__(self, prefix: str, part: MediaPart) -> None:
+        self.prefix = prefix.encode("ascii")
+        self.frames = part.frames or (part.data,)
+
+
+def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
+    """Return the JSON of a record whose leaves may be ``Payload``, in pieces to be written one after the other.
+
+    Numbers come out as Python's ``json`` would print them where orjson would change or refuse them: integers of any
+    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
+
+    Raises:
+        TargetError: a text that is no Unicode (a lone surrogate), or a value that JSON cannot hold.
+    """
+    payloads: list[Payload] = []
+
+    def note(leaf: object) -> orjson.Fragment:
+        if type(leaf) is not Payload:
+            raise TypeError  # the exact way names it
+        payloads.append(leaf)
+        return _FRAGMENT
+
+    for key in ("id", "answer"):
+        value = record.get(key)
+        if value is not None and not isinstance(value, (str, int)):
+            record = {**record, key: orjson.Fragment(exact_json.dumps(value))}
+    option = _LINE if newline else _OPTIONS
+    try:
+        text = orjson.dumps(record, note, option)
+    except TypeError:
+        payloads.clear()
+        text = orjson.dumps(_exact(record, ""), note, option)
+    return _filled(text, payloads) if payloads else [text]
+
+
+def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
+    """Return the pieces of the text with the payloads between them."""
+    pieces = text.split(_HOLE)
+    chunks = [pieces[0] + b'"' + payloads[0].prefix]
+    last = len(payloads) - 1
+    for place, payload in enumerate(payloads):
+        first, *more = payload.frames
+        chunks.append(encode(first))
+        for frame in more:
+            chunks += (b",", encode(frame))
+        after = b'"' + pieces[place + 1]
+        chunks.append(after if place == last else after + b'"' + payloads[place + 1].prefix)
+    return chunks
+
+
+def _exact(value: object, place: str) -> object:
+    """Return a value whose leaves are written out already, except for payloads; ``place`` is where it stands.
+
+    Raises:
+        TargetError: a leaf or key that JSON cannot hold.
+    """
+    if isinstance(value, (Payload, orjson.Fragment)):
+        return value
+    if isinstance(value, dict):
+        return {_key(key, place): _exact(item, f"{place}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_exact(item, f"{place}[{number}]") for number, item in enumerate(value)]
+    try:
+        return orjson.Fragment(exact_json.dumps(value))
+    except TargetError as error:
+        raise TargetError(f"{place[1:]}: {error.what}", error.mend, error.where) from None
+
+
+def _key(key: object, place: str) -> str:
+    if not isinstance(key, str):
+        raise TargetError(f"{place[1:]}: the key {shown(key)} is no string", "JSON keys are strings")
+    _exact(str(key), f"{place} key")
+    return key

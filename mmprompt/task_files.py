@@ -1,0 +1,111 @@
+"""Reading task files: YAML, TOML, JSON, or a Python file that the caller names."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import runpy
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mmprompt.errors import TaskError, shown
+
+
+def read_task_file(path: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the mapping that a task file holds; ``known`` are the variables that a Python file may set.
+
+    Raises:
+        TaskError: the file is missing, of unknown kind or malformed (with its line), or holds no mapping.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    readers: dict[str, Callable[[str], Any]] = {
+        ".yaml": _yaml, ".yml": _yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known),
+    }  # fmt: skip
+    if suffix not in readers:
+        mend = f"give {', '.join(readers)}"
+        raise TaskError(f"{shown(path)} is no task file: unknown suffix {shown(suffix)}", mend)
+    try:
+        value = readers[suffix](path)
+    except OSError as error:
+        raise TaskError(f"cannot read {shown(path)}: {error.strerror}", "check the path") from None
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+    if not isinstance(value, Mapping):
+        raise TaskError(f"{shown(path)} holds {type(value).__name__}", "a task is a mapping")
+    return value
+
+
+def is_task_file(path: str) -> bool:
+    """Tell whether a path names a task rather than a dataset: by its suffix, and JSON by holding a task's keys."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in {".yaml", ".yml", ".toml", ".py"}:
+        return True
+    if suffix != ".json" or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not head.startswith(b"{"):
+        return False
+    try:
+        return bool({"infer_cfg", "dataset"} & set(read_task_file(path, ())))
+    except TaskError:
+        return False
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8-sig") as file:
+        return file.read()
+
+
+def _yaml(path: str) -> Any:
+    import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
+
+    try:
+        return yaml.safe_load(_text(path))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or "malformed YAML"
+        raise _malformed(path, str(problem), None if mark is None else mark.line + 1) from None
+
+
+def _toml(path: str) -> Any:
+    try:
+        import tomllib  # noqa: PLC0415  # only where a TOML file is read
+    except ModuleNotFoundError:
+        import tomli as tomllib  # noqa: PLC0415  # Python 3.10
+    try:
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise _malformed(path, str(error), None) from None
+
+
+def _json(path: str) -> Any:
+    try:
+        return json.loads(_text(path))
+    except json.JSONDecodeError as error:
+        raise _malformed(path, error.msg, error.lineno) from None
+
+
+def _python(path: str, known: tuple[str, ...]) -> Any:
+    """Execute a Python file that the caller named, and return those of its variables that a task has."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(2, "No such file or directory")
+    try:
+        variables = runpy.run_path(path)
+    except SyntaxError as error:
+        raise _malformed(path, error.msg, error.lineno) from None
+    except Exception as error:  # noqa: BLE001  # whatever the user's own code raises is a fault of the task file
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+        raise _malformed(path, f"{type(error).__name__}: {error}", frames[-1].lineno if frames else None) from None
+    for name, value in variables.items():
+        if name in known or name.startswith("_") or not isinstance(value, Mapping):
+            continue
+        if near := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
+            raise TaskError(f"{shown(path)} sets '{name}', which no task has", f"did you mean '{near[0]}'?")
+    return {name: variables[name] for name in known if name in variables}
+
+
+def _malformed(path: str, problem: str, line: int | None) -> TaskError:
+    return TaskError(f"malformed: {problem}", "mend the file").located(file=path, line=line)

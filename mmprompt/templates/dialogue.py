@@ -1,0 +1,295 @@
+"""The forms of a template, validated and compiled once: a string, a dialogue, or labels of either.
+
+A dialogue is ``begin``, ``round`` and ``end``. What a role says is compiled by the template class (text or content
+parts), so this module knows only that it can be rendered for an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol, Union
+
+from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem, in_section
+from mmprompt.slots import Marker, SlotText, compile_text
+from mmprompt.templates.entry import Entry
+
+DIALOGUE_KEYS = frozenset({"begin", "round", "end"})
+ROLE_KEYS = frozenset(
+    {
+        "role", "fallback_role", "prompt", "prompt_mm", "begin", "end", "generate", "api_role", "name", "tool_calls",
+        "tool_call_id",
+    }
+)  # fmt: skip
+
+Examples = Union[str, PromptList, None]
+Said = Union[str, list[dict[str, Any]]]
+
+
+class Speech(Protocol):
+    """What a role says, or what stands loose in begin and end: it can be rendered for a sample."""
+
+    has_marker: bool
+
+    def render(self, entry: Entry, examples: str) -> Said:
+        """Return the text or the content parts for ``entry``; ``examples`` go where the text has its marker."""
+        ...
+
+
+class TextSpeech:
+    """Ordinary text."""
+
+    __slots__ = ("has_marker", "place", "text")
+
+    def __init__(self, text: SlotText, place: str) -> None:
+        self.text = text
+        self.place = place
+        self.has_marker = text.has_marker
+
+    def render(self, entry: Entry, examples: str) -> str:
+        """Return the text with the slots filled from the columns."""
+        return filled(self.text, entry.columns, examples, self.place)
+
+
+class RoleLine(NamedTuple):
+    """One role dict of a template: the keys that stay, and what the role says (None: it says nothing itself)."""
+
+    keys: dict[str, Any]
+    speech: Speech | None
+    nested: bool
+
+    def item(self, section: Section) -> RoleItem:
+        """Return a fresh role dict without its prompt; what the template holds is never handed out."""
+        item = RoleItem(deepcopy(self.keys) if self.nested else self.keys)
+        item.section = section
+        return item
+
+
+class LooseLine(NamedTuple):
+    """A string of begin or end, or the place of the examples between turns."""
+
+    speech: Speech
+
+
+Line = Union[RoleLine, LooseLine]
+
+
+class Dialogue(NamedTuple):
+    """A compiled dialogue: its lines by section."""
+
+    sections: tuple[tuple[Section, tuple[Line, ...]], ...]
+    round: tuple[Line, ...]
+
+    @property
+    def has_marker(self) -> bool:
+        """Whether the examples have a place in it."""
+        lines = [line for _, section in self.sections for line in section]
+        return any(line.speech is not None and line.speech.has_marker for line in lines)
+
+
+class Labels(NamedTuple):
+    """A template for each label."""
+
+    forms: dict[object, SlotText | Dialogue]
+
+    @property
+    def has_marker(self) -> bool:
+        """Whether the examples have a place in every one of them."""
+        return all(form.has_marker for form in self.forms.values())
+
+
+Form = Union[SlotText, Dialogue, Labels]
+
+
+class Tokens(NamedTuple):
+    """The literal tokens of a template."""
+
+    ice: str | None
+    sep: str | None
+    columns: Mapping[str, str]
+
+    def compile(self, text: str) -> SlotText:
+        """Compile a text with these tokens."""
+        return compile_text(text, tokens=self.columns, ice_token=self.ice, sep_token=self.sep)
+
+
+Compiler = Callable[[Mapping[str, Any], str], "Speech | None"]
+"""Makes the speech of a role dict, given the dict and its place in the template."""
+
+
+def is_dialogue(template: object) -> bool:
+    """Tell whether a template is a dialogue: a dict whose keys are all among begin, round and end."""
+    return isinstance(template, Mapping) and set(template) <= DIALOGUE_KEYS
+
+
+def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Callable[[str, str], Speech]) -> Form:
+    """Compile a template of any form.
+
+    Raises:
+        TemplateError: with the place in the template as ``where.template``.
+    """
+    if isinstance(template, str):
+        return _with_token(tokens.compile(template), tokens, "template")
+    if not isinstance(template, Mapping):
+        raise TemplateError(f"a template is a string or a dict, not {type(template).__name__}", "see 'template='")
+    if is_dialogue(template):
+        return _compile_dialogue(template, compiler, loose, tokens, "template")
+    forms: dict[object, SlotText | Dialogue] = {}
+    for label, value in template.items():
+        place = f"template[{label!r}]"
+        if isinstance(value, str):
+            forms[label] = _with_token(tokens.compile(value), tokens, place)
+        elif is_dialogue(value):
+            forms[label] = _compile_dialogue(value, compiler, loose, tokens, place)
+        else:
+            mend = "a dict that is no dialogue maps each label to a string or to a dialogue of begin, round and end"
+            raise TemplateError(f"the template of label {shown(label)} is no template", mend).located(template=place)
+    return Labels(forms)
+
+
+def _with_token(text: SlotText, tokens: Tokens, place: str) -> SlotText:
+    if tokens.ice and not text.has_marker:
+        what = f"the ice_token {shown(tokens.ice)} does not occur in the text"
+        raise TemplateError(what, "put it where the examples go, or leave ice_token out").located(template=place)
+    return text
+
+
+def _compile_dialogue(
+    template: Mapping[str, Any], compiler: Compiler, loose: Callable[[str, str], Speech], tokens: Tokens, place: str
+) -> Dialogue:
+    if "round" not in template:
+        raise TemplateError("a dialogue has no round", "give 'round', a list of role dicts").located(template=place)
+    sections = []
+    for name in ("begin", "round", "end"):
+        value = template.get(name, ())
+        if name != "round" and isinstance(value, (str, Mapping)):
+            value = [value]
+        if not isinstance(value, (list, tuple)):
+            what = f"'{name}' is {type(value).__name__}"
+            raise TemplateError(what, "it is a list of role dicts").located(template=f"{place}.{name}")
+        lines = tuple(
+            _compile_line(item, compiler, loose, f"{place}.{name}[{index}]", in_round=name == "round", tokens=tokens)
+            for index, item in enumerate(value)
+        )
+        sections.append((Section(name), lines))
+    if not sections[1][1]:
+        raise TemplateError("the round is empty", "give at least one role dict").located(template=f"{place}.round")
+    return Dialogue(tuple(s for s in sections if s[1]), sections[1][1])
+
+
+def _compile_line(
+    item: object, compiler: Compiler, loose: Callable[[str, str], Speech], place: str, *, in_round: bool, tokens: Tokens
+) -> Line:
+    if isinstance(item, str):
+        if in_round and not (tokens.ice and tokens.ice in item):
+            mend = "each item of a round is a role dict; a string may only be the place of the examples"
+            raise TemplateError(f"the string {shown(item)} in a round", mend).located(template=place)
+        return LooseLine(loose(item, place))
+    if not isinstance(item, Mapping):
+        raise TemplateError(f"{type(item).__name__} in a dialogue", "give a role dict").located(template=place)
+    for key in item:
+        if key not in ROLE_KEYS:
+            raise TemplateError(f"unknown key {shown(key)} in a role dict", nearest(key, ROLE_KEYS)).located(
+                template=place
+            )
+    if not isinstance(item.get("role"), str):
+        raise TemplateError("a role dict without a role", "give 'role', such as HUMAN").located(template=place)
+    keys = {k: v for k, v in item.items() if k not in {"prompt", "prompt_mm"}}
+    nested = any(isinstance(v, (list, Mapping)) for v in keys.values())
+    return RoleLine(deepcopy(keys), compiler(item, place), nested)
+
+
+def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: str) -> str:
+    """Fill a text, turning a missing column of ``column_token_map`` into our error."""
+    try:
+        return text.fill(columns, examples=examples)
+    except KeyError as error:
+        name = error.args[0]
+        raise TemplateError(
+            f"column '{name}' of column_token_map is not in the sample", nearest(name, columns)
+        ).located(template=place) from None
+
+
+def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> PromptList:
+    """Return the whole dialogue for ``entry``, with the examples at their place."""
+    out = PromptList()
+    for section, lines in dialogue.sections:
+        for line in lines:
+            if line.speech is not None and line.speech.has_marker and isinstance(examples, list):
+                out.extend(_spliced(line, entry, examples, section))
+            else:
+                out.append(_rendered(line, entry, "" if examples is None else str(examples), section))
+    return out
+
+
+def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
+    """Return the round alone, as one in-context example."""
+    section = Section("ice")
+    return PromptList(
+        [
+            _rendered(line, entry, "", section)
+            for line in dialogue.round
+            if not (isinstance(line, LooseLine) and line.speech.has_marker)
+        ]
+    )
+
+
+def _rendered(line: Line, entry: Entry, examples: str, section: Section) -> RoleItem | TextItem:
+    if isinstance(line, LooseLine):
+        return TextItem(str(line.speech.render(entry, examples)), section)
+    item = line.item(section)
+    if line.speech is not None:
+        item["prompt"] = line.speech.render(entry, examples)
+    return item
+
+
+def _spliced(line: Line, entry: Entry, examples: PromptList, section: Section) -> list[Any]:
+    """Put dialogue examples in place: beside the text around a loose token, as parts inside a role's text."""
+    speech = line.speech
+    if not isinstance(speech, TextSpeech):
+        raise TemplateError("the examples' token stands in a content part", "put it into begin, or between turns")
+    if isinstance(line, LooseLine):
+        return splice_text(speech.text, entry, examples, section, speech.place)
+    before, *rest = _around_marker(speech.text, entry, speech.place)
+    item = line.item(section)
+    item["prompt"] = _prompt_with_examples(before, rest, examples)
+    return [item]
+
+
+def splice_text(text: SlotText, entry: Entry, examples: PromptList, section: Section, place: str) -> list[Any]:
+    """Return the items of a loose text with dialogue examples at its marker; the text around it stays."""
+    before, *rest = _around_marker(text, entry, place)
+    out: list[Any] = [in_section(before, section)] if before else []
+    for after in rest:
+        out.extend(examples)
+        if after:
+            out.append(in_section(after, section))
+    return out
+
+
+def _around_marker(text: SlotText, entry: Entry, place: str) -> list[str]:
+    return [filled(piece, entry.columns, "", place) for piece in text.split_at(lambda p: isinstance(p, Marker))]
+
+
+def _prompt_with_examples(before: str, rest: list[str], examples: PromptList) -> Said:
+    parts: list[dict[str, Any]] = []
+
+    def add(piece: Any) -> None:
+        if not isinstance(piece, str):
+            parts.append(piece)
+        elif piece and parts and parts[-1].get("type") == "text":
+            parts[-1] = {**parts[-1], "text": parts[-1]["text"] + piece}
+        elif piece:
+            parts.append({"type": "text", "text": piece})
+
+    add(before)
+    for after in rest:
+        for example in examples:
+            prompt = example if isinstance(example, str) else example.get("prompt", "")
+            for piece in [prompt] if isinstance(prompt, str) else prompt:
+                add(piece["text"] if not isinstance(piece, str) and piece.get("type") == "text" else piece)
+        add(after)
+    if all(part.get("type") == "text" for part in parts):
+        return "".join([part["text"] for part in parts])
+    return parts

@@ -1,0 +1,173 @@
+"""``PromptTemplate``: text templates, as a string, a dialogue, or a dict of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.prompt_list import PromptList, Section
+from mmprompt.slots import SlotText
+from mmprompt.templates.dialogue import (
+    Dialogue,
+    Examples,
+    Form,
+    Labels,
+    Speech,
+    TextSpeech,
+    Tokens,
+    compile_form,
+    filled,
+    is_dialogue,
+    render_dialogue,
+    render_example,
+    splice_text,
+)
+from mmprompt.templates.entry import Entry, entry_of
+
+
+class PromptTemplate:
+    """A template of text, compiled and validated at construction; immutable.
+
+    Args:
+        template: a string with slots; a dialogue dict of ``begin``, ``round`` and ``end``; or a dict that maps each
+            label to one of these.
+        ice_token: the literal text whose place the in-context examples take.
+        sep_token: a literal text that is removed wherever it would be rendered.
+        column_token_map: column to the literal token that stands for its value, beside slots in braces.
+
+    ``prompt_type`` is ``"meta"`` for a dialogue and ``"origin"`` for the other forms.
+
+    Raises:
+        TemplateError: with the place in the template as ``where.template``.
+    """
+
+    def __init__(
+        self,
+        template: str | Mapping[Any, Any],
+        ice_token: str | None = None,
+        sep_token: str | None = None,
+        column_token_map: Mapping[str, str] | None = None,
+    ) -> None:
+        self._template = deepcopy(template)
+        self._tokens = Tokens(ice_token, sep_token, _checked_tokens(column_token_map or {}, ice_token))
+        self._form = self._compile()
+
+    def _compile(self) -> Form:
+        return compile_form(self._template, self._tokens, self._speech, self._loose)
+
+    def _speech(self, item: Mapping[str, Any], place: str) -> Speech | None:
+        """Compile what a role says: None where the template leaves it to the meta template."""
+        if "prompt_mm" in item:
+            raise TemplateError("prompt_mm in a text template", "use MMPromptTemplate").located(template=place)
+        prompt = item.get("prompt")
+        if prompt is None:
+            return None
+        if not isinstance(prompt, str):
+            raise TemplateError(f"a prompt is text, not {type(prompt).__name__}", "give a string").located(
+                template=f"{place}.prompt"
+            )
+        return self._loose(prompt, f"{place}.prompt")
+
+    def _loose(self, text: str, place: str) -> Speech:
+        return TextSpeech(self._tokens.compile(text), place)
+
+    @property
+    def template(self) -> str | Mapping[Any, Any]:
+        """The template as given."""
+        return self._template
+
+    @property
+    def ice_token(self) -> str | None:
+        """The token of the examples, as given."""
+        return self._tokens.ice
+
+    @property
+    def sep_token(self) -> str | None:
+        """The separator token, as given."""
+        return self._tokens.sep
+
+    @property
+    def prompt_type(self) -> str:
+        """``"meta"`` for a dialogue, ``"origin"`` for a string or labels."""
+        return "meta" if is_dialogue(self._template) else "origin"
+
+    @property
+    def labels(self) -> tuple[object, ...]:
+        """The labels of a dict of labels, in order; empty for the other forms."""
+        return tuple(self._form.forms) if isinstance(self._form, Labels) else ()
+
+    def generate_item(
+        self, entry: Mapping[str, object] | Entry, output_field: str | None = None, ice: Examples = None
+    ) -> str | PromptList:
+        """Return the prompt for a test sample; ``output_field``, its answer column, reads as ``""``.
+
+        ``ice`` are the examples, as text or as a PromptList. Of a dict of labels the first is taken.
+
+        Raises:
+            TemplateError: the sample cannot fill the template, or there are examples and no place for them.
+        """
+        form = next(iter(self._form.forms.values())) if isinstance(self._form, Labels) else self._form
+        return self._render(form, entry_of(entry).masked(output_field), ice)
+
+    def generate_ice_item(self, entry: Mapping[str, object] | Entry, label: object = None) -> str | PromptList:
+        """Return a sample as an in-context example: the round alone, with its answer."""
+        form = self._form_of(label)
+        if isinstance(form, SlotText):
+            return self._text(form, entry_of(entry), "")
+        return render_example(form, entry_of(entry))
+
+    def generate_label_prompt_item(
+        self, entry: Mapping[str, object] | Entry, ice: Examples = None, label: object = None
+    ) -> str | PromptList:
+        """Return the prompt of one label, with nothing masked."""
+        return self._render(self._form_of(label), entry_of(entry), ice)
+
+    def _form_of(self, label: object) -> SlotText | Dialogue:
+        if not isinstance(self._form, Labels):
+            return self._form
+        try:
+            return self._form.forms[label]
+        except (KeyError, TypeError):
+            raise TemplateError(f"no template for label {shown(label)}", nearest(label, self._form.forms)) from None
+
+    def _render(self, form: SlotText | Dialogue, entry: Entry, ice: Examples) -> str | PromptList:
+        if ice and not form.has_marker:
+            token = f"put {shown(self.ice_token)} where they go" if self.ice_token else "give ice_token"
+            raise TemplateError("there are in-context examples and the template has no place for them", token)
+        if isinstance(form, Dialogue):
+            return render_dialogue(form, entry, ice)
+        if ice is not None and not isinstance(ice, str):
+            return PromptList(splice_text(form, entry, ice, Section("round"), "template"))
+        return self._text(form, entry, ice or "")
+
+    def _text(self, form: SlotText, entry: Entry, examples: str) -> str:
+        return filled(form, entry.columns, examples, "template")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as the arguments."""
+        return (type(self), (self._template, self.ice_token, self.sep_token, dict(self._columns_to_tokens())))
+
+    def _columns_to_tokens(self) -> Mapping[str, str]:
+        return {column: token for token, column in self._tokens.columns.items()}
+
+    def __repr__(self) -> str:
+        """Show the class and the template."""
+        return f"{type(self).__name__}({self._template!r})"
+
+
+def _checked_tokens(column_token_map: Mapping[str, str], ice_token: str | None) -> dict[str, str]:
+    """Return token to column; refuse tokens that would be ambiguous."""
+    tokens: dict[str, str] = {}
+    for column, token in column_token_map.items():
+        if not isinstance(token, str) or not token:
+            raise TemplateError(f"the token of column '{column}' is empty or no string", "give a literal text")
+        if token in tokens:
+            raise TemplateError(
+                f"columns '{tokens[token]}' and '{column}' have the same token {shown(token)}", "give each its own"
+            )
+        if token == ice_token:
+            raise TemplateError(f"the token of column '{column}' is the ice_token", "give each its own")
+        tokens[token] = column
+    return tokens
