@@ -1,1 +1,111 @@
-"""mmprompt."""
+"""mmprompt turns dataset rows into model-ready multimodal requests.
+
+Every public name is here and is loaded when it is first used, so that ``import mmprompt`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mmprompt._version import __version__
+    from mmprompt.errors import (
+        DatasetError,
+        MediaError,
+        MMPromptError,
+        PolicyError,
+        PromptError,
+        RowError,
+        SourceError,
+        TagError,
+        TargetError,
+        TaskError,
+        TemplateError,
+        Where,
+    )
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.media.read import MediaReader, read_messages
+    from mmprompt.meta_template import MetaTemplate
+    from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
+    from mmprompt.prompt_list import PromptList
+    from mmprompt.segments import Segment, join_segments, parse_segments
+    from mmprompt.targets.limits import register_target
+    from mmprompt.targets.openai import to_openai
+    from mmprompt.targets.openai_reading import from_openai
+    from mmprompt.tasks import Task, dataset_task, load_task
+    from mmprompt.templates.multimodal import MMPromptTemplate
+    from mmprompt.templates.text import PromptTemplate
+
+_HOMES = {
+    "mmprompt._version": ("__version__",),
+    "mmprompt.errors": (
+        "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "SourceError",
+        "TagError", "TargetError", "TaskError", "TemplateError", "Where",
+    ),
+    "mmprompt.media.policy": ("MediaPolicy",),
+    "mmprompt.media.read": ("MediaReader", "read_messages"),
+    "mmprompt.meta_template": ("MetaTemplate",),
+    "mmprompt.parts": ("MediaPart", "MediaRef", "Message", "TextPart"),
+    "mmprompt.prompt_list": ("PromptList",),
+    "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
+    "mmprompt.targets.limits": ("register_target",),
+    "mmprompt.targets.openai": ("to_openai",),
+    "mmprompt.targets.openai_reading": ("from_openai",),
+    "mmprompt.tasks": ("Task", "dataset_task", "load_task"),
+    "mmprompt.templates.multimodal": ("MMPromptTemplate",),
+    "mmprompt.templates.text": ("PromptTemplate",),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "DatasetError",
+    "MMPromptError",
+    "MMPromptTemplate",
+    "MediaError",
+    "MediaPart",
+    "MediaPolicy",
+    "MediaReader",
+    "MediaRef",
+    "Message",
+    "MetaTemplate",
+    "PolicyError",
+    "PromptError",
+    "PromptList",
+    "PromptTemplate",
+    "RowError",
+    "Segment",
+    "SourceError",
+    "TagError",
+    "TargetError",
+    "Task",
+    "TaskError",
+    "TemplateError",
+    "TextPart",
+    "Where",
+    "__version__",
+    "dataset_task",
+    "from_openai",
+    "join_segments",
+    "load_task",
+    "parse_segments",
+    "read_messages",
+    "register_target",
+    "to_openai",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its home."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'mmprompt' has no attribute '{name}'")
+    import importlib  # noqa: PLC0415  # 1 ms, paid by the first use
+
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

@@ -108,7 +108,9 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
     except RecursionError:
         raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row") from None
     except ValueError as error:  # the limit on the digits of an integer
-        raise RowError(f"a number that Python refuses to read: {error}", "shorten it, or write it as a string") from None
+        raise RowError(
+            f"a number that Python refuses to read: {error}", "shorten it, or write it as a string"
+        ) from None
     faithful([value])
     for key in repeated:
         column = key if isinstance(value, dict) and key in value else None

@@ -156,9 +156,6 @@ class MetaTemplate:
         return f"MetaTemplate({self._meta!r})"
 
 
-
-
-
 class _Writer:
     """Writes steps as text, and keeps the media beside."""
 
@@ -184,10 +181,7 @@ class _Writer:
     def outer(self, outer: Sequence[Any], round_: Round) -> str:
         """Write the meta template's own begin or end."""
         return "".join(
-            [
-                self.role(_outer_spec(o, round_), o) if isinstance(o, Mapping) else self.affix((o,))
-                for o in outer
-            ]
+            [self.role(_outer_spec(o, round_), o) if isinstance(o, Mapping) else self.affix((o,)) for o in outer]
         )
 
     def affix(self, pieces: Affix) -> str:

@@ -147,7 +147,11 @@ def part_dict(part: TextPart | MediaRef, source: object = None) -> dict[str, obj
         return {"type": "text", "text": part.text, **dict(part.extra)}
     kind = part.form or f"{part.modality}_url"
     key = "data" if kind == "input_audio" else "url"
-    return {"type": kind, kind: {key: part.source if source is None else source, **dict(part.options)}, **dict(part.extra)}
+    return {
+        "type": kind,
+        kind: {key: part.source if source is None else source, **dict(part.options)},
+        **dict(part.extra),
+    }
 
 
 def _others(mapping: Mapping[str, object], known: tuple[str, ...]) -> Pairs:

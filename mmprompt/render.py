@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaRef, Message
+from mmprompt.parts import MediaRef, Message, part_of
 from mmprompt.tasks import Task, at
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Renderer:
         from mmprompt.targets.openai import wire_messages  # noqa: PLC0415  # cached by the import system
         from mmprompt.targets.wire_json import Payload  # noqa: PLC0415  # likewise
 
-        return wire_messages([self._read(sample, m) for m in messages], self._target, payload=Payload)
+        return wire_messages([self._read(sample, m) for m in messages], self._target, "auto", payload=Payload)
 
     def _read(self, sample: Sample, message: Message) -> Message:
         parts = message.parts
@@ -121,10 +121,7 @@ class Renderer:
         return message._replace(parts=tuple(read))
 
     def _prompt(self, sample: Sample) -> Mapping[str, object]:
-        prompt = self._task.prompt_of(sample)
-        if isinstance(prompt, Mapping):
-            prompt = {str(label): p for label, p in prompt.items()}
-        return {"prompt": plain(prompt)}
+        return {"prompt": plain_prompt(self._task.prompt_of(sample), self._reader)}
 
     def _string(self, sample: Sample) -> Mapping[str, object]:
         string = self._task.string_of(sample)
@@ -136,17 +133,29 @@ class Renderer:
         return {"string": str(string), "media": self._wire(sample, [Message("user", media)])[0]["content"]}
 
 
-def plain(value: Any) -> Any:
-    """Return a prompt as plain JSON data: media objects in it become data URIs."""
-    if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    from mmprompt.media.read import data_uri  # noqa: PLC0415  # only for rows given in Python
+def plain_prompt(prompt: Any, reader: MediaReader) -> Any:
+    """Return a prompt as plain JSON data: media objects in it (rows given in Python) become data URIs."""
+    if isinstance(prompt, str):
+        return str(prompt)
+    if not isinstance(prompt, list):
+        return {str(label): plain_prompt(p, reader) for label, p in prompt.items()}
+    return [item if isinstance(item, str) else _plain_item(item, reader) for item in prompt]
 
-    return data_uri(value)
+
+def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
+    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # cached by the import system
+
+    prompt = item.get("prompt")
+    if not isinstance(prompt, list):
+        return dict(item)
+    parts = []
+    for part in prompt:
+        value = part_of(part)
+        if isinstance(value, MediaRef) and not isinstance(value.source, str):
+            parts += to_openai([Message("user", [reader.read(value)])], content="parts")[0]["content"]
+        else:
+            parts.append(part)
+    return {**item, "prompt": parts}
 
 
 def task_policy(task: Task, *, roots: Iterable[str] = ()) -> MediaPolicy:
@@ -166,7 +175,7 @@ def render(
     strict: bool = False,
     workers: int = 1,
     on_error: Callable[[MMPromptError], None] | None = None,
-    on_row: Callable[[], None] | None = None,
+    on_row: Callable[[], object] | None = None,
 ) -> RenderReport:
     """Render ``rows`` to ``writer``, in order, and return what was done.
 

@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import runpy
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -71,9 +72,9 @@ def _yaml(path: str) -> Any:
 
 
 def _toml(path: str) -> Any:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415  # only where a TOML file is read
-    except ModuleNotFoundError:
+    else:
         import tomli as tomllib  # noqa: PLC0415  # Python 3.10
     try:
         return tomllib.loads(_text(path))

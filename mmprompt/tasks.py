@@ -37,14 +37,18 @@ class Task:
     its error, which ends the iteration; with ``on_error`` the error is passed to it and the row is left out.
     """
 
-    def __init__(self, config: Mapping[str, Any], dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None
+    ) -> None:
         _check_keys(config, _KEYS, "the task")
         reader = _section(config, "reader_cfg", _READER_KEYS)
         model = _section(config, "model", _MODEL_KEYS)
         self.media = _media_options(config)
         self.dataset = dataset
         self.input_columns = _names(reader.get("input_columns"), "reader_cfg.input_columns")
-        self.tagged_columns = None if "tagged_columns" not in reader else _names(reader["tagged_columns"], "tagged_columns")
+        self.tagged_columns = (
+            None if "tagged_columns" not in reader else _names(reader["tagged_columns"], "tagged_columns")
+        )
         self.output_column: str = reader.get("output_column") or "answer"
         self.map_columns = dict(map_columns or {})
         infer = config.get("infer_cfg")
@@ -68,6 +72,10 @@ class Task:
         if self.dataset is None:
             raise TaskError("the task names no dataset", "give dataset={'path': …} or {'rows': […]}")
         return iter(self.dataset)
+
+    def notes(self) -> list[str]:
+        """Return what the dataset's reader accepted and found worth a report, so far."""
+        return list(self.dataset.notes) if self.dataset is not None else []
 
     def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
         """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label."""
@@ -184,7 +192,9 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
     return Task(config, _open_dataset(own, base if dataset is None else ""))
 
 
-def dataset_task(path: str | os.PathLike[str], *, format: str | None = None, map_columns: Mapping[str, str] | None = None) -> Task:  # noqa: A002  # the word users know
+def dataset_task(
+    path: str | os.PathLike[str], *, format: str | None = None, map_columns: Mapping[str, str] | None = None
+) -> Task:  # noqa: A002  # the word users know
     """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
@@ -257,6 +267,7 @@ def _names(value: Any, place: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, str):
         return tuple(value.split())
-    if isinstance(value, Iterable) and all(isinstance(v, str) for v in (value := list(value))):
-        return tuple(value)
+    names = list(value) if isinstance(value, Iterable) else [None]
+    if all(isinstance(name, str) for name in names):
+        return tuple(names)
     raise TaskError(f"{place} is no list of column names", "give a list, or names separated by blanks")

@@ -17,7 +17,7 @@ Affix = tuple[Union[str, int], ...]
 
 
 class RoleSpec(NamedTuple):
-    """What a meta template says about a role. ``index`` is its place in the round, None for a reserved role."""
+    """What a meta template says about a role. ``place`` is where it stands in the round, None for a reserved role."""
 
     role: str
     begin: Affix = ()
@@ -25,7 +25,7 @@ class RoleSpec(NamedTuple):
     prompt: str | None = None
     generate: bool = False
     api_role: str | None = None
-    index: int | None = None
+    place: int | None = None
 
 
 class Step(NamedTuple):
@@ -203,7 +203,7 @@ def _turn_indices(items: Sequence[Any], meta: Round) -> list[int | None]:
     An item that falls back counts as its fallback role, unless it would begin a turn and a role that itself begins a
     turn comes next: then it stands before that turn.
     """
-    indices = [None if isinstance(item, str) else meta.spec_of(item).index for item in items]
+    indices = [None if isinstance(item, str) else meta.spec_of(item).place for item in items]
     previous = len(meta.entries)
     for number, item in enumerate(items):
         index = indices[number]

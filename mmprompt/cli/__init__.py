@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     except MMPromptError as error:
         print(f"mmprompt: {error}", file=sys.stderr)  # noqa: T201  # the command line speaks to the user
-        return FINDINGS if arguments.found_nothing_wrong_with_usage else USAGE
+        return USAGE
     except OSError as error:
         print(f"mmprompt: {error.strerror or 'cannot write'}: {error.filename or 'output'}", file=sys.stderr)  # noqa: T201
         return USAGE

@@ -1,0 +1,1 @@
+"""Samples, and one file for each dataset format."""

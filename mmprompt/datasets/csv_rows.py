@@ -21,7 +21,7 @@ _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of
 
 
 class _CellLimit:
-    """The csv module's limit on cells, which is one for the process: raised while any reader needs it, then restored."""
+    """The csv module's limit on cells, one for the process: raised while a reader needs it, then restored."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,7 +120,7 @@ def read(
             if fault is not None:
                 yield fault.located(file=file, line=line)
             elif len(cells) == width:
-                columns = dict(zip(header, cells))
+                columns = dict(zip(header, cells, strict=True))
                 yield Sample(columns, id_of(columns, row), file, line, row, scanned)
             elif len(cells) == 1 and not cells[0].strip():
                 continue

@@ -6,6 +6,7 @@ import json
 import tempfile
 from array import array
 from collections.abc import Iterator
+from itertools import pairwise
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
@@ -62,9 +63,11 @@ class RepeatedIds:
         """
         if self._file is None:
             first: dict[int, int] = {}
-            for key, line in zip(self._hashes, self._lines):
-                if (before := first.setdefault(key, line)) != line:
-                    yield line, before
+            for key, line in zip(self._hashes, self._lines, strict=True):
+                if key in first:
+                    yield line, first[key]
+                else:
+                    first[key] = line
             return
         yield from self._spilled_repeats(self._file)
 
@@ -74,12 +77,12 @@ class RepeatedIds:
         total = self._spilled + len(self._lines)
         partitions = -(-total // _PARTITION)
         if partitions == 1:
-            keys, lines = zip(*self._blocks(file))
+            keys, lines = zip(*self._blocks(file), strict=True)
             yield from _repeats_among(np.concatenate(keys), np.concatenate(lines))
             return
         with tempfile.TemporaryFile() as sorted_file:
             bounds = self._distribute(file, sorted_file, partitions)
-            for start, end in zip(bounds, bounds[1:]):
+            for start, end in pairwise(bounds):
                 sorted_file.seek(start * _ENTRY)
                 pairs = np.frombuffer(sorted_file.read((end - start) * _ENTRY), dtype=np.int64).reshape(-1, 2)
                 yield from _repeats_among(pairs[:, 0], pairs[:, 1])
@@ -100,7 +103,8 @@ class RepeatedIds:
 
         def part_of(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # integers in steps spread evenly too
-            return ((mixed >> np.uint64(32)) % np.uint64(partitions)).astype(np.int64)
+            parts: np.ndarray[Any, Any] = ((mixed >> np.uint64(32)) % np.uint64(partitions)).astype(np.int64)
+            return parts
 
         counts = np.zeros(partitions, dtype=np.int64)
         for keys, _ in self._blocks(file):
@@ -148,5 +152,6 @@ def _repeats_among(keys: np.ndarray[Any, Any], lines: np.ndarray[Any, Any]) -> I
     first_of = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
     again = np.flatnonzero(~starts)
     by_line = np.argsort(order[again], kind="stable")
-    for position, first in zip(order[again][by_line].tolist(), first_of[again][by_line].tolist()):
-        yield int(lines[position]), int(lines[first])
+    found = np.stack([lines[order[again][by_line]], lines[first_of[again][by_line]]], axis=1)
+    for line, first in found.tolist():
+        yield line, first

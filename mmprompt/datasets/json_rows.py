@@ -124,12 +124,15 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
                 yield from _end(window, file)
                 return
             if follows != ",":
-                what = f"expected ',' or ']' after a row, found {shown(follows)}" if follows else "the array is not closed"
-                yield RowError(what, _REST if follows else "the file looks cut off").located(
-                    file=file, line=window.line
-                )
+                yield _unclosed(follows).located(file=file, line=window.line)
                 return
             window.skip()
+
+
+def _unclosed(follows: str) -> RowError:
+    if not follows:
+        return RowError("the array is not closed", "the file looks cut off")
+    return RowError(f"expected ',' or ']' after a row, found {shown(follows)}", _REST)
 
 
 def _end(window: _Window, file: str) -> Iterator[RowError]:
@@ -151,6 +154,13 @@ def _sample(raw: str, file: str, line: int, row: int, notes: Notes) -> Row:
         )
     notes.add(remarks, file, line)
     return Sample(value, id_of(value, row), file, line, row, True, None, remarks)
+
+
+def check_array(head: bytes) -> None:
+    """Raise the error of a file whose ``head`` shows that it holds no array."""
+    first = head.decode("utf-8", "replace").removeprefix(BOM).lstrip(_BLANKS)[:1]
+    if first and first != "[":
+        raise not_an_array(first, head)
 
 
 def not_an_array(first: str, head: bytes) -> DatasetError:

@@ -41,7 +41,9 @@ class Assembly:
             raise TaskError("infer_cfg has neither prompt_template nor ice_template", "give one of them")
         self.template = template
         _check_type(infer_cfg.get("retriever"), RETRIEVERS, "infer_cfg.retriever")
-        self.inferencer = _check_type(infer_cfg.get("inferencer"), INFERENCERS, "infer_cfg.inferencer") or INFERENCERS[0]
+        self.inferencer = (
+            _check_type(infer_cfg.get("inferencer"), INFERENCERS, "infer_cfg.inferencer") or INFERENCERS[0]
+        )
         if self.inferencer == "GenInferencer" and template.labels:
             mend = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError("a template of labels with GenInferencer", mend)
@@ -90,7 +92,9 @@ def build_template(config: object, place: str) -> PromptTemplate | None:
         raise TaskError(f"{cls.__name__} takes no argument '{unknown}'", nearest(unknown, known)) from None
     except TemplateError as error:
         within = error.where.template or ""
-        raise type(error)(error.what, error.mend, error.where._replace(template=f"{place}: {within}".rstrip(": "))) from None
+        raise type(error)(
+            error.what, error.mend, error.where._replace(template=f"{place}: {within}".rstrip(": "))
+        ) from None
 
 
 def _check_type(config: object, known: tuple[str, ...], place: str) -> str | None:

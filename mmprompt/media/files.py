@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import sys
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, shown
 from mmprompt.media.policy import MediaPolicy
@@ -27,15 +27,12 @@ _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _CHUNK = 1 << 16
+_FILE_TYPE = 0o170000
 _HOW_TO_ALLOW = "allow its folder with --media-root DIR (MediaPolicy(roots=[DIR])), or move the file into a root"
 
 
-class Opened(NamedTuple):
-    """An open regular file that the policy allows: its descriptor, stated size, and the path it was opened by."""
-
-    descriptor: int
-    size: int
-    path: str
+Opened = tuple[int, int, str]
+"""An open regular file that the policy allows: its descriptor, stated size, and the path it was opened by."""
 
 
 class GuardedFiles:
@@ -47,7 +44,7 @@ class GuardedFiles:
         PolicyError: a root that is no folder, or that cannot be opened.
     """
 
-    __slots__ = ("_blobs", "_files", "_limit", "_prefixes", "_real_files", "_written")
+    __slots__ = ("_blobs", "_files", "_limit", "_only_root", "_prefixes", "_real_files", "_written")
 
     def __init__(self, policy: MediaPolicy) -> None:
         real_roots = [_real_root(root) for root in policy.roots]
@@ -56,6 +53,7 @@ class GuardedFiles:
         absolute = [_with_slash(os.path.abspath(root)) for root in policy.roots]
         self._written = tuple(dict.fromkeys((*self._prefixes, *absolute)))
         self._blobs = tuple(filter(None, map(blobs_folder, self._prefixes)))
+        self._only_root = self._prefixes[0] if len(self._prefixes) == 1 and not WINDOWS else ""
         self._files = {file: os.path.abspath(file) for file in policy.files}
         self._real_files = frozenset(map(os.path.realpath, policy.files))
 
@@ -66,30 +64,39 @@ class GuardedFiles:
             SourceError: no such file, an empty one, or a string that is no path here (NUL, drive letter, UNC).
             PolicyError: outside the roots, no regular file, too large, or not readable for us.
         """
-        opened = self._open(path)
+        descriptor, size, _ = self._open(path)
         try:
-            return self._content(opened, path)
-        finally:
-            os.close(opened.descriptor)
-
-    def head(self, path: str) -> tuple[bytes, str]:
-        """Return the first ``HEAD_BYTES`` bytes of the file and the absolute path it was opened by; as ``read``."""
-        opened = self._open(path)
-        try:
-            if opened.size > self._limit:
-                raise self._too_large(path)
-            data = os.read(opened.descriptor, HEAD_BYTES)
+            if 0 < size <= self._limit:
+                # one byte more than stated: a full read would mean that the file has grown
+                data = os.read(descriptor, size + 1)
+                if len(data) == size:
+                    return data
+                return self._rest(descriptor, data, path)
+            return self._rest(descriptor, b"", path, size)
         except OSError as error:
             raise _os_fault(error, path) from None
         finally:
-            os.close(opened.descriptor)
+            os.close(descriptor)
+
+    def head(self, path: str) -> tuple[bytes, str]:
+        """Return the first ``HEAD_BYTES`` bytes of the file and the absolute path it was opened by; as ``read``."""
+        descriptor, size, full = self._open(path)
+        try:
+            if size > self._limit:
+                self._refuse_large(path)
+            data = os.read(descriptor, HEAD_BYTES)
+        except OSError as error:
+            raise _os_fault(error, path) from None
+        finally:
+            os.close(descriptor)
         if not data:
             raise _empty(path)
-        return data, opened.path
+        return data, full
 
     def _open(self, path: str) -> Opened:
-        if path[1:2] == ":" or path[:2] == "\\\\" or WINDOWS:
-            _check_foreign(path)
+        if self._only_root and not (path[:1] == "/" or ":" in path or "\\" in path or ".." in path):
+            return self._try_open(self._only_root + path, path)
+        _check_foreign(path)
         if not self._prefixes and not self._files:
             raise PolicyError(
                 f"no media root is set, so the path {shown(path)} is refused",
@@ -129,19 +136,17 @@ class GuardedFiles:
 
     def _allows(self, real: str) -> bool:
         """Tell whether a real path is under a root, directly in the blobs beside one, or a file the caller named."""
+        if real.startswith(self._prefixes) or real in self._real_files:
+            return True
         if WINDOWS:
             return any(windows_inside(real, p) for p in self._prefixes) or any(
                 windows_same(real, f) for f in self._real_files
             )
-        if real.startswith(self._prefixes) or real in self._real_files:
-            return True
         return any(real.startswith(blobs) and "/" not in real[len(blobs) :] for blobs in self._blobs)
 
     def _try_open(self, full: str, path: str) -> Opened:
         """Open ``full`` and judge its descriptor; errors speak of ``path``, as the sample wrote it."""
-        before = os.path.realpath(full) if WINDOWS else ""
-        if before and not self._allows(before):
-            _refuse_outside(path, linked=True)
+        before = self._resolved_before(full, path) if WINDOWS else ""
         try:
             descriptor = os.open(full, _FLAGS)
         except OSError as error:
@@ -150,7 +155,7 @@ class GuardedFiles:
             raise _not_a_name(path) from None
         try:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
+            if status.st_mode & _FILE_TYPE != stat.S_IFREG:
                 _refuse_irregular(status.st_mode, path)
             real = _descriptor_path(descriptor, status, full)
             if not self._allows(real) or (before and not windows_same(before, real)):
@@ -158,37 +163,33 @@ class GuardedFiles:
         except BaseException:
             os.close(descriptor)
             raise
-        return Opened(descriptor, status.st_size, full)
+        return descriptor, status.st_size, full
 
-    def _content(self, opened: Opened, path: str) -> bytes:
-        """Read to the end, bounded by what was read and not by what ``fstat`` says."""
-        descriptor, size, _ = opened
-        if size > self._limit:
-            raise self._too_large(path)
-        try:
-            # one byte more than stated: a full read would mean that the file has grown
-            data = os.read(descriptor, size + 1)
-            if len(data) != size or not size:
-                data = self._rest(descriptor, data)
-        except OSError as error:
-            raise _os_fault(error, path) from None
-        if len(data) > self._limit:
-            raise self._too_large(path)
-        if not data:
-            raise _empty(path)
-        return data
+    def _resolved_before(self, full: str, path: str) -> str:
+        """Resolve and judge a path before it is opened, where a descriptor does not tell its name."""
+        real = os.path.realpath(full)
+        if not self._allows(real):
+            _refuse_outside(path, linked=True)
+        return real
 
-    def _rest(self, descriptor: int, data: bytes) -> bytes:
+    def _rest(self, descriptor: int, data: bytes, path: str, stated: int = 0) -> bytes:
+        """Read on to the end, bounded by what was read and not by what ``fstat`` says."""
         pieces = [data]
-        count = len(data)
-        while data and count <= self._limit:
-            data = os.read(descriptor, _CHUNK)
-            pieces.append(data)
-            count += len(data)
+        count = max(len(data), stated)
+        while count <= self._limit:
+            piece = os.read(descriptor, _CHUNK)
+            if not piece:
+                break
+            pieces.append(piece)
+            count += len(piece)
+        if count > self._limit:
+            self._refuse_large(path)
+        if not count:
+            raise _empty(path)
         return b"".join(pieces)
 
-    def _too_large(self, path: str) -> PolicyError:
-        return PolicyError(f"{shown(path)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it")
+    def _refuse_large(self, path: str) -> NoReturn:
+        raise PolicyError(f"{shown(path)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it")
 
 
 class _MissingError(SourceError):
@@ -238,8 +239,16 @@ def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
 
         answer = fcntl.fcntl(descriptor, getattr(fcntl, "F_GETPATH", 50), b"\x00" * 1024)
         return os.fsdecode(answer.partition(b"\x00")[0])
-    real = os.path.realpath(full)
-    now = os.stat(real)
+    return same_file_path(status, full)
+
+
+def same_file_path(status: os.stat_result, full: str) -> str:
+    """Return the real path of ``full`` if the file there is the one with this status, else an empty string."""
+    try:
+        real = os.path.realpath(full)
+        now = os.stat(real)
+    except OSError:
+        return ""
     return real if (now.st_dev, now.st_ino) == (status.st_dev, status.st_ino) else ""
 
 

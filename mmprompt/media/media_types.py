@@ -343,3 +343,21 @@ def describe_unknown(data: bytes) -> str:
     if text.startswith("file ") and "'" in text:
         return "a concat list, which names other files"
     return "JSON text" if text.startswith(("{", "[")) else "plain text"
+
+
+_MENDS = (
+    ("a Git LFS", "fetch the file itself with git lfs pull"),
+    ("an HTML", "download the file again: a page came in its place"),
+    ("an SVG", "convert it to PNG"),
+    ("an HLS", "give the video file itself"),
+    ("a DASH", "give the video file itself"),
+    ("a concat", "give the video file itself"),
+    ("an SDP", "give the video file itself"),
+    ("a ZIP", "unpack it, and name the file inside"),
+    ("gzip", "unpack it"),
+)
+
+
+def mend_unknown(description: str) -> str:
+    """Return how to mend what ``describe_unknown`` named, or an empty string where it only is the wrong file."""
+    return next((mend for start, mend in _MENDS if description.startswith(start)), "")

@@ -39,8 +39,9 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
     """Return the file that an object becomes as an image or audio.
 
     Args:
-        source: a PIL image, an array of pixels (height, width and 3 or 4 channels, uint8), a pair (samples, rate), a mapping
-            with ``array`` and ``sampling_rate``, or an open binary file, read from where it stands and left open.
+        source: a PIL image, an array of pixels (height, width, and 3 or 4 channels; uint8), a pair (samples, rate),
+            a mapping with ``array`` and ``sampling_rate``, or an open binary file, read from where it stands and left
+            open.
         modality: ``image``, ``audio`` or ``video``; an open file may be any.
         policy: its ``max_bytes``, ``max_pixels`` and ``max_seconds`` hold.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import cast
 from urllib.parse import quote
 
 from mmprompt.errors import PolicyError, SourceError, nearest, shown
@@ -24,6 +23,7 @@ from mmprompt.media.media_types import (
     any_type,
     describe_unknown,
     media_type_for,
+    mend_unknown,
     normal_type,
     sniff,
     suffix_type,
@@ -33,6 +33,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
 MODES = ("inline", "file", "url", "keep")
+_new = tuple.__new__  # half the time of the class, and this runs for every file
 MODALITIES = ("image", "audio", "video")
 
 
@@ -72,15 +73,15 @@ class MediaReader:
             raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
         kind, value = classify(source)
         if kind in ("path", "file"):
-            path = cast("str", value)
             if not self._inline:
-                return self._named(ref, path)
-            data = self._files.read(path)
-            found, media_type = _judge(data, modality, path)
-            findings = () if path.endswith(found.suffixes) else _suffix_findings(path, found, media_type)
-            return MediaPart(modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
+                return self._named(ref, value)
+            data = self._files.read(value)
+            found, media_type = _judge(data, modality, value)
+            findings = () if value.endswith(found.suffixes) else _suffix_findings(value, found, media_type)
+            fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
+            return _new(MediaPart, fields)
         if kind == "url":
-            return MediaRef(modality, source, form, options, extra, str(value))
+            return MediaRef(modality, source, form, options, extra, value)
         if kind == "scheme":
             return ref
         if self.mode in ("file", "url"):
@@ -103,19 +104,17 @@ class MediaReader:
         """Read a source that holds its bytes itself."""
         kind, value = source
         if kind == "data":
-            uri = parse_data_uri(cast("str", value))
+            uri = parse_data_uri(value)
             frames = uri.media_type == VIDEO_FRAMES
             return self._decoded(ref, uri.payload, uri.media_type, uri.is_base64, frames)
         if kind == "base64":
-            text = cast("str", value)
-            return self._decoded(ref, text, "", True, "," in text)
+            return self._decoded(ref, value, "", True, "," in value)
         if kind == "bytes":
-            data = cast("bytes", value)
-            if len(data) > self.policy.max_bytes:
-                raise PolicyError(f"{len(data)} bytes are more than max_bytes ({self.policy.max_bytes})", _RAISE)
-            return _part(ref, data)
+            if len(value) > self.policy.max_bytes:
+                raise PolicyError(f"{len(value)} bytes are more than max_bytes ({self.policy.max_bytes})", _RAISE)
+            return _part(ref, value)
         if is_frames(value):
-            return self._object_frames(ref, cast("Sequence[object]", value))
+            return self._object_frames(ref, value)
         encoded = encode_object(value, ref.modality, self.policy)
         return _part(ref, encoded.data, findings=encoded.findings, changes=encoded.changes)
 
@@ -212,7 +211,8 @@ def _judge(data: bytes, modality: str, name: str = "") -> tuple[Kind, str]:
     kind = sniff(data)
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
-        raise SourceError(f"{subject} is {describe_unknown(data)}, no {modality}", f"give {_AN[modality]}")
+        found = describe_unknown(data)
+        raise SourceError(f"{subject} is {found}, not {_AN[modality]}", mend_unknown(found) or f"give {_AN[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]

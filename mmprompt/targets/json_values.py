@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from mmprompt.errors import TargetError, shown
 
-
 DEPTH = 100
 """How deep a value beside text and media may be nested; writers have limits of their own above this one."""
 

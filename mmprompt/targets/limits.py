@@ -31,7 +31,10 @@ class Taken(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a target takes: the emitter that writes for it, the URL schemes it follows, and its modalities."""
+    """What a target takes: the emitter that writes for it, the URL schemes it follows, and its modalities.
+
+    ``counted`` says that it limits how many parts of a modality a request may hold.
+    """
 
     name: str
     wire: str
@@ -40,11 +43,7 @@ class Limits(NamedTuple):
     request_bytes: int | None = None
     date: str = ""
     source: str = ""
-
-    @property
-    def counted(self) -> bool:
-        """Say whether the parts of a request have to be counted."""
-        return any(taken.max_count is not None for taken in self.modalities.values())
+    counted: bool = False
 
 
 _MODALITIES = ("image", "audio", "video")
@@ -106,7 +105,8 @@ def register_target(
         modalities[modality] = taken_of(own, modality)._replace(max_count=number, source=source)
     if schemes is not None:
         own = own._replace(schemes=frozenset(schemes))
-    _OWN[name] = own._replace(modalities={key: taken for key, taken in modalities.items() if taken.formats})
+    kept = {modality: taken for modality, taken in modalities.items() if taken.formats}
+    _OWN[name] = own._replace(modalities=kept, counted=_counted(kept))
     return _OWN[name]
 
 
@@ -196,4 +196,9 @@ def _limits(name: str, table: dict[str, Any]) -> Limits:
         table.get("request_bytes"),
         str(table["date"]),
         table["source"],
+        _counted(modalities),
     )
+
+
+def _counted(modalities: Mapping[str, Taken]) -> bool:
+    return any(taken.max_count is not None for taken in modalities.values())

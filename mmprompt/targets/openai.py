@@ -46,9 +46,7 @@ def text_payload(prefix: str, part: MediaPart) -> str:
     return prefix + encode(part.data).decode("ascii")
 
 
-def wire_messages(
-    messages: Iterable[Message], target: str, content: str, payload: Payload
-) -> list[Wire]:
+def wire_messages(messages: Iterable[Message], target: str, content: str, payload: Payload) -> list[Wire]:
     """Return messages like ``to_openai``, with ``payload(prefix, part)`` standing for each base64 text.
 
     ``prefix`` is what precedes the base64 in the string: ``data:image/jpeg;base64,`` or nothing.
@@ -81,9 +79,7 @@ def wire_messages(
     return out
 
 
-def _content(
-    parts: tuple[Part, ...], known: Limits, payload: Payload, message: int
-) -> list[Wire]:
+def _content(parts: tuple[Part, ...], known: Limits, payload: Payload, message: int) -> list[Wire]:
     out: list[Wire] = []
     place = 0
     try:

@@ -146,38 +146,40 @@ def _media_part(part: Mapping[str, Any], kind: str) -> MediaPart | MediaRef:
         raise TargetError(f"a part of type {kind} that holds no {modality}", f"give its source under {shown(kind)}")
     source, extra = part[key], _rest(part, ("type", key))
     options: Pairs = ()
-    inner = "data" if kind == "input_audio" else "url"
     declared = None
-    if isinstance(source, Mapping) and isinstance(source.get(inner), str):
-        declared = source.get("format") if inner == "data" else None
-        source, options = source[inner], _rest(source, (inner, "format") if inner == "data" else (inner,))
+    form = "input_audio" if kind == "input_audio" else ""
+    if isinstance(source, Mapping) and isinstance(source.get("url"), str):
+        source, options = source["url"], _rest(source, ("url",))
+    elif isinstance(source, Mapping) and isinstance(source.get("data"), str):
+        form, declared = "input_audio", source.get("format")
+        source, options = source["data"], _rest(source, ("data", "format"))
     if kind == "input_image":  # the Responses form has `detail` beside the source, the chat form inside it
         options += tuple([pair for pair in extra if pair[0] == "detail"])
         extra = tuple([pair for pair in extra if pair[0] != "detail"])
-    form = kind if kind == "input_audio" else ""
     what = classify(source)
-    if what.kind == "data" or (what.kind == "base64" and form):
-        return _read(modality, str(what.value), form, options, extra, declared)
-    return MediaRef(modality, source, form, options, extra)
+    ref = MediaRef(modality, source, form if modality == "audio" else "", options, extra)
+    if what.kind == "data" or (what.kind == "base64" and ref.form):
+        return _read(ref, str(what.value), declared)
+    return ref
 
 
-def _read(
-    modality: str, source: str, form: str, options: Pairs, extra: Pairs, format_: object
-) -> MediaPart:
+def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
     """Return the part for a data URI, or for bare base64 whose format was declared."""
     declared, pieces, findings = _decoded(source)
-    if isinstance(format_, str):
-        declared = next((t for t, name in AUDIO_FORMATS.items() if name == format_.lower()), f"audio/{format_}")
-    if modality == "video" and (len(pieces) > 1 or declared == VIDEO_FRAMES):
+    if isinstance(declared_format, str):
+        name = declared_format.lower()
+        declared = next((kind for kind, known in AUDIO_FORMATS.items() if known == name), f"audio/{name}")
+    if ref.modality == "video" and (len(pieces) > 1 or declared == VIDEO_FRAMES):
         for frame in pieces:
             _judged(frame, "image")
-        return MediaPart(modality, VIDEO_FRAMES, b"", tuple(pieces), form, options, extra, findings=findings)
-    if len(pieces) > 1:
-        raise SourceError(f"a data URI of {modality} with {len(pieces)} payloads", "only a video has several frames")
-    media_type = _judged(pieces[0], modality)
-    if declared and not agree(normal_type(declared), media_type):
-        findings += (f"declared {shown(declared)[1:-1]}, bytes are {media_type}",)
-    return MediaPart(modality, media_type, pieces[0], (), form, options, extra, findings=findings)
+        media_type, data, frames = VIDEO_FRAMES, b"", tuple(pieces)
+    elif len(pieces) > 1:
+        raise SourceError(f"a data URI of {ref.modality} with {len(pieces)} payloads", "only a video has frames")
+    else:
+        media_type, data, frames = _judged(pieces[0], ref.modality), pieces[0], ()
+        if declared and not agree(normal_type(declared), media_type):
+            findings += (f"declared {shown(declared)[1:-1]}, bytes are {media_type}",)
+    return MediaPart(ref.modality, media_type, data, frames, ref.form, ref.options, ref.extra, findings=findings)
 
 
 def _decoded(source: str) -> tuple[str, list[bytes], tuple[str, ...]]:
@@ -221,7 +223,7 @@ def _rest(mapping: Mapping[str, Any], taken: tuple[str, ...]) -> Pairs:
             continue
         if key in _KINDS:
             if value is not None:
-                raise TargetError(f"a content part holds {shown(key)} beside {shown(taken[-1])}", "make two parts of it")
+                raise TargetError(f"a content part holds {shown(key)} beside {shown(taken[-1])}", "make it two")
             continue
         rest.append((key, plain(value)))
     return tuple(rest)

@@ -7,6 +7,7 @@ pieces; ``ChunkWriter`` hands all of them to the kernel in one call.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -27,11 +28,11 @@ _FRAGMENT = orjson.Fragment(_HOLE)
 class Payload:
     """A string of a record that is ``prefix`` followed by media as base64; several frames are joined by commas."""
 
-    __slots__ = ("frames", "prefix")
+    __slots__ = ("part", "prefix")
 
     def __init__(self, prefix: str, part: MediaPart) -> None:
-        self.prefix = prefix.encode("ascii")
-        self.frames = part.frames or (part.data,)
+        self.prefix = prefix
+        self.part = part
 
 
 def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
@@ -66,17 +67,23 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
 
 def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
     """Return the pieces of the text with the payloads between them."""
+    if len(payloads) == 1 and not payloads[0].part.frames:  # nearly every record
+        head, _, tail = text.partition(_HOLE)
+        return [head + _opening(payloads[0].prefix), encode(payloads[0].part.data), b'"' + tail]
     pieces = text.split(_HOLE)
-    chunks = [pieces[0] + b'"' + payloads[0].prefix]
-    last = len(payloads) - 1
-    for place, payload in enumerate(payloads):
-        first, *more = payload.frames
-        chunks.append(encode(first))
-        for frame in more:
-            chunks += (b",", encode(frame))
-        after = b'"' + pieces[place + 1]
-        chunks.append(after if place == last else after + b'"' + payloads[place + 1].prefix)
+    chunks = [pieces[0] + _opening(payloads[0].prefix)]
+    for place, payload in enumerate(payloads, 1):
+        if place > 1:
+            chunks[-1] += _opening(payload.prefix)
+        for frame in payload.part.frames or (payload.part.data,):
+            chunks += (encode(frame), b",")
+        chunks[-1] = b'"' + pieces[place]
     return chunks
+
+
+@lru_cache(maxsize=64)
+def _opening(prefix: str) -> bytes:
+    return f'"{prefix}'.encode("ascii")
 
 
 def _exact(value: object, place: str) -> object:

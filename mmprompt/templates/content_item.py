@@ -46,7 +46,9 @@ class ContentItem:
         names: dict[str, None] = {}
         for key, skeleton in prompt_mm.items():
             if key not in KEYS:
-                raise TemplateError(f"unknown modality '{key}' in prompt_mm", nearest(key, KEYS)).located(template=place)
+                raise TemplateError(f"unknown modality '{key}' in prompt_mm", nearest(key, KEYS)).located(
+                    template=place
+                )
             if key == "text":
                 self._text = compile_text_skeleton(skeleton, tokens, f"{place}['text']")
                 names.update(dict.fromkeys(self._text.text.columns))
@@ -146,7 +148,8 @@ class ContentItem:
         part = skeleton.part(segment.modality, segment.value, {segment.modality, "mm_url", column}, columns)
         if part is None:
             raise TemplateError(
-                f"{segment.modality} that no slot of the template receives", f"write {{{segment.modality}}} as its source"
+                f"{segment.modality} that no slot of the template receives",
+                f"write {{{segment.modality}}} as its source",
             )
         return Keyed(key, part)
 

@@ -39,9 +39,7 @@ class Entry:
         """Return the entry in which ``column`` reads as ``""``."""
         if column is None or column not in self.columns:
             return self
-        return Entry(
-            {**self.columns, column: ""}, scanned=self.scanned, tagged=self.tagged, list_cells=self.list_cells
-        )
+        return Entry({**self.columns, column: ""}, scanned=self.scanned, tagged=self.tagged, list_cells=self.list_cells)
 
     def segments(self, column: str, *, outright: bool = False) -> list[Segment] | None:
         """Return the segments of a tagged column, or None if the column is absent or not tagged.

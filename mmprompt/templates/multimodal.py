@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmprompt.errors import TemplateError, shown
+from mmprompt.slots import SlotText
 from mmprompt.templates.content_item import ContentItem
 from mmprompt.templates.dialogue import Form, Labels, Speech, filled
 from mmprompt.templates.entry import Entry
 from mmprompt.templates.text import PromptTemplate
-from mmprompt.slots import SlotText
 
 ORDERS = ("sample", "template")
 

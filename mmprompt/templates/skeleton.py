@@ -102,7 +102,10 @@ class MediaSkeleton(NamedTuple):
         kind = f"{modality}_url" if self.type == "mm_url" else self.type
         body: object = source
         if self.source_key:
-            body = {self.source_key: source, **{k: _filled_deep(v, columns, self.place) for k, v in self.options.items()}}
+            body = {
+                self.source_key: source,
+                **{k: _filled_deep(v, columns, self.place) for k, v in self.options.items()},
+            }
         extra = {k: _filled_deep(v, columns, self.place) for k, v in self.extra.items()}
         return {"type": kind, kind: body, **extra}
 
@@ -118,7 +121,9 @@ def compile_text_skeleton(skeleton: object, tokens: Tokens, place: str) -> TextS
     if not isinstance(skeleton, Mapping) or not isinstance(skeleton.get("text"), str):
         raise TemplateError("no text part", 'give {"type": "text", "text": "…"}').located(template=place)
     if skeleton.get("type", "text") not in {"text", "input_text"}:
-        raise TemplateError(f"a text part of type {shown(skeleton['type'])}", 'its type is "text"').located(template=place)
+        raise TemplateError(f"a text part of type {shown(skeleton['type'])}", 'its type is "text"').located(
+            template=place
+        )
     keys = {"type": "text", **{k: v for k, v in skeleton.items() if k not in {"type", "text"}}}
     return TextSkeleton(keys, tokens.compile(skeleton["text"]))
 
@@ -134,9 +139,11 @@ def compile_media(key: str, skeleton: object, tokens: Tokens, place: str) -> Med
         skeleton = {"type": kind, kind: {"url": skeleton}}
     if not isinstance(skeleton, Mapping):
         raise TemplateError("no content part", f'give {{"type": "{key}_url", …}}').located(template=place)
-    kind = skeleton.get("type")
+    kind = str(skeleton.get("type"))
     if kind not in PART_TYPES:
-        raise TemplateError(f"unknown content part type {shown(kind)}", nearest(kind, PART_TYPES)).located(template=place)
+        raise TemplateError(f"unknown content part type {shown(kind)}", nearest(kind, PART_TYPES)).located(
+            template=place
+        )
     if key != "mm_url" and kind != "mm_url" and key not in kind:
         raise TemplateError(f"a {key} part of type '{kind}'", f"its type is '{key}_url'").located(template=place)
     body = skeleton.get(kind, skeleton.get("url"))

@@ -1,0 +1,167 @@
+"""``mmprompt render``: a task or a dataset, to one line of JSON per row."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.errors import MMPromptError, TaskError, nearest
+
+if TYPE_CHECKING:
+    from mmprompt.tasks import Task
+
+MODALITIES = ("image", "audio", "video")
+
+_EPILOG = """\
+examples:
+  mmprompt render vqa.jsonl -o requests.jsonl
+  mmprompt render task.yaml --emit string --limit 5
+  mmprompt render vqa.csv --media file --media-root /data/images
+  cat vqa.jsonl | mmprompt render - --media-root images > requests.jsonl
+
+Rows go out in order, one JSON object a line. A row that cannot be rendered is
+reported on standard error and left out; the exit code is then 1.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "render",
+        help="turn a task or a dataset into requests",
+        description="Turn a task or a dataset into requests.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", metavar="TASK_OR_DATASET", help="a task file, a dataset file, or - for standard input")
+    parser.add_argument("-o", "--output", metavar="OUT.jsonl", help="where to write; by default standard output")
+    parser.add_argument("--emit", choices=("messages", "prompt", "string"), default="messages", help="what to write")
+    parser.add_argument("--target", default="vllm", metavar="TARGET", help="wire form of messages: vllm or openai")
+    parser.add_argument("--media", choices=("inline", "file", "url", "keep"), help="how media are sent (inline)")
+    parser.add_argument(
+        "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"
+    )
+    parser.add_argument("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
+    parser.add_argument("--format", metavar="NAME", help="the dataset's format, where it is not recognised")
+    parser.add_argument("--map", action="append", default=[], metavar="COLUMN=MODALITY", help="a column of media")
+    parser.add_argument("--limit", type=_natural, metavar="N", help="read at most N rows")
+    parser.add_argument("--strict", action="store_true", help="stop at the first row that cannot be rendered")
+    parser.add_argument("--workers", type=_natural, default=1, metavar="N", help="threads that render (1)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Render, and return the exit code.
+
+    Raises:
+        MMPromptError: the task, dataset or an option is at fault.
+        OSError: the output cannot be written.
+    """
+    from mmprompt.render import Renderer, render, task_policy  # noqa: PLC0415  # loads with the command
+
+    task = _task(arguments)
+    renderer = Renderer(
+        task,
+        emit=arguments.emit,
+        target=arguments.target,
+        media=arguments.media,
+        policy=task_policy(task, roots=arguments.media_root),
+    )
+    try:
+        with _progress() as advance, _output(arguments.output) as writer:
+            report = render(
+                renderer,
+                task.samples(),
+                writer,
+                limit=arguments.limit,
+                strict=arguments.strict,
+                workers=arguments.workers,
+                on_error=_say,
+                on_row=advance,
+            )
+    except MMPromptError as error:
+        if not arguments.strict or error.where.line is None:
+            raise
+        _say(error)
+        return 1
+    for note in task.notes():
+        _write(f"{note}\n")
+    total = report.rendered + report.failed
+    if report.failed or report.repeated:
+        _write(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out\n")
+    return 1 if report.failed or report.repeated else 0
+
+
+def _task(arguments: argparse.Namespace) -> Task:
+    from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks import dataset_task, load_task  # noqa: PLC0415  # likewise
+
+    columns = dict(_mapped(item) for item in arguments.map)
+    if arguments.format is None and not arguments.map and is_task_file(arguments.input):
+        return load_task(arguments.input, arguments.dataset)
+    if arguments.dataset is not None:
+        raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
+    return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+
+
+def _mapped(item: str) -> tuple[str, str]:
+    column, separator, modality = item.rpartition("=")
+    if not separator or modality not in MODALITIES:
+        raise TaskError(f"--map {item} names no modality", f"write COLUMN=MODALITY; {nearest(modality, MODALITIES)}")
+    return column, modality
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+@contextmanager
+def _output(path: str | None) -> Iterator[Any]:
+    """Open the output: standard output; a temporary file that takes its name in the end; or what is no regular file."""
+    from mmprompt.targets.chunk_writer import ChunkWriter  # noqa: PLC0415  # loads with the command
+
+    if path is None or path == "-":
+        sys.stdout.flush()
+        yield ChunkWriter(sys.stdout.buffer)
+        return
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb", buffering=0) as file:
+            yield ChunkWriter(file)
+        return
+    path = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.part")
+    try:
+        with open(temporary, "xb", buffering=0) as file:
+            yield ChunkWriter(file)
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[], object] | None]:
+    """Give what to call after each row: a progress bar if standard error is a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm  # noqa: PLC0415  # only on a terminal
+
+    with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
+        yield bar.update
+
+
+def _say(error: MMPromptError) -> None:
+    _write(f"{error}\n")
+
+
+def _write(text: str) -> None:
+    sys.stderr.write("".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text))

@@ -1,0 +1,111 @@
+"""The format of a dataset, from the first bytes of its file."""
+
+from __future__ import annotations
+
+import json
+
+from mmprompt.datasets import mm_custom, openai_chat
+from mmprompt.errors import DatasetError, MMPromptError, shown
+from mmprompt.exact_json import loads
+
+_BINARY = (
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "zip"),
+    (b"PAR1", "parquet"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstandard"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+    (b"\x89PNG", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"%PDF", "PDF"),
+    (b"SQLite format 3", "SQLite"),
+)
+_LOOKED_AT = 20  # lines: a file is not judged by one broken line
+
+
+def binary_kind(head: bytes) -> str | None:
+    """Return what a file is that is certainly no UTF-8 text, judged by its signature, or None."""
+    for signature, name in _BINARY:
+        if head.startswith(signature):
+            return name
+    return "tar" if head[257:262] == b"ustar" else None
+
+
+def recognise(head: bytes, path: str) -> str:
+    """Return the format of a file with this ``head``; the suffix of ``path`` decides only where the text does not.
+
+    Raises:
+        DatasetError: it is no format that is known; the message says what was seen.
+    """
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    suffix = path.lower().rpartition(".")[2]
+    if b"\0" in text.partition(b"\n")[0]:
+        raise DatasetError(f"{shown(path)} is a binary file", "give a dataset as UTF-8 text")
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    if not lines:
+        return suffix if suffix in ("csv", "tsv", "json") else "jsonl"
+    first = lines[0].lstrip()[:1]
+    if first == b"[":
+        return _of_array(lines)
+    if first == b"{":
+        return _of_object(lines, suffix)
+    return _of_text(lines, suffix, path)
+
+
+def _row(line: bytes) -> object:
+    try:
+        return loads(line)
+    except MMPromptError:
+        return None
+
+
+def _of_array(lines: list[bytes]) -> str:
+    """Tell an array of rows from JSON lines whose first line happens to be an array."""
+    if len(lines) > 1 and isinstance(_row(lines[0]), list):
+        return "jsonl"
+    return "json"
+
+
+def _of_object(lines: list[bytes], suffix: str) -> str:
+    for line in lines[:_LOOKED_AT]:
+        columns = _row(line)
+        if isinstance(columns, dict):
+            if openai_chat.recognises(columns):
+                return "openai"
+            if mm_custom.recognises(columns):
+                return "mm_custom"
+            if suffix == "json" and len(lines) == 1 and any(_is_rows(value) for value in columns.values()):
+                return "json"
+            return "jsonl"
+    return "json" if lines[0].rstrip().endswith((b"{", b"[", b",")) else "jsonl"
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _of_text(lines: list[bytes], suffix: str, path: str) -> str:
+    if suffix in ("csv", "tsv"):
+        return suffix
+    if suffix in ("jsonl", "ndjson") or any(isinstance(_row(line), dict) for line in lines[:_LOOKED_AT]):
+        return "jsonl"
+    header = lines[0]
+    if suffix != "json" and not _is_json(header):
+        if b"\t" in header:
+            return "tsv"
+        if b"," in header:
+            return "csv"
+    begins = shown(header[:40].decode("utf-8", "replace").strip())
+    raise DatasetError(
+        f"{shown(path)} is no dataset format that is known: it begins with {begins}", "name its format if it is one"
+    )
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
