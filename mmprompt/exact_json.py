@@ -1,13 +1,12 @@
 """JSON exactly as Python's ``json`` reads it, at orjson's speed where the two agree.
 
-orjson turns integers beyond 64 bits into floats, and refuses NaN, Infinity, numbers beyond a double, lone surrogates and
-a byte order mark. Whatever it refuses, and whatever it may have rounded, is read again by ``json``.
+orjson turns integers beyond 64 bits into floats, and refuses NaN, Infinity, numbers beyond a double, lone surrogates
+and a byte order mark. Whatever it refuses, and whatever it may have rounded, is read again by ``json``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
@@ -32,23 +31,32 @@ class Remark(NamedTuple):
 
 
 def loads(line: bytes | str) -> object:
-    """Return the value that ``json.loads`` gives for UTF-8 ``line``: integers exact, NaN read, the last of two keys kept.
+    """Return what ``json.loads`` gives for UTF-8 ``line``: integers exact, NaN read, the last of two keys kept.
 
     Raises:
         RowError: invalid JSON or UTF-8, a lone surrogate, an integer that Python refuses to convert, or nesting beyond
             ``MAX_DEPTH``; ``where.offset`` is the character offset in ``line`` where it is known.
     """
+    return loads_with_remarks(line)[0]
+
+
+def loads_with_remarks(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
+    """Return what ``loads`` returns, and the remarks of ``loads_noting`` that cost nothing: all but repeated keys.
+
+    Raises:
+        RowError: as ``loads``.
+    """
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
-        return loads_noting(line)[0]
+        return loads_noting(line)
     kind = type(value)
     if kind is dict:
         if _PLAIN.issuperset(map(type, value.values())) or faithful(value):
-            return value
+            return value, ()
     elif kind in _PLAIN or faithful([value]):
-        return value
-    return loads_noting(line)[0]
+        return value, ()
+    return loads_noting(line)
 
 
 def faithful(value: dict[str, Any] | list[Any]) -> bool:
@@ -92,6 +100,7 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
             remarks.append(Remark("bom", None, "begins with a byte order mark"))
             line = line[len(BOM) :]
         text = _decoded(line)
+    text = text.rstrip(" \t\r\n")  # a fault at its end is not to be blamed on the line end
     repeated: dict[str, None] = {}
 
     def pairs_to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -104,7 +113,7 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
     try:
         value = json.loads(text, object_pairs_hook=pairs_to_dict)
     except json.JSONDecodeError as error:
-        raise invalid(error.msg, error.pos, len(text.rstrip())) from None
+        raise invalid(error.msg, error.pos, len(text)) from None
     except RecursionError:
         raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row") from None
     except ValueError as error:  # the limit on the digits of an integer
@@ -129,7 +138,7 @@ def _decoded(line: bytes) -> str:
 
 
 def invalid(message: str, offset: int, length: int) -> RowError:
-    """Return the error for invalid JSON from the words of ``json`` and the offset, for a row of ``length`` characters."""
+    """Return the error for invalid JSON, of ``json``'s words and offset, for a row of ``length`` characters."""
     cut = offset >= length or message.startswith("Unterminated string")
     mend = "it looks cut off: write the row again" if cut else "write one JSON value"
     return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), mend).located(offset=offset)
@@ -150,7 +159,7 @@ def examine(value: object) -> list[Remark]:
     return remarks
 
 
-def _examine_column(column: str | None, value: object) -> Iterable[Remark]:
+def _examine_column(column: str | None, value: object) -> list[Remark]:
     found: dict[str, Remark] = {}
     pending = [value]
     while pending:
@@ -183,7 +192,7 @@ def _check_surrogates(text: str, column: str | None) -> None:
 
 
 def dumps(value: object) -> bytes:
-    r"""Return ``value`` as JSON in UTF-8: compact, no ASCII escapes, integers exact, NaN and Infinity as ``json`` has them.
+    """Return ``value`` as JSON in UTF-8: compact, no ASCII escapes, integers exact, NaN and Infinity as ``json`` does.
 
     Raises:
         TargetError: an object that JSON does not have, a lone surrogate, a cycle, or nesting beyond Python's stack.

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
+from mmprompt.errors import MMPromptError, RowError, TargetError, TaskError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaRef, Message, part_of
 from mmprompt.tasks import Task, at
@@ -105,7 +105,24 @@ class Renderer:
         from mmprompt.targets.openai import wire_messages  # noqa: PLC0415  # cached by the import system
         from mmprompt.targets.wire_json import Payload  # noqa: PLC0415  # likewise
 
-        return wire_messages([self._read(sample, m) for m in messages], self._target, "auto", payload=Payload)
+        read = [self._read(sample, m) for m in messages]
+        try:
+            return wire_messages(read, self._target, "auto", payload=Payload)
+        except TargetError as error:
+            raise error.located(**self._place_of_refused(sample, messages, read)) from None
+
+    def _place_of_refused(self, sample: Sample, messages: list[Message], read: list[Message]) -> dict[str, Any]:
+        """Return where the first medium stands that the target refuses; empty where it is no single medium."""
+        from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only on the way to an error
+
+        for named, message in zip(messages, read, strict=True):
+            for source, part in zip(named.parts, message.parts, strict=True):
+                if isinstance(source, MediaRef):
+                    try:
+                        to_openai([Message(message.role, [part])], self._target)
+                    except TargetError:
+                        return self._task.place_of(sample, source.source)
+        return {}
 
     def _read(self, sample: Sample, message: Message) -> Message:
         parts = message.parts
@@ -190,6 +207,7 @@ def render(
 
     _warm_heap()
     done = failed = 0
+    file: str | None = None
     with RepeatedIds() as ids:
         for result in _rendered(renderer, itertools.islice(rows, limit), workers):
             if on_row is not None:
@@ -205,13 +223,14 @@ def render(
                 done += 1
                 writer.write(result.chunks)
             if not isinstance(result.row, RowError):
+                file = result.row.file
                 ids.add(result.row.id, result.row.line or result.row.row)
         writer.flush()
         repeated = 0
         for line, first in ids.repeats():
             repeated += 1
             if on_error is not None:
-                on_error(RowError(f"the id of line {first} again", "give each row an id of its own").located(line=line))
+                on_error(RowError(f"the id of line {first} again", "give each row an id of its own").located(file=file, line=line))
     return RenderReport(done, failed, repeated)
 
 

@@ -144,17 +144,22 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
             raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
         if not isinstance(value, str):
             raise TagError(f"a {modality} segment holds {type(value).__name__}, not text", "name it by a string")
-        for tag in _TAGS:
-            if tag in value:
-                raise TagError(
-                    f"the value of a {modality} segment contains the tag {tag}", "remove the tag from the value"
-                ).located(offset=value.index(tag))
+        if found := _first_tag(value):
+            raise TagError(
+                f"the value of a {modality} segment contains the tag {found[1]}", "remove the tag from the value"
+            ).located(offset=found[0])
         if modality != "text" and not value.strip():
             raise TagError(f"blank {modality} segment", f"name the {modality}, or leave the segment out")
         pieces.append(f"<AIS_{modality.upper()}_START>{value}{TERMINATOR}")
     if not pieces:
         raise TagError("no segments to join", "give at least one; an empty text is one empty text segment")
     return "".join(pieces)
+
+
+def _first_tag(value: str) -> tuple[int, str] | None:
+    if _HEAD not in value:
+        return None
+    return min(((value.index(tag), tag) for tag in _TAGS if tag in value), default=None)
 
 
 def begins_tagged(value: object) -> bool:

@@ -153,5 +153,4 @@ def _repeats_among(keys: np.ndarray[Any, Any], lines: np.ndarray[Any, Any]) -> I
     again = np.flatnonzero(~starts)
     by_line = np.argsort(order[again], kind="stable")
     found = np.stack([lines[order[again][by_line]], lines[first_of[again][by_line]]], axis=1)
-    for line, first in found.tolist():
-        yield line, first
+    yield from map(tuple, found.tolist())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from mmprompt.datasets.jsonl import type_name
@@ -12,7 +12,9 @@ from mmprompt.datasets.sample import Row, Sample, id_of
 from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
-from mmprompt.exact_json import Remark, invalid, loads_noting
+from mmprompt.exact_json import Remark, invalid, loads_noting, loads_with_remarks
+
+Parse = Callable[[str], tuple[object, tuple[Remark, ...]]]
 
 _CHUNK = 1 << 16
 _BLANKS = " \t\r\n"
@@ -95,7 +97,6 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
     Raises:
         DatasetError: the file holds no array.
     """
-    del thorough  # each row is read by Python's json anyway
     file = source.name
     with source.opened() as stream, as_text(stream) as text:
         window = _Window(text)
@@ -117,7 +118,7 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
             except RowError as error:
                 yield RowError(error.what, f"{error.mend}; {_REST}").located(file=file, line=line)
                 return
-            yield _sample(raw, file, line, row, notes)
+            yield _sample(raw, file, line, row, notes, loads_noting if thorough else loads_with_remarks)
             row += 1
             follows = window.next_character()
             if follows == "]":
@@ -141,11 +142,11 @@ def _end(window: _Window, file: str) -> Iterator[RowError]:
         yield RowError("text after the end of the array", "remove it").located(file=file, line=window.line)
 
 
-def _sample(raw: str, file: str, line: int, row: int, notes: Notes) -> Row:
+def _sample(raw: str, file: str, line: int, row: int, notes: Notes, parse: Parse) -> Row:
     if is_broken(raw):
         return broken(raw).located(file=file, line=line)
     try:
-        value, remarks = loads_noting(raw)
+        value, remarks = parse(raw)
     except RowError as error:
         return error.located(file=file, line=line)
     if not isinstance(value, dict):

@@ -59,5 +59,3 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
 def recognises(columns: Mapping[str, object]) -> bool:
     """Tell whether a first row is one of this format."""
     return columns.get("type") in TYPES and "path" in columns
-
-

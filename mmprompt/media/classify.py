@@ -64,6 +64,8 @@ def classify(source: object) -> Source:
     if source[:2] in _BASE64_STARTS and _is_base64(source):
         return _new(Source, ("base64", source))
     if ":" in source:
+        if _URL.match(source) and source.isascii():
+            return _new(Source, ("url", source))
         kind = _scheme_kind(source)
         if kind == "url":
             _check_url(source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import select
+from contextlib import suppress
 from typing import BinaryIO, Union
 
 AT_ONCE = 256 << 10
@@ -57,7 +58,7 @@ class ChunkWriter:
         if self._file is not None:
             _write_file(self._file, chunks)
         elif hasattr(os, "writev"):
-            _write_vector(self._fd, chunks)
+            _write_vector(self._fd, chunks, size)
         else:
             _write_plain(self._fd, chunks)
         self.bytes_written += size
@@ -78,30 +79,45 @@ def _on_descriptor(file: BinaryIO) -> bool:
     return type(raw) is io.FileIO
 
 
-def _write_vector(fd: int, chunks: list[bytes]) -> None:
-    """Write all chunks to a descriptor, whatever part of them a call takes."""
+def _write_vector(fd: int, chunks: list[bytes], size: int) -> None:
+    """Write all chunks, ``size`` bytes together, to a descriptor, whatever part of them a call takes."""
+    taken = 0
+    if len(chunks) <= _IOV_MAX and size <= _LARGEST_CALL:
+        with suppress(BlockingIOError):
+            taken = os.writev(fd, chunks)
+        if taken == size:
+            return
     rest: list[_Buffer] = list(chunks)
-    at = 0
+    at = _advance(rest, 0, taken)
     while at < len(rest):
-        batch: list[_Buffer] = []
-        size = 0
-        for chunk in rest[at : at + _IOV_MAX]:
-            if batch and size + len(chunk) > _LARGEST_CALL:
-                break
-            batch.append(chunk)
-            size += len(chunk)
-        if size > _LARGEST_CALL:
-            batch = [memoryview(batch[0])[:_LARGEST_CALL]]
         try:
-            taken = os.writev(fd, batch)
+            taken = os.writev(fd, _batch(rest, at))
         except BlockingIOError:
             select.select([], [fd], [])  # a pipe that its other end made non-blocking
-            continue
-        while at < len(rest) and taken >= len(rest[at]):
-            taken -= len(rest[at])
-            at += 1
-        if taken:
-            rest[at] = memoryview(rest[at])[taken:]
+        else:
+            at = _advance(rest, at, taken)
+
+
+def _batch(rest: list[_Buffer], at: int) -> list[_Buffer]:
+    """Return as many chunks from ``at`` on as one call takes; of a chunk that is too large alone, its beginning."""
+    batch: list[_Buffer] = []
+    size = 0
+    for chunk in rest[at : at + _IOV_MAX]:
+        size += len(chunk)
+        if size > _LARGEST_CALL:
+            return batch or [memoryview(chunk)[:_LARGEST_CALL]]
+        batch.append(chunk)
+    return batch
+
+
+def _advance(rest: list[_Buffer], at: int, taken: int) -> int:
+    """Return where the next call begins once ``taken`` bytes from ``at`` on are written; a chunk cut in two is cut."""
+    while at < len(rest) and taken >= len(rest[at]):
+        taken -= len(rest[at])
+        at += 1
+    if taken:
+        rest[at] = memoryview(rest[at])[taken:]
+    return at
 
 
 def _write_plain(fd: int, chunks: list[bytes]) -> None:

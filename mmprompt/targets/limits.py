@@ -131,8 +131,9 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
+        mend = "send frames instead: --frames N" if part.modality == "video" else "--fit converts it"
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
-        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", "--fit converts it")
+        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
     if not taken.animated and part.media_type == "image/gif" and is_animated(part.data):
         raise TargetError(f"{known.name} takes no animated GIF", "--fit sends its first frame")
     if taken.max_bytes is not None and len(part.data) > taken.max_bytes:

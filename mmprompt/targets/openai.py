@@ -104,7 +104,7 @@ def _named(ref: MediaRef, known: Limits) -> Wire:
     url, source = ref.name, ref.source
     if url is None:
         kind, value = classify(source)
-        if kind != "url":
+        if kind not in ("url", "scheme"):
             raise TargetError(f"{ref.modality} {_quoted(source)} has not been read", _READ)
         url = str(value)
     if ref.name is None or not isinstance(source, str) or url != source:
@@ -123,19 +123,27 @@ def _named(ref: MediaRef, known: Limits) -> Wire:
 def _check_scheme(url: str, known: Limits) -> None:
     scheme = url.partition(":")[0].lower()
     if scheme not in known.schemes:
+        what = f"{_quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{_quoted(url)} is no URL"
         names = ", ".join(sorted(known.schemes))
-        raise TargetError(f"{known.name} takes no name like {_quoted(url)}", f"it takes {names}; or {_READ}")
+        raise TargetError(
+            f"{what}, and {known.name} takes names with {names}", "give an http(s) URL, or a file under the media root"
+        )
 
 
 def _read(part: MediaPart, known: Limits, payload: Payload) -> Wire:
     """Return the content part of media that was read."""
     form = _form(part, check_media(part, known))
     if form == "input_audio":
-        audio: Wire = {"data": payload("", part), "format": AUDIO_FORMATS[part.media_type]}
+        audio: Wire = {"data": payload("", part), "format": _audio_format(part.media_type)}
     else:
         audio = {"url": payload(f"data:{part.media_type};base64,", part)}
     wire = {"type": form, form: _with(audio, part.options) if part.options else audio}
     return _with(wire, part.extra) if part.extra else wire
+
+
+def _audio_format(media_type: str) -> str:
+    """Return what ``input_audio`` calls a media type; a type that a user's target added goes by its subtype."""
+    return AUDIO_FORMATS.get(media_type) or media_type.partition("/")[2]
 
 
 def _quoted(source: object) -> str:

@@ -117,7 +117,7 @@ class ContentItem:
             except MMPromptError as error:
                 raise error.located(column=column, offset=segment.start, template=self._place) from None
         yield from self._from_columns(entry, [k for k in plain if k not in early], columns, examples)
-        if not texts and self._text is not None and not self._text.is_only(own_slots(tagged)):
+        if fed and not texts and self._text is not None and not self._text.is_only(own_slots(tagged)):
             yield from self._from_columns(entry, ["text"], columns, examples)
 
     def _text_part(

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple, Protocol, Union
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem, in_section
+from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
 from mmprompt.slots import Marker, SlotText, compile_text
 from mmprompt.templates.entry import Entry
 
@@ -40,16 +40,24 @@ class Speech(Protocol):
 class TextSpeech:
     """Ordinary text."""
 
-    __slots__ = ("has_marker", "place", "text")
+    __slots__ = ("_place", "_text", "has_marker")
 
     def __init__(self, text: SlotText, place: str) -> None:
-        self.text = text
-        self.place = place
+        self._text = text
+        self._place = place
         self.has_marker = text.has_marker
+
+    def columns(self, entry: Entry) -> Mapping[str, object]:
+        """Return the columns as this text sees them."""
+        return entry.columns
 
     def render(self, entry: Entry, examples: str) -> str:
         """Return the text with the slots filled from the columns."""
-        return filled(self.text, entry.columns, examples, self.place)
+        return filled(self._text, self.columns(entry), examples, self._place)
+
+    def around_marker(self, entry: Entry) -> list[str]:
+        """Return the filled texts before, between and after the places of the examples."""
+        return around_marker(self._text, self.columns(entry), self._place)
 
 
 class RoleLine(NamedTuple):
@@ -246,30 +254,29 @@ def _rendered(line: Line, entry: Entry, examples: str, section: Section) -> Role
 
 def _spliced(line: Line, entry: Entry, examples: PromptList, section: Section) -> list[Any]:
     """Put dialogue examples in place: beside the text around a loose token, as parts inside a role's text."""
-    speech = line.speech
-    if not isinstance(speech, TextSpeech):
+    if not isinstance(line.speech, TextSpeech):
         raise TemplateError("the examples' token stands in a content part", "put it into begin, or between turns")
+    texts = line.speech.around_marker(entry)
     if isinstance(line, LooseLine):
-        return splice_text(speech.text, entry, examples, section, speech.place)
-    before, *rest = _around_marker(speech.text, entry, speech.place)
+        return splice(texts, examples, section)
     item = line.item(section)
-    item["prompt"] = _prompt_with_examples(before, rest, examples)
+    item["prompt"] = _prompt_with_examples(texts[0], texts[1:], examples)
     return [item]
 
 
-def splice_text(text: SlotText, entry: Entry, examples: PromptList, section: Section, place: str) -> list[Any]:
-    """Return the items of a loose text with dialogue examples at its marker; the text around it stays."""
-    before, *rest = _around_marker(text, entry, place)
-    out: list[Any] = [in_section(before, section)] if before else []
-    for after in rest:
+def splice(texts: list[str], examples: PromptList, section: Section) -> list[Any]:
+    """Return the items of a loose text with dialogue examples between its pieces; empty pieces are left out."""
+    out: list[Any] = [TextItem(texts[0], section)] if texts[0] else []
+    for after in texts[1:]:
         out.extend(examples)
         if after:
-            out.append(in_section(after, section))
+            out.append(TextItem(after, section))
     return out
 
 
-def _around_marker(text: SlotText, entry: Entry, place: str) -> list[str]:
-    return [filled(piece, entry.columns, "", place) for piece in text.split_at(lambda p: isinstance(p, Marker))]
+def around_marker(text: SlotText, columns: Mapping[str, object], place: str) -> list[str]:
+    """Return the filled texts before, between and after the places of the examples."""
+    return [filled(piece, columns, "", place) for piece in text.split_at(lambda p: isinstance(p, Marker))]
 
 
 def _prompt_with_examples(before: str, rest: list[str], examples: PromptList) -> Said:

@@ -12,35 +12,25 @@ from typing import Any
 from mmprompt.errors import TemplateError, shown
 from mmprompt.slots import SlotText
 from mmprompt.templates.content_item import ContentItem
-from mmprompt.templates.dialogue import Form, Labels, Speech, filled
+from mmprompt.templates.dialogue import Form, Labels, Speech, TextSpeech
 from mmprompt.templates.entry import Entry
 from mmprompt.templates.text import PromptTemplate
 
 ORDERS = ("sample", "template")
 
 
-class MixedText:
+class MixedText(TextSpeech):
     """Ordinary text of a multimodal template, where a tagged column reads as its text segments joined."""
 
-    __slots__ = ("has_marker", "place", "text")
+    __slots__ = ()
 
-    def __init__(self, text: SlotText, place: str) -> None:
-        self.text = text
-        self.place = place
-        self.has_marker = text.has_marker
-
-    def render(self, entry: Entry, examples: str) -> str:
-        """Return the text; a slot whose column holds media is an error."""
+    def columns(self, entry: Entry) -> Mapping[str, object]:
+        """Return the columns as ordinary text sees them; a column that holds media is an error."""
         try:
-            return filled(self.text, text_columns(self.text, entry), examples, self.place)
+            tagged = {c: entry.text(c) for c in self._text.columns if entry.segments(c) is not None}
         except TemplateError as error:
-            raise error.located(template=self.place) from None
-
-
-def text_columns(text: SlotText, entry: Entry) -> Mapping[str, object]:
-    """Return the columns as ordinary text sees them."""
-    tagged = {c: entry.text(c) for c in text.columns if entry.segments(c) is not None}
-    return {**entry.columns, **tagged} if tagged else entry.columns
+            raise error.located(template=self._place) from None
+        return {**entry.columns, **tagged} if tagged else entry.columns
 
 
 class MMPromptTemplate(PromptTemplate):

@@ -17,12 +17,13 @@ from mmprompt.templates.dialogue import (
     Speech,
     TextSpeech,
     Tokens,
+    around_marker,
     compile_form,
     filled,
     is_dialogue,
     render_dialogue,
     render_example,
-    splice_text,
+    splice,
 )
 from mmprompt.templates.entry import Entry, entry_of
 
@@ -139,7 +140,7 @@ class PromptTemplate:
         if isinstance(form, Dialogue):
             return render_dialogue(form, entry, ice)
         if ice is not None and not isinstance(ice, str):
-            return PromptList(splice_text(form, entry, ice, Section("round"), "template"))
+            return PromptList(splice(around_marker(form, entry.columns, "template"), ice, Section("round")))
         return self._text(form, entry, ice or "")
 
     def _text(self, form: SlotText, entry: Entry, examples: str) -> str:

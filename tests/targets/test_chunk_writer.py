@@ -71,9 +71,13 @@ def test_small_records_wait_and_large_ones_do_not(tmp_path):
 
 
 def test_an_error_in_the_block_writes_nothing_more(tmp_path):
-    with open(tmp_path / "a", "wb") as file, pytest.raises(KeyError), ChunkWriter(file) as writer:
-        writer.write([b"half a record"])
-        raise KeyError
+    def write_half(file: object) -> None:
+        with ChunkWriter(file) as writer:
+            writer.write([b"half a record"])
+            raise KeyError
+
+    with open(tmp_path / "a", "wb") as file, pytest.raises(KeyError):
+        write_half(file)
     assert (tmp_path / "a").read_bytes() == b""
 
 
@@ -105,7 +109,7 @@ def test_more_chunks_than_a_call_takes_and_chunks_larger_than_a_call(tmp_path, m
     monkeypatch.setattr(chunk_writer, "_LARGEST_CALL", 1000)
     chunks = [b"z" * size for size in (1, 5000, 0, 999, 1001, *[3] * 5000)]
     with open(tmp_path / "a", "wb") as file:
-        chunk_writer._write_vector(file.fileno(), chunks)
+        chunk_writer._write_vector(file.fileno(), chunks, sum(map(len, chunks)))
     assert (tmp_path / "a").read_bytes() == b"".join(chunks)
 
 

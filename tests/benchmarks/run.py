@@ -1,0 +1,49 @@
+"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls filling memory start]``.
+
+Needs the package installed, Linux or macOS, and 1.5 GB of temporary disk (``TMPDIR`` says where). All ratios come from
+one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+
+import filling
+import memory
+import rendering
+import start
+from timing import Row, print_table
+
+PARTS = ("images", "urls", "filling", "memory", "start")
+
+
+def main(wanted: list[str]) -> int:
+    """Measure the parts that are wanted and print them."""
+    for name in wanted:
+        if name not in PARTS:
+            print(f"there is no part {name}; known: {', '.join(PARTS)}", file=sys.stderr)
+            return 2
+    rows: list[Row] = []
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="mmprompt-bench-") as folder:
+        measures: dict[str, Callable[[], list[Row]]] = {
+            "images": partial(rendering.images, folder),
+            "urls": partial(rendering.addresses, folder),
+            "filling": filling.filling,
+            "memory": partial(memory.peaks, folder),
+            "start": start.start,
+        }
+        for name in wanted or PARTS:
+            print(f"measuring {name} …", file=sys.stderr, flush=True)
+            rows += measures[name]()
+    print_table(rows)
+    return 1 if any(row.reached is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from mmprompt.datasets.read import open_dataset, rows_dataset
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import DatasetError, RowError
+
+TOUR = Path(__file__).parents[2] / "fixtures" / "tour"
+
+
+def opened(tmp_path: Path, data: str | bytes, name: str = "data", format_name: str | None = None):
+    path = tmp_path / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return open_dataset(path, format=format_name)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "expected"),
+    [
+        ('{"content": "x"}\n', "data", "jsonl"),
+        ('{"content": "x"}', "data.json", "jsonl"),
+        ('\ufeff\n{"content": "x"}\n', "data", "jsonl"),
+        ('["not a row"]\n{"content": "x"}\n', "data", "jsonl"),
+        ('{"cut": "off\n{"content": "x"}\n', "data", "jsonl"),
+        ('{"cut": "off\n', "data", "jsonl"),
+        ('garbage\n{"content": "x"}\n', "data", "jsonl"),
+        ('{"content": "' + "x" * 300_000 + '"}\n', "data", "jsonl"),
+        ("", "data", "jsonl"),
+        ('{"cut\n{"messages": [{"role": "user", "content": "x"}]}', "data", "openai"),
+        ('{"messages": "no chat"}', "data", "jsonl"),
+        ('{"type": "image", "path": "a.jpg"}', "data", "mm_custom"),
+        ('{"type": "question", "path": "a.jpg"}', "data", "jsonl"),
+        ('[{"a": 1}]', "data", "json"),
+        ('[{"a": 1},\n{"a": 2}]', "data", "json"),
+        ("[\n  {\n", "data", "json"),
+        ("id,question\n1,x\n", "data", "csv"),
+        ("id\tquestion, please\n1\tx\n", "data", "tsv"),
+        ("question\nx\n", "data.csv", "csv"),
+        ('"{",b\nx,1\n', "data.csv", "csv"),
+    ],
+)
+def test_the_format_is_recognised_from_content(tmp_path, data, name, expected):
+    assert opened(tmp_path, data, name).format == expected
+
+
+def test_a_format_can_be_forced(tmp_path):
+    (row,) = opened(tmp_path, '{"type": "image", "path": "a.jpg", "question": "q"}', format_name="jsonl")
+    assert "content" not in row.columns
+    (row,) = opened(tmp_path, "a,b\nx,y\n", "rows.txt", "csv")
+    assert row.columns == {"a": "x", "b": "y"}
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "what"),
+    [
+        (b"\x1f\x8b\x08\x00", "data.jsonl.gz", "gzip"),
+        (b"PAR1\x15\x04", "data", "parquet"),
+        (b"PK\x03\x04", "data.xlsx", "zip"),
+        ('{"a": 1}\n'.encode("utf-16"), "data.jsonl", "UTF-16"),
+        (b"\x00\x01\x02\x03", "data.bin", "binary"),
+        (b"just words\n", "data", "it begins with 'just words'"),
+        (b'"a, b"\n', "data", "no dataset format"),
+        (b"3,4", "rows.json", "no dataset format"),
+    ],
+)
+def test_what_is_no_dataset_is_refused_by_name(tmp_path, data, name, what):
+    with pytest.raises(DatasetError, match=what):
+        opened(tmp_path, data, name)
+
+
+def test_opening_faults_are_dataset_errors(tmp_path):
+    with pytest.raises(DatasetError, match="no such file"):
+        open_dataset(tmp_path / "nothing.jsonl")
+    with pytest.raises(DatasetError, match="is a directory"):
+        open_dataset(tmp_path)
+    with pytest.raises(DatasetError, match="cannot read"):
+        open_dataset("a\0b")
+    with pytest.raises(DatasetError, match="did you mean 'jsonl'") as caught:
+        opened(tmp_path, "{}", format_name="jsonnl")
+    assert not isinstance(caught.value, RowError)
+
+
+def test_the_root_is_the_directory_of_the_file_as_given(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "data.jsonl").write_text("{}\n", "utf-8")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real" / "data.jsonl")
+    monkeypatch.chdir(tmp_path)
+    assert open_dataset("link.jsonl").root == "."
+    assert open_dataset("real/data.jsonl").root == "real"
+    assert open_dataset(tmp_path / "link.jsonl").root == str(tmp_path)
+
+
+def test_rows_given_in_python_are_samples_as_they_are():
+    rows = [{"id": 1, "image": b"\xff\xd8"}, {"image": ["a.jpg"], "content": None}]
+    dataset = rows_dataset(rows)
+    assert (dataset.path, dataset.root, dataset.format) == (None, None, "rows")
+    first, second = dataset
+    assert first == Sample(rows[0], 1, None, 1, 0, True)
+    assert first.columns is rows[0]
+    assert (second.id, second.row, second.label) == (1, 1, "1")
+    assert list(dataset) == [first, second]
+
+
+def test_rows_that_are_no_rows_are_errors_in_their_place():
+    good, text, names, last = rows_dataset([{"a": 1}, "text", {1: 2}, {"a": 4}])
+    assert isinstance(text, RowError)
+    assert isinstance(names, RowError)
+    assert str(text).startswith("row 2: ")
+    assert (good.row, last.row) == (0, 3)
+    with pytest.raises(DatasetError):
+        rows_dataset({"a": 1})
+    with pytest.raises(DatasetError):
+        rows_dataset(3)
+
+
+def test_an_iterator_of_rows_is_read_once():
+    dataset = rows_dataset(iter([{"a": 1}]))
+    assert len(list(dataset)) == 1
+    with pytest.raises(DatasetError, match="once"):
+        list(dataset)
+
+
+@pytest.mark.parametrize("name", ["tour.jsonl", "tour.csv", "tour.json", "tour_chat.jsonl", "tour_mm_custom.jsonl"])
+def test_datasets_and_their_rows_can_be_pickled(name):
+    dataset = open_dataset(TOUR / name)
+    assert list(pickle.loads(pickle.dumps(dataset))) == list(dataset)
+    assert pickle.loads(pickle.dumps(list(dataset))) == list(dataset)

@@ -1,0 +1,64 @@
+"""What a target takes is dated data, and users add their own."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from PIL import Image
+from sample_messages import BMP, GIF, WAV, one, user
+
+from mmprompt.errors import TargetError
+from mmprompt.parts import MediaRef, TextPart
+from mmprompt.targets.limits import check_media, is_animated, limits, register_target, target_names
+from mmprompt.targets.openai import to_openai
+
+
+def test_every_limit_is_dated_and_sourced():
+    assert {"vllm", "openai"} <= set(target_names())
+    for name in target_names():
+        known = limits(name)
+        for facts in (known, *known.modalities.values()):
+            assert facts.date.startswith("20"), name
+            assert "https://" in facts.source, name
+
+
+def test_a_target_of_ones_own():
+    register_target("test-own", like="openai", schemes=["https"], formats={"audio": [], "image": ["image/bmp"]})
+    register_target("test-own-2", like="test-own", max_bytes={"image": 10}, max_count={"image": 1})
+    assert one(user(BMP)[0], "test-own")["image_url"]["url"].startswith("data:image/bmp;base64,")
+    with pytest.raises(TargetError, match="test-own takes no audio"):
+        to_openai(user(WAV), "test-own")
+    with pytest.raises(TargetError, match="62 bytes, test-own-2 takes 10"):
+        check_media(BMP, limits("test-own-2"))
+    ref = MediaRef("image", "https://h.org/a")
+    with pytest.raises(TargetError, match="2 parts of image, test-own-2 takes 1"):
+        to_openai([*user(ref, TextPart("x")), *user(ref)], "test-own-2")
+    with pytest.raises(TargetError, match="has the scheme http, and test-own takes names with https"):
+        to_openai(user(MediaRef("image", "http://h.org/a")), "test-own")
+
+
+def test_a_shipped_target_stays_what_it_is():
+    with pytest.raises(TargetError, match="cannot be registered"):
+        register_target("openai")
+
+
+def test_frames_of_a_gif_are_counted():
+    still, moving = io.BytesIO(), io.BytesIO()
+    frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue")]
+    frames[0].save(still, "GIF")
+    frames[0].save(moving, "GIF", save_all=True, append_images=frames[1:])
+    assert not is_animated(still.getvalue())
+    assert is_animated(moving.getvalue())
+    assert is_animated(GIF.data)
+
+
+@pytest.mark.parametrize("cut", [0, 5, 13, 14, 400, 800, 810, 900])
+def test_a_torn_gif_is_walked_to_its_end(cut):
+    assert is_animated(GIF.data[:cut]) in (False, True)
+
+
+def test_a_scheme_that_a_target_of_ones_own_lists_is_emitted():
+    register_target("test-cloud", schemes=["gs", "https"])
+    ref = MediaRef("image", "gs://bucket/a.png")
+    assert one(user(ref)[0], "test-cloud")["image_url"] == {"url": "gs://bucket/a.png"}
