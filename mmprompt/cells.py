@@ -9,11 +9,11 @@ import json
 def listed(value: object, *, cells: bool = False) -> list[object]:
     """Return the elements of a list column, or the value itself as the only element.
 
-    With ``cells`` a text that is a JSON or Python list of plain values is that list (never evaluated as code), and an
-    empty cell is no element. Raises nothing: what is no list is a value.
+    A pair of samples and their rate is one value. With ``cells`` a text that is a JSON or Python list of plain values
+    is that list (never evaluated as code), and an empty cell is no element. Raises nothing: what is no list is a value.
     """
     if isinstance(value, (list, tuple)):
-        return list(value)
+        return [value] if is_sound_pair(value) else list(value)
     if not cells or not isinstance(value, str):
         return [value]
     if not value.strip():
@@ -29,3 +29,8 @@ def listed(value: object, *, cells: bool = False) -> list[object]:
         if isinstance(found, list):
             return found
     return [value]
+
+
+def is_sound_pair(value: list[object] | tuple[object, ...]) -> bool:
+    """Tell whether a list is no list but sound: an array of samples and their rate."""
+    return len(value) == 2 and hasattr(value[0], "shape") and isinstance(value[1], (int, float))

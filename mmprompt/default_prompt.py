@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from mmprompt.cells import listed
+from mmprompt.cells import is_sound_pair, listed
 from mmprompt.errors import MMPromptError, TemplateError
 from mmprompt.media.classify import is_media_object
+from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.parts import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
 from mmprompt.templates.entry import CONTENT, Entry
@@ -20,10 +21,13 @@ _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 _KNOWN: dict[str, tuple[str, bool] | None] = {}
 
 
-def default_messages(entry: Entry, media_columns: Mapping[str, str] | None = None) -> list[Message]:
+def default_messages(
+    entry: Entry, media_columns: Mapping[str, str] | None = None, output_column: str | None = None
+) -> list[Message]:
     """Return the one user message of a row.
 
-    ``media_columns`` adds columns that hold media, column to modality.
+    ``media_columns`` adds columns that hold media, column to modality. Media in ``output_column`` are not sent: they
+    are the answer.
 
     Raises:
         TemplateError: the row has nothing to say, or a null in the column that feeds the message.
@@ -40,7 +44,8 @@ def default_messages(entry: Entry, media_columns: Mapping[str, str] | None = Non
         return _message([TextPart(v) if m == "text" else MediaRef(m, v) for m, v, _, _ in spans if v], entry)
     tagged = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
     if tagged is None:
-        return _message(list(_column_parts(entry, media_columns or {})), entry)
+        _check_content(entry)
+        return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry)
     parts: list[Part] = []
     for segment in entry.segments(tagged) or ():
         if segment.modality != "text":
@@ -56,15 +61,29 @@ def _message(parts: list[Part], entry: Entry) -> list[Message]:
         raise TemplateError(
             "the row has nothing to send",
             f"give it 'content', a media column or 'question', or use a task with a template (its columns: {columns})",
-        ).located(column=CONTENT if CONTENT in entry.columns else None)
+        ).located(column=QUESTION if QUESTION in entry.columns and CONTENT not in entry.columns else CONTENT)
     return [Message("user", parts)]
 
 
-def _column_parts(entry: Entry, media_columns: Mapping[str, str]) -> Iterator[Part]:
+def _check_content(entry: Entry) -> None:
+    """Refuse a ``content`` that would be passed over: neither text, nor parts, nor media."""
+    value = entry.columns.get(CONTENT)
+    if value is not None and _modality_of(value) is None:
+        raise TemplateError(
+            f"column '{CONTENT}' holds {type(value).__name__}", "give text, tagged or not, or a list of content parts"
+        ).located(column=CONTENT)
+
+
+def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
     for column, value in entry.columns.items():
-        found = media_column(column) if column not in media_columns else (media_columns[column], False)
-        if found is None and is_media_object(value):
-            found = ("audio" if _is_sound(value) else "image", False)
+        if column in media_columns:
+            found: tuple[str, bool] | None = (media_columns[column], False)
+        elif column == output_column:
+            continue
+        else:
+            found = media_column(column)
+            if found is None and type(value) is not str and (modality := _modality_of(value)):
+                found = (modality, False)
         if found is None or column == QUESTION:
             continue
         modality, numbered = found
@@ -92,8 +111,29 @@ def media_column(column: str) -> tuple[str, bool] | None:
     return _KNOWN[column]
 
 
-def _is_sound(value: object) -> bool:
-    return isinstance(value, tuple) or (isinstance(value, Mapping) and "array" in value)
+def _modality_of(value: object) -> str | None:
+    """Return the modality of a value that is media by its type, whatever its column is called, or None."""
+    if value is None or isinstance(value, (str, int, float)):
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        kind = sniff(bytes(value[:4096]))
+        return any_type(kind).partition("/")[0] if kind else None
+    if isinstance(value, Mapping):
+        if "array" in value and "sampling_rate" in value:
+            return "audio"
+        if value.get("bytes") is not None:
+            return _modality_of(value["bytes"])
+        path = value.get("path")
+        named = suffix_type(path) if "bytes" in value and isinstance(path, str) else None
+        return named.partition("/")[0] if named else None
+    if isinstance(value, (list, tuple)):
+        if is_sound_pair(value):
+            return "audio"
+        first = _modality_of(value[0]) if value else None
+        return first if first and all(_modality_of(element) == first for element in value) else None
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return "image" if str(value.dtype) == "uint8" and len(value.shape) in (2, 3) else None
+    return "image" if is_media_object(value) else None
 
 
 def _null(column: str) -> TemplateError:

@@ -96,16 +96,22 @@ def _python(path: str, known: tuple[str, ...]) -> Any:
     try:
         variables = runpy.run_path(path)
     except SyntaxError as error:
-        raise _malformed(path, error.msg, error.lineno) from None
-    except Exception as error:  # noqa: BLE001  # whatever the user's own code raises is a fault of the task file
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-        raise _malformed(path, f"{type(error).__name__}: {error}", frames[-1].lineno if frames else None) from None
+        line = error.lineno if error.filename == path else _line_in(path, error)  # else in a module that it imports
+        raise _malformed(path, error.msg, line) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the user's own code raises is a fault of the task file
+        raise _malformed(path, f"{type(error).__name__}: {error}", _line_in(path, error)) from None
     for name, value in variables.items():
         if name in known or name.startswith("_") or not isinstance(value, Mapping):
             continue
         if near := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
             raise TaskError(f"{shown(path)} sets '{name}', which no task has", f"did you mean '{near[0]}'?")
     return {name: variables[name] for name in known if name in variables}
+
+
+def _line_in(path: str, error: BaseException) -> int | None:
+    """Return the line of the file at which an error passed through it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return lines[-1] if lines else None
 
 
 def _malformed(path: str, problem: str, line: int | None) -> TaskError:

@@ -13,6 +13,7 @@ from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
+from mmprompt.segments import Segment
 from mmprompt.task_files import read_task_file
 from mmprompt.templates.entry import Entry
 
@@ -24,6 +25,7 @@ _KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
 _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = ("input_columns", "output_column", "tagged_columns")
 _MEDIA_KEYS = ("mode", "roots", "max_bytes")
+_EVAL_KEYS = ("scorer",)
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
 _LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "fetch", "allow_domains", "max_seconds")
 
@@ -43,13 +45,14 @@ class Task:
         _check_keys(config, _KEYS, "the task")
         reader = _section(config, "reader_cfg", _READER_KEYS)
         model = _section(config, "model", _MODEL_KEYS)
+        _section(config, "eval_cfg", _EVAL_KEYS)
         self.media = _media_options(config)
         self.dataset = dataset
         self.input_columns = _names(reader.get("input_columns"), "reader_cfg.input_columns")
         self.tagged_columns = (
             None if "tagged_columns" not in reader else _names(reader["tagged_columns"], "tagged_columns")
         )
-        self.output_column: str = reader.get("output_column") or "answer"
+        self.output_column: str = _name(reader.get("output_column"), "reader_cfg.output_column") or "answer"
         self.map_columns = dict(map_columns or {})
         infer = config.get("infer_cfg")
         masked = reader.get("output_column") or None
@@ -121,21 +124,19 @@ class Task:
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
+        best: tuple[int, dict[str, Any]] = (0, {})
         for column, value in sample.columns.items():
             if column == self.output_column:
                 continue
-            if value is source:
-                return {"column": column}
-            if isinstance(value, str) and isinstance(source, str) and (offset := value.find(source)) >= 0:
-                return {"column": column, "offset": offset if len(value) > len(source) else None}
-            if isinstance(value, (list, tuple)) and any(_holds(v, source) for v in value):
-                return {"column": column}
-        return {}
+            rank, offset = _holds(value, source)
+            if rank > best[0]:  # an id or a question may well hold the name of the file too
+                best = rank, {"column": column, "offset": offset}
+        return best[1]
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
             return list(sample.messages)
-        return default_messages(entry, self.map_columns)
+        return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.media_placeholder)
@@ -158,11 +159,20 @@ class Task:
                 on_error(located)
 
 
-def _holds(element: object, source: object) -> bool:
-    """Tell whether an element of a list is the source, or a segment or struct that holds it."""
-    if element is source or (isinstance(element, str) and element == source):
-        return True
-    return getattr(element, "value", None) is source
+def _holds(value: object, source: object) -> tuple[int, int | None]:
+    """Return how surely a source comes from a column's value, 0 if it does not, and its offset in the value."""
+    if value is source:
+        return 5, None
+    if isinstance(value, (list, tuple)):
+        return max((_holds(v, source)[0] - 1 for v in value if not isinstance(v, (list, tuple))), default=0), None
+    if isinstance(value, Segment):
+        return _holds(value.value, source)
+    if not isinstance(value, str) or not isinstance(source, str):
+        return 0, None
+    if (tag := value.find(f"_START>{source}")) >= 0:
+        return 4, tag + len("_START>")
+    offset = value.find(source)
+    return (0, None) if offset < 0 else (2, None) if len(value) == len(source) else (1, offset)
 
 
 def at(error: MMPromptError, sample: Sample) -> MMPromptError:
@@ -193,8 +203,11 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
 
 
 def dataset_task(
-    path: str | os.PathLike[str], *, format: str | None = None, map_columns: Mapping[str, str] | None = None
-) -> Task:  # noqa: A002  # the word users know
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002  # the word users know
+    map_columns: Mapping[str, str] | None = None,
+) -> Task:
     """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
@@ -261,6 +274,12 @@ def _check_keys(mapping: Mapping[str, Any], known: tuple[str, ...], name: str) -
             raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
 
 
+def _name(value: Any, place: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise TaskError(f"{place} is {type(value).__name__}", "give the name of one column")
+
+
 def _names(value: Any, place: str) -> tuple[str, ...]:
     """Return column names given as a list, or as one string with blanks between them."""
     if value is None:
@@ -268,6 +287,6 @@ def _names(value: Any, place: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(value.split())
     names = list(value) if isinstance(value, Iterable) else [None]
-    if all(isinstance(name, str) for name in names):
-        return tuple(names)
-    raise TaskError(f"{place} is no list of column names", "give a list, or names separated by blanks")
+    if not all(isinstance(name, str) for name in names):
+        raise TaskError(f"{place} is no list of column names", "give a list, or names separated by blanks")
+    return tuple([str(name) for name in names])

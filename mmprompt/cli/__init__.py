@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -17,11 +18,17 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``mmprompt`` and return its exit code: 0 fine, 1 findings or failed rows, 2 usage, 3 internal, 130 interrupted."""
+    """Run ``mmprompt`` and return its exit code.
+
+    0 fine, 1 findings or failed rows, 2 usage, 3 internal, 130 interrupted.
+
+    Raises:
+        SystemExit: the arguments are wrong, or ask for help.
+    """
     from mmprompt.cli import render  # noqa: PLC0415  # the commands load with the command line
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # likewise
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mmprompt",
         description="Turn dataset rows into model-ready multimodal requests.",
         epilog=_EPILOG,
@@ -36,19 +43,44 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE
     try:
         code: int = arguments.run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
         return OK
     except MMPromptError as error:
-        print(f"mmprompt: {error}", file=sys.stderr)  # noqa: T201  # the command line speaks to the user
+        say(f"mmprompt: {error}")
         return USAGE
     except OSError as error:
-        print(f"mmprompt: {error.strerror or 'cannot write'}: {error.filename or 'output'}", file=sys.stderr)  # noqa: T201
+        say(f"mmprompt: {error.strerror or 'cannot write'}: {error.filename or 'output'}")
         return USAGE
+    except Exception:  # noqa: BLE001  # the outermost boundary: a fault of ours has an exit code of its own
+        import traceback  # noqa: PLC0415  # only for a fault of ours
+
+        traceback.print_exc()
+        say("mmprompt: internal error; please report what stands above")
+        return INTERNAL
     return code
+
+
+def say(text: str) -> None:
+    """Write a line to standard error; what a terminal would act on (it comes from the data) is escaped."""
+    if sys.stderr is not None:
+        sys.stderr.write("".join([c if c.isprintable() else _escaped(c) for c in text]) + "\n")
+
+
+def _escaped(character: str) -> str:
+    return character if character == "\u3000" else character.encode("unicode_escape").decode("ascii")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        say(f"{self.prog}: {message}; see {self.prog} --help")
+        sys.exit(USAGE)
 
 
 class _Version(argparse.Action):

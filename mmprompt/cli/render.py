@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.errors import MMPromptError, TaskError, nearest
+from mmprompt.cli import say
+from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
     from mmprompt.tasks import Task
 
+EMITS = ("messages", "prompt", "string")
+MEDIA = ("inline", "file", "url", "keep")
 MODALITIES = ("image", "audio", "video")
 
 _EPILOG = """\
@@ -39,9 +42,11 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("input", metavar="TASK_OR_DATASET", help="a task file, a dataset file, or - for standard input")
     parser.add_argument("-o", "--output", metavar="OUT.jsonl", help="where to write; by default standard output")
-    parser.add_argument("--emit", choices=("messages", "prompt", "string"), default="messages", help="what to write")
+    parser.add_argument(
+        "--emit", type=_one_of(EMITS), default="messages", metavar="WHAT", help="messages, prompt or string"
+    )
     parser.add_argument("--target", default="vllm", metavar="TARGET", help="wire form of messages: vllm or openai")
-    parser.add_argument("--media", choices=("inline", "file", "url", "keep"), help="how media are sent (inline)")
+    parser.add_argument("--media", type=_one_of(MEDIA), metavar="HOW", help="media are sent inline, file, url or keep")
     parser.add_argument(
         "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"
     )
@@ -80,19 +85,19 @@ def run(arguments: argparse.Namespace) -> int:
                 limit=arguments.limit,
                 strict=arguments.strict,
                 workers=arguments.workers,
-                on_error=_say,
+                on_error=_report,
                 on_row=advance,
             )
     except MMPromptError as error:
         if not arguments.strict or error.where.line is None:
             raise
-        _say(error)
+        say(str(error))
         return 1
     for note in task.notes():
-        _write(f"{note}\n")
+        say(note)
     total = report.rendered + report.failed
     if report.failed or report.repeated:
-        _write(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out\n")
+        say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out")
     return 1 if report.failed or report.repeated else 0
 
 
@@ -101,8 +106,13 @@ def _task(arguments: argparse.Namespace) -> Task:
     from mmprompt.tasks import dataset_task, load_task  # noqa: PLC0415  # likewise
 
     columns = dict(_mapped(item) for item in arguments.map)
-    if arguments.format is None and not arguments.map and is_task_file(arguments.input):
-        return load_task(arguments.input, arguments.dataset)
+    if arguments.input == "-" and sys.stdin is None:
+        raise TaskError("standard input is closed", "give the name of a file")
+    if is_task_file(arguments.input):
+        if columns or (arguments.format is not None and arguments.dataset is None):
+            raise TaskError("--map and --format are for a dataset", "say it in the task file")
+        named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
+        return load_task(arguments.input, named)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
@@ -116,10 +126,20 @@ def _mapped(item: str) -> tuple[str, str]:
 
 
 def _natural(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is no number from 1")
+    return int(text)
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
+    """Return what reads an argument that must be one of the known words."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"unknown {shown(text)}; {nearest(text, known)}")
+        return text
+
+    return read
 
 
 @contextmanager
@@ -128,6 +148,8 @@ def _output(path: str | None) -> Iterator[Any]:
     from mmprompt.targets.chunk_writer import ChunkWriter  # noqa: PLC0415  # loads with the command
 
     if path is None or path == "-":
+        if sys.stdout is None:
+            raise TaskError("standard output is closed", "name a file with -o")
         sys.stdout.flush()
         yield ChunkWriter(sys.stdout.buffer)
         return
@@ -135,12 +157,17 @@ def _output(path: str | None) -> Iterator[Any]:
         with open(path, "wb", buffering=0) as file:
             yield ChunkWriter(file)
         return
-    path = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.part")
+    target = os.path.realpath(path)
+    # no process number in the name: a container gives the same one to each run, and an earlier one may have been killed
+    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)[:60]}.{os.urandom(6).hex()}.part")
     try:
-        with open(temporary, "xb", buffering=0) as file:
+        file = open(temporary, "xb", buffering=0)  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+    try:
+        with file:
             yield ChunkWriter(file)
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)
@@ -150,7 +177,7 @@ def _output(path: str | None) -> Iterator[Any]:
 @contextmanager
 def _progress() -> Iterator[Callable[[], object] | None]:
     """Give what to call after each row: a progress bar if standard error is a terminal, else nothing."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm  # noqa: PLC0415  # only on a terminal
@@ -159,9 +186,5 @@ def _progress() -> Iterator[Callable[[], object] | None]:
         yield bar.update
 
 
-def _say(error: MMPromptError) -> None:
-    _write(f"{error}\n")
-
-
-def _write(text: str) -> None:
-    sys.stderr.write("".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text))
+def _report(error: MMPromptError) -> None:
+    say(str(error))

@@ -98,6 +98,7 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
         DatasetError: the file holds no array.
     """
     file = source.name
+    parse = loads_noting if thorough else loads_with_remarks
     with source.opened() as stream, as_text(stream) as text:
         window = _Window(text)
         if window.marked:
@@ -106,28 +107,36 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
         if first != "[":
             raise not_an_array(first, source.head)
         window.skip()
-        if window.next_character() == "]":
-            yield from _end(window, file)
+        for sample in _rows(window, file, parse):
+            if isinstance(sample, Sample):
+                notes.add(sample.remarks, file, sample.line)
+            yield sample
+
+
+def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
+    """Yield the elements of the array whose bracket was passed, and the error of what cannot be told apart."""
+    row = 0
+    follows = window.next_character()
+    if follows == "]":
+        window.skip()
+    while follows != "]":
+        line = window.line
+        try:
+            raw = window.take_value()
+        except RowError as error:
+            yield RowError(error.what, f"{error.mend}; {_REST}").located(file=file, line=line)
             return
-        row = 0
-        while True:
+        yield _sample(raw, parse, file, line, row)
+        row += 1
+        follows = window.next_character()
+        if follows not in {",", "]"}:
+            yield _unclosed(follows).located(file=file, line=window.line)
+            return
+        window.skip()
+        if follows == ",":
             window.next_character()
-            line = window.line
-            try:
-                raw = window.take_value()
-            except RowError as error:
-                yield RowError(error.what, f"{error.mend}; {_REST}").located(file=file, line=line)
-                return
-            yield _sample(raw, file, line, row, notes, loads_noting if thorough else loads_with_remarks)
-            row += 1
-            follows = window.next_character()
-            if follows == "]":
-                yield from _end(window, file)
-                return
-            if follows != ",":
-                yield _unclosed(follows).located(file=file, line=window.line)
-                return
-            window.skip()
+    if window.next_character():
+        yield RowError("text after the end of the array", "remove it").located(file=file, line=window.line)
 
 
 def _unclosed(follows: str) -> RowError:
@@ -136,13 +145,7 @@ def _unclosed(follows: str) -> RowError:
     return RowError(f"expected ',' or ']' after a row, found {shown(follows)}", _REST)
 
 
-def _end(window: _Window, file: str) -> Iterator[RowError]:
-    window.skip()
-    if window.next_character():
-        yield RowError("text after the end of the array", "remove it").located(file=file, line=window.line)
-
-
-def _sample(raw: str, file: str, line: int, row: int, notes: Notes, parse: Parse) -> Row:
+def _sample(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
     if is_broken(raw):
         return broken(raw).located(file=file, line=line)
     try:
@@ -153,7 +156,6 @@ def _sample(raw: str, file: str, line: int, row: int, notes: Notes, parse: Parse
         return RowError(f"a row is an object, this is {type_name(value)}", "give an array of objects").located(
             file=file, line=line
         )
-    notes.add(remarks, file, line)
     return Sample(value, id_of(value, row), file, line, row, True, None, remarks)
 
 

@@ -90,6 +90,7 @@ def open_dataset(
             raise DatasetError(error.what, f"{error.mend}; formats: {', '.join(READERS)}") from None
     if format == "json":
         json_rows.check_array(source.head)
+    source.shorten()
     return Dataset(source.name, format, source.root, partial(_read, READERS[format], source, thorough))
 
 

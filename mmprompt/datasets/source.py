@@ -52,6 +52,11 @@ class Source:
         except (OSError, ValueError) as error:
             raise _unreadable(self.name, error) from None
 
+    def shorten(self) -> None:
+        """Forget most of a long head, which only recognition needs; that of a stream is kept until it is read."""
+        if self._stream is None:
+            self.head = self.head[:_HEAD]
+
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """Open the file from its beginning and close it in the end.
@@ -71,7 +76,8 @@ class Source:
         if self._spent:
             raise DatasetError(f"{shown(self.name)} can be read once only", "save it to a file to read it again")
         self._spent = True
-        return io.BufferedReader(_Replayed(self.head, self._stream), _BUFFER)
+        head, self.head = self.head, self.head[:_HEAD]
+        return io.BufferedReader(_Replayed(head, self._stream), _BUFFER)
 
 
 class _Replayed(io.RawIOBase):

@@ -53,7 +53,7 @@ class GuardedFiles:
         absolute = [_with_slash(os.path.abspath(root)) for root in policy.roots]
         self._written = tuple(dict.fromkeys((*self._prefixes, *absolute)))
         self._blobs = tuple(filter(None, map(blobs_folder, self._prefixes)))
-        self._only_root = self._prefixes[0] if len(self._prefixes) == 1 and not WINDOWS else ""
+        self._only_root = self._prefixes[0] if len(self._prefixes) == 1 and not policy.files and not WINDOWS else ""
         self._files = {file: os.path.abspath(file) for file in policy.files}
         self._real_files = frozenset(map(os.path.realpath, policy.files))
 

@@ -122,6 +122,7 @@ _HEADS = {
     b"\x00\x00\x01\xba": MPEG,
     b"\x00\x00\x01\xb3": MPEG,
 }
+_TAILS = {PNG: (b"\r\n\x1a\n",), GIF: (b"7a", b"9a")}
 _RIFF = {b"WAVE": WAV, b"WEBP": WEBP, b"AVI ": AVI}
 _BRANDS = {
     b"avif": AVIF,
@@ -152,7 +153,8 @@ def sniff(data: bytes) -> Kind | None:
     head = data[:4]
     kind = _HEADS.get(head)
     if kind is not None:
-        return kind if kind is not PNG or data.startswith(b"\r\n\x1a\n", 4) else None
+        tail = _TAILS.get(kind)
+        return kind if tail is None or data.startswith(tail, 4) else None
     if head in (b"RIFF", b"RF64"):
         return _RIFF.get(data[8:12])
     if head == b"\x1aE\xdf\xa3":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, shown
@@ -53,7 +53,7 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         return Encoded(_read_stream(source, policy.max_bytes))
     if isinstance(source, Mapping):
         return _encode_sound(source["array"], source["sampling_rate"], modality, policy)
-    if isinstance(source, (list, tuple)) and len(source) == 2 and not hasattr(source[1], "shape"):
+    if isinstance(source, (list, tuple)) and _is_sound_pair(source):
         return _encode_sound(source[0], source[1], modality, policy)
     if modality != "image":
         mend = "give (samples, rate)" if modality == "audio" else "give a list of frames, or the bytes of a video file"
@@ -204,6 +204,13 @@ def _wav(array: np.ndarray[Any, Any], rate: int, channels: int) -> tuple[bytes, 
 def is_frames(source: object) -> bool:
     """Tell whether a source is a row of frames: a list that is no pair of samples and rate, or an array of pictures."""
     if isinstance(source, (list, tuple)):
-        return not (len(source) == 2 and hasattr(source[0], "shape") and isinstance(source[1], (int, float)))
+        return not _is_sound_pair(source)
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(source, numpy.ndarray) and source.ndim == 4
+
+
+def _is_sound_pair(source: Sequence[object]) -> bool:
+    """Tell whether this is (samples, rate): an array, then a number, which may be a scalar of NumPy."""
+    if len(source) != 2 or not hasattr(source[0], "shape"):
+        return False
+    return isinstance(source[1], (int, float)) or getattr(source[1], "shape", None) == ()

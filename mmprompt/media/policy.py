@@ -74,11 +74,11 @@ class MediaPolicy:
 
     def with_roots(self, *roots: PathName) -> MediaPolicy:
         """Return a policy that allows these folders too, after those it has."""
-        return replace(self, roots=self.roots + tuple(r for r in _paths("root", roots) if r not in self.roots))
+        return replace(self, roots=tuple(dict.fromkeys(self.roots + _paths("root", roots))))
 
     def with_files(self, *paths: PathName) -> MediaPolicy:
         """Return a policy that allows these single files too: a path that the caller passes is permission for it."""
-        return replace(self, files=self.files + tuple(f for f in _paths("file", paths) if f not in self.files))
+        return replace(self, files=tuple(dict.fromkeys(self.files + _paths("file", paths))))
 
 
 def _check_limit(name: str, number: object, *, whole: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import select
-from contextlib import suppress
 from typing import BinaryIO, Union
 
 AT_ONCE = 256 << 10
@@ -45,8 +44,7 @@ class ChunkWriter:
     def write(self, chunks: list[bytes]) -> None:
         """Take the chunks of a record; they must not change any more."""
         self._chunks += chunks
-        for chunk in chunks:
-            self._size += len(chunk)
+        self._size += sum(map(len, chunks))
         if self._size >= AT_ONCE:
             self.flush()
 
@@ -82,9 +80,11 @@ def _on_descriptor(file: BinaryIO) -> bool:
 def _write_vector(fd: int, chunks: list[bytes], size: int) -> None:
     """Write all chunks, ``size`` bytes together, to a descriptor, whatever part of them a call takes."""
     taken = 0
-    if len(chunks) <= _IOV_MAX and size <= _LARGEST_CALL:
-        with suppress(BlockingIOError):
+    if len(chunks) <= _IOV_MAX and size <= _LARGEST_CALL:  # nearly always, and then one call does it
+        try:
             taken = os.writev(fd, chunks)
+        except BlockingIOError:
+            taken = 0
         if taken == size:
             return
     rest: list[_Buffer] = list(chunks)

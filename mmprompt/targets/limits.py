@@ -17,7 +17,7 @@ class Taken(NamedTuple):
 
     ``formats`` are media types. ``forms`` are content part types, the target's own first. ``animated`` is false where
     a GIF may have one frame only. ``max_bytes`` counts one file before base64, ``max_count`` the parts of one request,
-    ``max_side`` the pixels of the longer side. ``date`` and ``source`` say when and where this was read.
+    ``max_side`` the pixels of the longer side. ``date`` is when this was written, ``source`` where to check it.
     """
 
     formats: frozenset[str]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -100,12 +101,13 @@ def test_text_that_is_no_json_is_the_last_error(tmp_path, tail, line, what):
 def test_a_fault_early_in_a_big_file_is_found_without_reading_it_whole(tmp_path):
     path = tmp_path / "rows.json"
     path.write_text('[{"a": 1},\n{"b" 2},\n' + '{"x": 1},\n' * 500_000 + "{}]", "utf-8")
-    reads = []
-    rows = iter(open_dataset(path))
-    for row in rows:
-        reads.append(row)
-    assert len(reads) == 2
-    assert reads[1].where.line == 2
+    tracemalloc.start()
+    try:
+        _, bad = open_dataset(path)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert bad.where.line == 2
 
 
 @pytest.mark.parametrize("text", ["[]", " [ ] \n", "[\n]"])

@@ -1,0 +1,434 @@
+"""The rows of the threat table about files: real links, pipes, devices and caches, on the real file system."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import shutil
+import socket
+import sys
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mmprompt.errors import MMPromptError, PolicyError, SourceError
+from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media import files as files_module
+from mmprompt.media.files import GuardedFiles, blobs_folder, same_file_path
+from mmprompt.media.windows_paths import is_drive_path, windows_fault, windows_inside, windows_same
+from mmprompt.parts import MediaPart, MediaRef
+
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
+JPEG = (FIXTURES / "tour" / "media" / "clock.jpg").read_bytes()
+posix = pytest.mark.skipif(os.name == "nt", reason="POSIX files")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A root with a picture, and a picture outside of it."""
+    (tmp_path / "root" / "sub").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "root" / "a.jpg").write_bytes(JPEG)
+    (tmp_path / "root" / "sub" / "b.jpg").write_bytes(JPEG)
+    (tmp_path / "outside" / "o.jpg").write_bytes(JPEG)
+    return tmp_path
+
+
+def reading(tree, path, **limits):
+    return GuardedFiles(MediaPolicy([tree / "root"], **limits)).read(path)
+
+
+def refusal(tree, path, **limits):
+    with pytest.raises((PolicyError, SourceError)) as caught:
+        reading(tree, path, **limits)
+    return caught.value
+
+
+def bounded(act, seconds=5.0):
+    """Run ``act`` in a thread and fail if it hangs; return what it gave or raised."""
+    result = []
+
+    def run():
+        try:
+            result.append(act())
+        except MMPromptError as error:
+            result.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), "the read hangs"
+    return result[0]
+
+
+def test_a_file_in_the_root_is_read_by_every_spelling(tree):
+    for path in ("a.jpg", "./a.jpg", "sub/b.jpg", "sub/../a.jpg", str(tree / "root" / "a.jpg"), str(tree / "root" / "sub" / ".." / "a.jpg"), str(tree / "outside" / ".." / "root" / "a.jpg")):
+        assert reading(tree, path) == JPEG
+
+
+def test_an_absolute_path_outside_is_refused(tree):
+    error = refusal(tree, str(tree / "outside" / "o.jpg"))
+    assert isinstance(error, PolicyError)
+    assert "outside the media roots" in error.what
+    assert "--media-root" in error.mend
+    assert "outside" in str(refusal(tree, "/etc/passwd"))
+
+
+def test_a_file_outside_is_refused_whether_it_exists_or_not(tree):
+    assert refusal(tree, str(tree / "outside" / "none.jpg")).what.endswith("outside the media roots")
+
+
+def test_dots_that_leave_the_root_are_refused(tree):
+    for path in ("../outside/o.jpg", "sub/../../outside/o.jpg", "../../../../../../../../etc/passwd", "sub/../../root2/x"):
+        assert "outside the media roots" in refusal(tree, path).what
+
+
+def test_a_root_is_no_prefix_of_its_neighbour(tree):
+    (tree / "root2").mkdir()
+    (tree / "root2" / "x.jpg").write_bytes(JPEG)
+    assert isinstance(refusal(tree, "../root2/x.jpg"), PolicyError)
+    assert isinstance(refusal(tree, str(tree / "root2" / "x.jpg")), PolicyError)
+
+
+@posix
+def test_a_link_to_a_file_outside_is_refused_after_links(tree):
+    (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
+    error = refusal(tree, "link.jpg")
+    assert isinstance(error, PolicyError)
+    assert "after links" in error.what
+    assert str(tree) not in str(error)
+    assert "after links" in refusal(tree, str(tree / "root" / "link.jpg")).what
+
+
+@posix
+def test_a_link_to_a_folder_outside_is_refused(tree):
+    (tree / "root" / "dir").symlink_to(tree / "outside", target_is_directory=True)
+    assert "after links" in refusal(tree, "dir/o.jpg").what
+    assert isinstance(refusal(tree, "dir/../outside/o.jpg"), PolicyError)
+
+
+@posix
+def test_a_link_inside_the_root_is_followed(tree):
+    (tree / "root" / "link.jpg").symlink_to("sub/b.jpg")
+    (tree / "root" / "dir").symlink_to("sub", target_is_directory=True)
+    assert reading(tree, "link.jpg") == reading(tree, "dir/b.jpg") == JPEG
+
+
+@posix
+def test_a_root_that_is_itself_a_link_holds_its_files(tree):
+    (tree / "alias").symlink_to("root", target_is_directory=True)
+    files = GuardedFiles(MediaPolicy([tree / "alias"]))
+    assert files.read("a.jpg") == files.read(str(tree / "alias" / "a.jpg")) == files.read(str(tree / "root" / "a.jpg")) == JPEG
+
+
+@posix
+def test_a_folder_swapped_for_a_link_after_the_reader_was_made_is_refused(tree):
+    files = GuardedFiles(MediaPolicy([tree / "root"]))
+    assert files.read("sub/b.jpg") == JPEG
+    shutil.rmtree(tree / "root" / "sub")
+    (tree / "root" / "sub").symlink_to(tree / "outside", target_is_directory=True)
+    with pytest.raises(PolicyError, match="after links"):
+        files.read("sub/o.jpg")
+
+
+def hub(tmp_path):
+    """A Hugging Face cache of two data sets, whose snapshots are links into their blobs."""
+    for name in ("datasets--org--one", "datasets--org--two"):
+        (tmp_path / "hub" / name / "blobs" / "deep").mkdir(parents=True)
+        (tmp_path / "hub" / name / "snapshots" / "rev" / "img").mkdir(parents=True)
+        (tmp_path / "hub" / name / "blobs" / "abc").write_bytes(JPEG)
+        (tmp_path / "hub" / name / "blobs" / "deep" / "d").write_bytes(JPEG)
+    return tmp_path / "hub" / "datasets--org--one" / "snapshots" / "rev"
+
+
+@posix
+def test_a_link_into_the_blobs_of_the_same_cache_repository_is_followed(tmp_path):
+    root = hub(tmp_path)
+    (root / "img" / "a.jpg").symlink_to("../../../blobs/abc")
+    for policy in (MediaPolicy([root]), MediaPolicy([root / "img"])):
+        assert GuardedFiles(policy).read("a.jpg" if policy.roots[0].endswith("img") else "img/a.jpg") == JPEG
+
+
+@posix
+def test_a_link_into_other_blobs_or_folders_of_the_cache_is_refused(tmp_path):
+    root = hub(tmp_path)
+    (root / "two.jpg").symlink_to("../../../datasets--org--two/blobs/abc")
+    (root / "deep.jpg").symlink_to("../../blobs/deep/d")
+    (root.parent.parent / "refs").write_bytes(JPEG)
+    (root / "refs.jpg").symlink_to("../../refs")
+    files = GuardedFiles(MediaPolicy([root]))
+    for name in ("two.jpg", "deep.jpg", "refs.jpg"):
+        with pytest.raises(PolicyError, match="after links") as caught:
+            files.read(name)
+        assert "--media-root" in caught.value.mend
+
+
+def test_blobs_are_found_only_beside_snapshots_of_a_cache_repository():
+    assert blobs_folder("/c/datasets--a--b/snapshots/rev/img/") == "/c/datasets--a--b/blobs/"
+    assert blobs_folder("/c/models--a--b/snapshots/rev/") == "/c/models--a--b/blobs/"
+    assert blobs_folder("/c/mine/snapshots/rev/") == ""
+    assert blobs_folder("/c/datasets--a--b/") == ""
+
+
+@posix
+def test_a_fifo_is_refused_and_does_not_hang(tree):
+    os.mkfifo(tree / "root" / "pipe.jpg")
+    os.mkfifo(tree / "outside" / "pipe.jpg")
+    error = bounded(lambda: reading(tree, "pipe.jpg"))
+    assert isinstance(error, PolicyError)
+    assert "FIFO" in error.what
+    (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "pipe.jpg")
+    assert isinstance(bounded(lambda: reading(tree, "link.jpg")), PolicyError)
+    assert isinstance(bounded(lambda: reading(tree, str(tree / "outside" / "pipe.jpg"))), PolicyError)
+
+
+@posix
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin", "/dev/tty", "/proc/self/environ", "/proc/self/mem", "/dev/fd/0"])
+def test_devices_and_process_files_are_refused(tree, device):
+    assert isinstance(bounded(lambda: reading(tree, device)), PolicyError)
+    (tree / "root" / "link.jpg").symlink_to(device)
+    assert isinstance(bounded(lambda: reading(tree, "link.jpg")), MMPromptError)
+
+
+@posix
+def test_a_device_outside_is_not_even_opened(tree, monkeypatch):
+    opened = []
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda path, *a, **k: opened.append(path) or real(path, *a, **k))
+    refusal(tree, "/dev/zero")
+    refusal(tree, "sub/../../../../../../../../dev/zero")
+    assert opened == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_process_file_that_states_no_size_is_read_by_count():
+    files = GuardedFiles(MediaPolicy(["/proc/self"], max_bytes=100_000))
+    assert files.read("status").startswith(b"Name:")
+    with pytest.raises(PolicyError, match="larger than max_bytes"):
+        GuardedFiles(MediaPolicy(["/proc/self"], max_bytes=10)).read("status")
+
+
+@posix
+def test_a_socket_and_a_directory_are_named(tree, monkeypatch):
+    monkeypatch.chdir(tree / "root")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("s.jpg")
+    server.close()
+    assert "socket" in refusal(tree, "s.jpg").what
+    assert "directory" in refusal(tree, "sub").what
+    assert "directory" in refusal(tree, ".").what
+
+
+@posix
+def test_missing_unreadable_looping_and_overlong_names_have_their_own_errors(tree):
+    (tree / "root" / "loop").symlink_to("loop")
+    assert refusal(tree, "none.jpg").what == "no such file: 'none.jpg'"
+    assert "no such file" in refusal(tree, "a.jpg/x.jpg").what
+    assert "loop of links" in refusal(tree, "loop").what
+    assert "too long" in refusal(tree, "x" * 5000).what
+    assert len(str(refusal(tree, "x" * 5000))) < 300
+    if os.geteuid():
+        (tree / "root" / "a.jpg").chmod(0)
+        assert "permission denied" in refusal(tree, "a.jpg").what
+
+
+def test_an_empty_file_is_an_error(tree):
+    (tree / "root" / "e.jpg").write_bytes(b"")
+    assert "empty" in refusal(tree, "e.jpg").what
+
+
+@posix
+@pytest.mark.parametrize(("path", "word"), [("a\x00.jpg", "NUL"), ("\x00", "NUL"), ("C:\\p\\c.jpg", "drive"), ("c:/p/c.jpg", "drive"), ("\\\\server\\share\\x", "UNC"), ("\ud800.jpg", "no name"), ("../\x00", "NUL"), ("/\x00", "NUL")])
+def test_names_of_other_systems_are_refused_by_name(tree, path, word):
+    error = refusal(tree, path)
+    assert isinstance(error, SourceError)
+    assert word in error.what
+    assert error.mend
+
+
+def test_without_a_root_every_path_is_refused_and_says_so():
+    with pytest.raises(PolicyError, match="no media root is set") as caught:
+        GuardedFiles(MediaPolicy()).read("a.jpg")
+    assert "--media-root" in caught.value.mend
+
+
+def test_several_roots_are_tried_in_order(tree):
+    (tree / "outside" / "a.jpg").write_bytes(b"other")
+    policy = MediaPolicy([tree / "root", tree / "outside"])
+    assert GuardedFiles(policy).read("a.jpg") == JPEG
+    assert GuardedFiles(policy).read("o.jpg") == JPEG
+    assert GuardedFiles(MediaPolicy([tree / "outside", tree / "root"])).read("a.jpg") == b"other"
+    with pytest.raises(SourceError, match="no such file"):
+        GuardedFiles(policy).read("none.jpg")
+
+
+def test_a_file_that_the_caller_names_is_allowed_and_nothing_beside_it(tree, monkeypatch):
+    (tree / "outside" / "p.jpg").write_bytes(JPEG)
+    allowed = str(tree / "outside" / "o.jpg")
+    files = GuardedFiles(MediaPolicy().with_files(allowed))
+    assert files.read(allowed) == JPEG
+    for path in (str(tree / "outside" / "p.jpg"), "p.jpg", allowed + "x"):
+        with pytest.raises(PolicyError, match="outside"):
+            files.read(path)
+    monkeypatch.chdir(tree / "outside")
+    relative = GuardedFiles(MediaPolicy([tree / "root"]).with_files("o.jpg"))
+    monkeypatch.chdir(tree)
+    assert relative.read("o.jpg") == relative.read("a.jpg") == JPEG
+
+
+def test_max_bytes_holds_whatever_the_size_says(tree):
+    assert reading(tree, "a.jpg", max_bytes=len(JPEG)) == JPEG
+    assert "larger than max_bytes" in refusal(tree, "a.jpg", max_bytes=len(JPEG) - 1).what
+    (tree / "root" / "sparse.jpg").touch()
+    os.truncate(tree / "root" / "sparse.jpg", 1 << 40)
+    assert "larger than max_bytes" in bounded(lambda: refusal(tree, "sparse.jpg")).what
+
+
+@posix
+@pytest.mark.parametrize("told", [0, 1, 5, len(JPEG) - 1, len(JPEG) + 1, 2 * len(JPEG)])
+def test_a_size_that_is_not_the_files_changes_nothing(tree, monkeypatch, told):
+    real = os.fstat
+
+    def lying(descriptor):
+        fields = list(real(descriptor))
+        fields[6] = told
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(files_module.os, "fstat", lying)
+    assert reading(tree, "a.jpg") == JPEG
+    monkeypatch.setattr(files_module.os, "fstat", real)
+
+
+@posix
+def test_a_file_that_grows_while_it_is_read_stays_within_the_limit(tree):
+    path = tree / "root" / "grow.jpg"
+    path.write_bytes(JPEG)
+    stop = threading.Event()
+
+    def grow():
+        with path.open("ab") as file:
+            while not stop.is_set():
+                file.write(b"x" * 4096)
+                if file.tell() > 1 << 24:
+                    file.truncate(len(JPEG))
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        for _ in range(200):
+            try:
+                data = reading(tree, "grow.jpg", max_bytes=1 << 20)
+            except PolicyError as error:
+                assert "larger than max_bytes" in error.what  # noqa: PT017  # either outcome is right
+            else:
+                assert len(data) <= 1 << 20
+    finally:
+        stop.set()
+        writer.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_no_descriptor_stays_open_after_reads_and_refusals(tree):
+    (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
+    (tree / "root" / "empty.jpg").touch()
+    os.mkfifo(tree / "root" / "pipe")
+    reader = MediaReader(MediaPolicy([tree / "root"], max_bytes=10_000_000))
+    small = GuardedFiles(MediaPolicy([tree / "root"], max_bytes=10))
+    before = sorted(os.listdir("/proc/self/fd"))
+    for path in ("a.jpg", "link.jpg", "sub", "pipe", "empty.jpg", "none", "/dev/zero", "../x", "a\x00"):
+        for act in (lambda p: reader.read(MediaRef("image", p)), small.read, small.head):
+            with contextlib.suppress(MMPromptError):
+                act(path)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_percent_signs_are_decoded_in_file_urls_only(tree):
+    names = ["a b.jpg", "a%20b.jpg", "#1?.jpg", "杯子.jpg", "%2e%2e"]
+    for number, name in enumerate(names):
+        (tree / "root" / name).write_bytes(JPEG + bytes([number]))
+    reader = MediaReader(MediaPolicy([tree / "root"]))
+
+    def read(source):
+        return reader.read(MediaRef("image", source)).data[-1]
+
+    assert read("a%20b.jpg") == 1
+    assert read("file://a%20b.jpg") == 0
+    assert read("file://a%2520b.jpg") == 1
+    assert read("#1?.jpg") == read("file://#1?.jpg") == read("file://%231%3F.jpg") == 2
+    assert read("杯子.jpg") == read("file://杯子.jpg") == read("file://%E6%9D%AF%E5%AD%90.jpg") == 3
+    assert read("%2e%2e") == 4
+    with pytest.raises(PolicyError, match="outside"):
+        read("file://%2e%2e/outside/o.jpg")
+    with pytest.raises(PolicyError, match="outside"):
+        read(f"file://{tree}/outside/o.jpg")
+    assert read(f"file://localhost{tree}/root/a%20b.jpg") == 0
+
+
+@pytest.mark.parametrize("name", ["-", "pipe:0", "img%03d.jpg", "subfile,,start,0,end,9,,:a.jpg", "concat:a.jpg|b.jpg", "http:a.jpg", "file:a.jpg"])
+def test_a_name_that_a_decoder_would_obey_is_only_a_name(tree, name):
+    assert "no such file" in refusal(tree, name).what
+
+
+@posix
+def test_without_proc_a_file_is_judged_by_device_and_inode(tree, monkeypatch):
+    monkeypatch.setattr(files_module, "_PLATFORM", "other")
+    (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
+    assert reading(tree, "a.jpg") == JPEG
+    assert "after links" in refusal(tree, "link.jpg").what
+    status = os.stat(tree / "root" / "a.jpg")
+    assert same_file_path(status, str(tree / "root" / "sub" / "b.jpg")) == ""
+    assert same_file_path(status, str(tree / "none")) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("\\\\server\\share\\x.jpg", "UNC"), ("//server/share/x.jpg", "UNC"), ("\\\\?\\C:\\x", "UNC or device"), ("\\\\.\\pipe\\x", "device"),
+        ("C:x.jpg", "relative to a drive"), ("a.jpg:hidden", "stream"), ("C:\\a.jpg:$DATA", "stream"), ("NUL", "device name"), ("nul.jpg", "device name"),
+        ("img/COM1.png", "device name"), ("con ", "device name"), ("x\\lpt9.tar.gz", "device name"), ("CONIN$", "device name"), ("aux.", "device name"), ("com².jpg", "device name"),
+    ],
+)  # fmt: skip
+def test_windows_names_that_are_no_files_are_refused(path, word):
+    assert word in windows_fault(path)
+
+
+@pytest.mark.parametrize("path", ["a.jpg", "img\\a.jpg", "C:\\data\\a.jpg", "C:/data/a.jpg", "console.jpg", "com10.jpg", "null", "a nul.jpg"])
+def test_windows_names_that_are_files_pass(path):
+    assert windows_fault(path) == ""
+
+
+def test_windows_folders_are_compared_without_case_and_long_prefix():
+    assert windows_inside("C:\\Data\\Root\\a.jpg", "c:\\data\\root")
+    assert windows_inside("\\\\?\\C:\\data\\root\\a.jpg", "C:\\data\\root\\")
+    assert not windows_inside("C:\\data\\root2\\a.jpg", "C:\\data\\root")
+    assert windows_same("\\\\?\\UNC\\Server\\s\\a", "\\\\server\\S\\a")
+    assert is_drive_path("c:/x")
+    assert not is_drive_path("ab:/x")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@given(
+    st.one_of(
+        st.text(max_size=40),
+        st.lists(st.sampled_from(["..", ".", "root", "outside", "o.jpg", "a.jpg", "sub", "dir", "link.jpg", "", "%2e%2e", "~"]), max_size=8).map("/".join),
+    ),
+    st.sampled_from(["", "file://", "FILE://", "file:///", "/", "TREE/", "file://TREE/", "data:,", "data:image/png;base64,", "/9j/"]),
+    st.sampled_from(["image", "audio", "video"]),
+)
+def test_any_text_is_read_inside_the_root_or_refused(tree, text, prefix, modality):
+    root = tree / "root"
+    if not (root / "dir").is_symlink():
+        (root / "dir").symlink_to(tree / "outside", target_is_directory=True)
+        (root / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
+        (tree / "outside" / "o.jpg").write_bytes(JPEG + b"SECRET")
+    reader = MediaReader(MediaPolicy([root]))
+    source = prefix.replace("TREE", str(tree)) + text
+    try:
+        part = reader.read(MediaRef(modality, source))
+    except MMPromptError as error:
+        assert len(str(error)) < 500
+    else:
+        assert not isinstance(part, MediaPart) or not part.data.endswith(b"SECRET")

@@ -1,0 +1,107 @@
+"""The house rules that can be read from the source: who imports whom, who opens files, what is public."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import mmprompt
+
+PACKAGE = Path(mmprompt.__file__).parent
+
+ORDER = [
+    "_version", "log", "errors", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "media", "templates",
+    "icl", "turns", "merging", "meta_template", "targets", "datasets", "default_prompt", "task_files", "tasks", "render",
+    "cli", "__main__",
+]  # fmt: skip
+HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path, path.relative_to(PACKAGE).with_suffix("").parts, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "", node
+
+
+def test_imports_go_down_the_list_only():
+    wrong = []
+    for path, parts, tree in modules():
+        if parts == ("__init__",):
+            continue
+        for name, _ in imported(tree):
+            if name.startswith("mmprompt."):
+                target = name.split(".")[1]
+                if ORDER.index(target) > ORDER.index(parts[0]):
+                    wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    assert not wrong
+
+
+def test_every_module_has_its_place_in_the_order():
+    assert {parts[0] for _, parts, _ in modules()} - {"__init__"} == set(ORDER)
+
+
+def test_heavy_libraries_are_imported_inside_functions_only():
+    wrong = []
+    for path, _, tree in modules():
+        top = ast.Module([n for n in tree.body if not isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.If))], [])
+        wrong += [f"{path.relative_to(PACKAGE)}: {name}" for name, _ in imported(top) if name.split(".")[0] in HEAVY]
+    assert not wrong
+
+
+def test_only_the_media_package_opens_what_a_sample_names():
+    """Files are opened in few places: media under a policy; datasets, task files and outputs that the caller names."""
+    openers = set()
+    for path, _, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            if called in {"open", "os.open", "io.open", "codecs.open", "Image.open", "av.open", "soundfile.read", "runpy.run_path", "urlopen"}:
+                openers.add(path.relative_to(PACKAGE).as_posix())
+            if called.split(".")[-1] in {"read_text", "read_bytes", "memmap", "fromfile"} or called.split(".")[0] in {"requests", "urllib3"}:
+                openers.add(path.relative_to(PACKAGE).as_posix())
+    allowed = {"media/files.py", "datasets/source.py", "task_files.py", "targets/limits.py", "cli/__init__.py", "cli/render.py"}
+    assert openers <= allowed
+    assert "media/files.py" in openers
+
+
+def test_base64_is_used_in_one_file_only():
+    users = {p.relative_to(PACKAGE).as_posix() for p, _, tree in modules() for name, _ in imported(tree) if name in {"base64", "pybase64", "binascii"}}
+    assert users == {"media/base64_text.py"}
+
+
+def test_no_drawer_is_called_utils():
+    names = {part for _, parts, _ in modules() for part in parts}
+    assert not names & {"utils", "util", "helpers", "common", "base", "misc"}
+
+
+def test_the_package_holds_no_assert_and_no_print_outside_the_command_line():
+    for path, parts, tree in modules():
+        for node in ast.walk(tree):
+            assert not isinstance(node, ast.Assert), path
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
+                assert parts[0] == "cli", path
+
+
+def test_the_public_names_are_what_is_importable():
+    for name in mmprompt.__all__:
+        assert getattr(mmprompt, name) is not None
+    assert dir(mmprompt) == sorted(mmprompt.__all__)
+    assert set(mmprompt._HOME_OF) == set(mmprompt.__all__)
+    declared = next(n for n in ast.parse((PACKAGE / "__init__.py").read_text()).body if isinstance(n, ast.If))
+    assert {a.name for n in declared.body if isinstance(n, ast.ImportFrom) for a in n.names} == set(mmprompt.__all__)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, mmprompt; from mmprompt import parse_segments, PromptTemplate, MetaTemplate, to_openai; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(loaded) & HEAVY
+    bare = subprocess.run([sys.executable, "-c", "import sys, mmprompt; print(' '.join(sys.modules))"], capture_output=True, text=True, check=True)
+    assert {m for m in bare.stdout.split() if m.startswith("mmprompt")} == {"mmprompt"}
