@@ -44,7 +44,13 @@ def default_messages(
         return _message([TextPart(v) if m == "text" else MediaRef(m, v) for m, v, _, _ in spans if v], entry)
     tagged = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
     if tagged is None:
-        _check_content(entry)
+        if isinstance(value, (int, float)):
+            return _message([TextPart(str(value))], entry)
+        if value is not None and _modality_of(value) is None:
+            raise TemplateError(
+                f"column '{CONTENT}' holds {type(value).__name__}",
+                "give text, tagged or not, or a list of content parts",
+            ).located(column=CONTENT)
         return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry)
     parts: list[Part] = []
     for segment in entry.segments(tagged) or ():
@@ -63,15 +69,6 @@ def _message(parts: list[Part], entry: Entry) -> list[Message]:
             f"give it 'content', a media column or 'question', or use a task with a template (its columns: {columns})",
         ).located(column=QUESTION if QUESTION in entry.columns and CONTENT not in entry.columns else CONTENT)
     return [Message("user", parts)]
-
-
-def _check_content(entry: Entry) -> None:
-    """Refuse a ``content`` that would be passed over: neither text, nor parts, nor media."""
-    value = entry.columns.get(CONTENT)
-    if value is not None and _modality_of(value) is None:
-        raise TemplateError(
-            f"column '{CONTENT}' holds {type(value).__name__}", "give text, tagged or not, or a list of content parts"
-        ).located(column=CONTENT)
 
 
 def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

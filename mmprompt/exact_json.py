@@ -17,6 +17,8 @@ MAX_DEPTH = 500
 """How deep a value may be nested: half of what Python's stack takes, so that printing it can never overflow."""
 
 _ROUNDED = 9.2e18  # below 2**63: an integer that orjson could not hold is read as a float of at least this magnitude
+_INFINITE = float("inf")
+_MANY = 1 << 16
 _PLAIN = frozenset((str, int, bool, type(None)))
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 BOM = b"\xef\xbb\xbf"
@@ -167,7 +169,7 @@ def _examine_column(column: str | None, value: object) -> list[Remark]:
         if isinstance(item, str):
             _check_surrogates(item, column)
         elif isinstance(item, float):
-            if not -float("inf") < item < float("inf"):
+            if not -_INFINITE < item < _INFINITE:
                 found["nan"] = Remark("nan", column, f"{json.dumps(item)}, which JSON does not have")
         elif isinstance(item, int):
             if not -(1 << 63) <= item < 1 << 64:
@@ -192,30 +194,31 @@ def _check_surrogates(text: str, column: str | None) -> None:
 
 
 def dumps(value: object) -> bytes:
-    """Return ``value`` as JSON in UTF-8: compact, no ASCII escapes, integers exact, NaN and Infinity as ``json`` does.
+    """Return ``value`` as JSON in UTF-8: compact, no ASCII escapes, numbers as ``json`` spells them.
 
     Raises:
         TargetError: an object that JSON does not have, a lone surrogate, a cycle, or nesting beyond Python's stack.
     """
-    try:
-        text = orjson.dumps(value, option=_OPTIONS)
-    except orjson.JSONEncodeError:
-        return _dumps_slowly(value)
-    # orjson writes null for NaN and Infinity
-    return text if b"null" not in text or not _has_non_finite(value) else _dumps_slowly(value)
+    if not _has_float(value):
+        try:
+            return orjson.dumps(value, option=_OPTIONS)
+        except orjson.JSONEncodeError:
+            pass
+    return _dumps_slowly(value)
 
 
-def _has_non_finite(value: object) -> bool:
+def _has_float(value: object) -> bool:
+    """Tell whether a number is in it that orjson may spell otherwise (1e300) or not at all (NaN)."""
     pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, float):
-            if not -float("inf") < item < float("inf"):
-                return True
-        elif isinstance(item, dict):
+    for item in pending:
+        if isinstance(item, dict):
             pending.extend(item.values())
         elif isinstance(item, (list, tuple)):
             pending.extend(item)
+        elif isinstance(item, float):
+            return True
+        if len(pending) > _MANY:  # a cycle, or so much that json alone is no slower
+            return True
     return False
 
 

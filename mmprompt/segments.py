@@ -2,7 +2,8 @@
 
     <AIS_TEXT_START>What is this?<AIS_CONTENT_TAG><AIS_IMAGE_START>cat.jpg<AIS_CONTENT_TAG>
 
-Parsing looks for tags by ``str.find`` and slices, so that it is linear in the length of the text whatever it holds.
+Parsing goes from one ``<`` to the next by ``str.find`` and slices, so that it is linear in the length of the text
+whatever it holds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ START_TAGS = {f"<AIS_{m.upper()}_START>": m for m in MODALITIES}
 _STARTS = tuple(START_TAGS)
 _TAGS = (*_STARTS, TERMINATOR)
 _HEAD = "<AIS_"
+_OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
+_SHORT, _LONG = sorted({len(tag) for tag in _OPENS})
 
 Span = tuple[str, str, int, int]
 """modality, value, and where the value begins and ends in the text"""
@@ -69,65 +72,58 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
 
 def scan(text: str, *, lenient: bool = False) -> list[Span]:
     """Do the work of ``parse_segments``, giving plain tuples."""
-    if _HEAD not in text:
-        return [("text", text, 0, len(text))]
     spans: list[Span] = []
+    modality = ""  # of the open segment, if one is
+    start = 0
     tagged = False
-    position = 0
-    while True:
-        terminator = text.find(TERMINATOR, position)
-        end = terminator if terminator >= 0 else len(text)
-        opened = _scan_chunk(text, position, end, spans, lenient)
-        tagged = tagged or opened or terminator >= 0
-        if terminator < 0:
-            break
-        if not opened and not lenient:
-            raise TagError(
-                f"terminator {TERMINATOR} with no open segment",
-                "remove it, or put a start tag such as <AIS_TEXT_START> before the text it closes",
-            ).located(offset=terminator)
-        position = terminator + len(TERMINATOR)
-    return spans if tagged else [("text", text, 0, len(text))]
-
-
-def _scan_chunk(text: str, begin: int, end: int, spans: list[Span], lenient: bool) -> bool:
-    """Add the segments of ``text[begin:end]``, which holds no terminator; tell whether it opened one."""
-    modality = ""
-    start = begin
-    tag_at = text.find(_HEAD, begin, end)
-    while tag_at >= 0:
-        if not text.startswith(_STARTS, tag_at):
-            tag_at = text.find(_HEAD, tag_at + 1, end)
+    at = text.find("<")  # a search for one character: base64 is passed over at the speed of memory
+    while at >= 0:
+        tag = text[at : at + _LONG]
+        opens = _OPENS.get(tag)
+        if opens is None:
+            tag = tag[:_SHORT]
+            opens = _OPENS.get(tag)
+        if opens is None:
+            at = text.find(_HEAD, at + 1)  # text that is full of < is passed over in one call
             continue
-        tag = text[tag_at : text.index(">", tag_at) + 1]
-        if not modality:
-            if text[start:tag_at].strip():
-                spans.append(("text", text[start:tag_at], start, tag_at))
-        elif lenient:
-            _close(text, modality, start, tag_at, spans)
-        else:
-            raise TagError(
-                f"start tag {tag} inside an open {modality} segment",
-                f"close the segment before it with {TERMINATOR}",
-            ).located(offset=tag_at)
-        modality = START_TAGS[tag]
-        start = tag_at + len(tag)
-        tag_at = text.find(_HEAD, start, end)
-    if modality:
-        _close(text, modality, start, end, spans)
-        return True
-    if text[start:end].strip():
-        spans.append(("text", text[start:end], start, end))
-    return False
+        if opens and modality and not lenient:
+            raise _still_open(tag, modality, at)
+        if modality or start < at:
+            _close(text, modality, start, at, spans)
+        if not opens and not modality and not lenient:
+            raise _stray(at)
+        tagged = True
+        modality = opens
+        start = at + len(tag)
+        at = text.find("<", start)
+    if not tagged:
+        return [("text", text, 0, len(text))]
+    if modality or start < len(text):
+        _close(text, modality, start, len(text), spans)
+    return spans
 
 
 def _close(text: str, modality: str, start: int, end: int, spans: list[Span]) -> None:
+    """Add the segment ``text[start:end]``; without a modality it is text outside any segment, dropped if blank."""
     value = text[start:end]
     if modality != "text" and not value.strip():
+        if not modality:
+            return
         raise TagError(
             f"blank {modality} segment", f"name the {modality} between its tags, or remove the segment"
         ).located(offset=start)
-    spans.append((modality, value, start, end))
+    spans.append((modality or "text", value, start, end))
+
+
+def _still_open(tag: str, modality: str, offset: int) -> TagError:
+    what = f"start tag {tag} inside an open {modality} segment"
+    return TagError(what, f"close the segment before it with {TERMINATOR}").located(offset=offset)
+
+
+def _stray(offset: int) -> TagError:
+    what = f"terminator {TERMINATOR} with no open segment"
+    mend = "remove it, or put a start tag such as <AIS_TEXT_START> before the text it closes"
+    return TagError(what, mend).located(offset=offset)
 
 
 def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:

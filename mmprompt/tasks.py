@@ -40,13 +40,18 @@ class Task:
     """
 
     def __init__(
-        self, config: Mapping[str, Any], dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None
+        self,
+        config: Mapping[str, Any],
+        dataset: Dataset | None,
+        *,
+        map_columns: Mapping[str, str] | None = None,
+        base: str = "",
     ) -> None:
         _check_keys(config, _KEYS, "the task")
         reader = _section(config, "reader_cfg", _READER_KEYS)
         model = _section(config, "model", _MODEL_KEYS)
         _section(config, "eval_cfg", _EVAL_KEYS)
-        self.media = _media_options(config)
+        self.media = _media_options(config, base)
         self.dataset = dataset
         self.input_columns = _names(reader.get("input_columns"), "reader_cfg.input_columns")
         self.tagged_columns = (
@@ -199,7 +204,7 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
         config = read_task_file(path, _KEYS)
         base = os.path.dirname(path)
     own = config.get("dataset") if dataset is None else dataset
-    return Task(config, _open_dataset(own, base if dataset is None else ""))
+    return Task(config, _open_dataset(own, base if dataset is None else ""), base=base)
 
 
 def dataset_task(
@@ -227,7 +232,10 @@ def _open_dataset(config: Any, base: str) -> Dataset | None:
         return rows_dataset(config["rows"])
     if "path" not in config:
         raise TaskError("the dataset names no path", "give 'path' or 'rows'")
-    path = os.fspath(config["path"])
+    path = config["path"]
+    if not isinstance(path, (str, os.PathLike)):
+        raise TaskError(f"dataset.path is {type(path).__name__}", "give the name of a file")
+    path = os.fspath(path)
     return open_dataset(path if path == "-" else os.path.join(base, path), format=config.get("format"))
 
 
@@ -247,13 +255,17 @@ def _shown_part(part: Part) -> dict[str, Any]:
     return content[0]
 
 
-def _media_options(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _media_options(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
     media = _mapping(config.get("media") or {}, "media")
     for key in media:
         if key in _LATER:
             raise TaskError(f"media.{key} asks for a change of media", "this version passes media through unchanged")
     _check_keys(media, _MEDIA_KEYS, "media")
-    return media
+    roots = media.get("roots") or ()
+    roots = [roots] if isinstance(roots, (str, os.PathLike)) else roots
+    if not isinstance(roots, (list, tuple)) or not all(isinstance(root, (str, os.PathLike)) for root in roots):
+        raise TaskError("media.roots is no list of folders", "give a folder, or a list of them")
+    return {**media, "roots": [os.path.join(base, root) for root in roots]}
 
 
 def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:

@@ -13,10 +13,18 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-_SPILL = 1 << 18
+_BATCH = 1 << 12
+_SPILL = 1 << 18  # a multiple of _BATCH
 _PARTITION = 1 << 20
 _INTEGERS = (1 << 61) - 1  # below this an int is its own hash
 _ENTRY = 16
+
+
+def _key(name: object) -> int:
+    kind = type(name)
+    if kind is str or (kind is int and 0 <= name < _INTEGERS):  # type: ignore[operator]  # an int
+        return hash(name)
+    return hash((kind.__name__, json.dumps(name, default=repr)))
 
 
 class RepeatedIds:
@@ -26,9 +34,10 @@ class RepeatedIds:
     are different; lists and objects compare by their JSON text. Use it as a context manager or ``close`` it.
     """
 
-    __slots__ = ("_file", "_hashes", "_lines", "_spilled")
+    __slots__ = ("_file", "_hashes", "_lines", "_names", "_spilled")
 
     def __init__(self) -> None:
+        self._names: list[object] = []
         self._hashes = array("q")
         self._lines = array("q")
         self._file: IO[bytes] | None = None
@@ -36,14 +45,22 @@ class RepeatedIds:
 
     def add(self, name: object, line: int) -> None:
         """Remember an id and its line."""
-        kind = type(name)
-        if kind is str or (kind is int and 0 <= name < _INTEGERS):  # type: ignore[operator]  # an int
-            self._hashes.append(hash(name))
+        self._lines.append(line)
+        names = self._names
+        names.append(name)
+        if len(names) >= _BATCH:
+            self._hash()
+
+    def _hash(self) -> None:
+        """Replace the ids at hand by their hashes: in one go, which costs a third of doing it id by id."""
+        names = self._names
+        kinds = set(map(type, names))
+        if kinds == {str}:
+            self._hashes.extend(map(hash, names))
         else:
-            self._hashes.append(hash((kind.__name__, json.dumps(name, default=repr))))
-        lines = self._lines
-        lines.append(line)
-        if len(lines) == _SPILL:
+            self._hashes.extend(map(_key, names))
+        names.clear()
+        if len(self._hashes) >= _SPILL:
             self._spill()
 
     def _spill(self) -> None:
@@ -61,6 +78,7 @@ class RepeatedIds:
 
         In the order of the lines up to 2**20 ids; beyond, in the order of the lines within each of several partitions.
         """
+        self._hash()
         if self._file is None:
             first: dict[int, int] = {}
             for key, line in zip(self._hashes, self._lines, strict=True):
@@ -125,6 +143,7 @@ class RepeatedIds:
 
     def close(self) -> None:
         """Forget everything and remove the temporary file."""
+        self._names.clear()
         self._hashes = array("q")
         self._lines = array("q")
         self._spilled = 0

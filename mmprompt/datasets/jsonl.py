@@ -27,19 +27,16 @@ def read(source: Source, notes: Notes, thorough: bool = False, scanned: bool = T
     blank = 1
     with source.opened() as stream:
         for number, line in enumerate(stream, 1):
-            remarks: tuple[Remark, ...] = ()
+            careful = thorough
             try:
                 columns = parse(line)
-                careful = thorough or type(columns) is not dict
-                for value in () if careful else columns.values():
+                for value in columns.values():
                     if type(value) is not str:  # a row of text pays for no more than this look
-                        careful = not faithful(columns)
+                        careful = careful or not faithful(columns)
                         break
-            except orjson.JSONDecodeError:
+            except (orjson.JSONDecodeError, AttributeError, RowError):  # no JSON, no object, too deep
                 careful = True
-            except RowError as error:
-                yield error.located(file=file, line=number)
-                continue
+            remarks: tuple[Remark, ...] = ()
             if careful:
                 if line.isspace() or line.strip() == BOM:
                     blank += 1

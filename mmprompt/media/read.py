@@ -242,9 +242,7 @@ def _part(
     return MediaPart(ref.modality, media_type, data, (), *_shape(ref), origin, changes, findings)
 
 
-def _video_of(
-    ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]
-) -> MediaPart:
+def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]) -> MediaPart:
     """Return the video of these frames, all JPEG."""
     if ref.modality != "video":
         raise SourceError(f"several frames are no {ref.modality}", "tag them as video, or give one picture a segment")

@@ -48,6 +48,7 @@ def test_rows_on_one_line_are_told_apart():
 
 @pytest.mark.parametrize("partition", [1 << 20, 1000, 37])
 def test_spilled_ids_give_the_same_repeats(monkeypatch, partition):
+    monkeypatch.setattr(ids, "_BATCH", 64)
     monkeypatch.setattr(ids, "_SPILL", 256)
     monkeypatch.setattr(ids, "_PARTITION", partition)
     draw = random.Random(7)
@@ -59,6 +60,7 @@ def test_spilled_ids_give_the_same_repeats(monkeypatch, partition):
 
 
 def test_repeats_can_be_asked_for_again_after_more_ids(monkeypatch):
+    monkeypatch.setattr(ids, "_BATCH", 2)
     monkeypatch.setattr(ids, "_SPILL", 4)
     with RepeatedIds() as seen:
         for line, name in enumerate("abcdea", 1):
@@ -70,6 +72,7 @@ def test_repeats_can_be_asked_for_again_after_more_ids(monkeypatch):
 
 
 def test_closing_forgets_and_releases_the_file(monkeypatch):
+    monkeypatch.setattr(ids, "_BATCH", 1)
     monkeypatch.setattr(ids, "_SPILL", 2)
     seen = RepeatedIds()
     for line in range(5):

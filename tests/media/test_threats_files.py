@@ -429,6 +429,6 @@ def test_any_text_is_read_inside_the_root_or_refused(tree, text, prefix, modalit
     try:
         part = reader.read(MediaRef(modality, source))
     except MMPromptError as error:
-        assert len(str(error)) < 500
+        assert len(str(error)) < 500  # noqa: PT017  # either outcome is right
     else:
         assert not isinstance(part, MediaPart) or not part.data.endswith(b"SECRET")

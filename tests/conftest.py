@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmprompt
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture(scope="session")
+def tour() -> Path:
+    return FIXTURES / "tour"
+
+
+@pytest.fixture(scope="session")
+def broken() -> Path:
+    return FIXTURES / "broken"
+
+
+@pytest.fixture(scope="session")
+def command_environment() -> dict[str, str]:
+    """The environment in which ``python -m mmprompt`` is the package under test, whatever the working directory."""
+    package = str(Path(mmprompt.__file__).resolve().parent.parent)
+    return {**os.environ, "PYTHONPATH": package}
+
+
+@pytest.fixture(scope="session")
+def command(command_environment: dict[str, str]) -> Command:
+    """Run ``mmprompt`` as its users do: a process of its own."""
+
+    def run(
+        *arguments: object, stdin: bytes = b"", cwd: Path | None = None, env: Mapping[str, str] | None = None, **more: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        words = [sys.executable, "-m", "mmprompt", *map(str, arguments)]
+        environment = {**command_environment, **(env or {})}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        return subprocess.run(words, input=stdin, cwd=cwd, env=environment, timeout=60, check=False, **streams)
+
+    return run
