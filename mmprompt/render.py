@@ -10,14 +10,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import MMPromptError, RowError, TargetError, TaskError, nearest, shown
+from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.read import MediaReader, read_message
 from mmprompt.parts import MediaRef, Message, part_of
+from mmprompt.targets.limits import limits
+from mmprompt.targets.openai import to_openai, wire_messages
+from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.tasks import Task, at
 
 if TYPE_CHECKING:
     from mmprompt.datasets.sample import Sample
-    from mmprompt.media.read import MediaReader
     from mmprompt.targets.chunk_writer import ChunkWriter
 
 EMITS = ("messages", "prompt", "string")
@@ -66,27 +69,21 @@ class Renderer:
         media: str | None = None,
         policy: MediaPolicy | None = None,
     ) -> None:
-        from mmprompt.media.read import MediaReader  # noqa: PLC0415  # the reader loads on use
-        from mmprompt.targets.limits import limits  # noqa: PLC0415  # likewise
-
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
         limits(target)
         self._task = task
         self._emit = emit
         self._target = target
-        self._reader: MediaReader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
+        self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
         self._make = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
 
     def __call__(self, row: Sample | RowError) -> Rendered:
         """Render one row; its errors are returned, not raised."""
-        from mmprompt.targets.wire_json import record_chunks  # noqa: PLC0415  # cached by the import system
-
         if isinstance(row, RowError):
             return Rendered(row, None, row)
         try:
-            record = {"id": row.id, self._emit: None}
-            record.update(self._make(row))
+            record = {"id": row.id, **self._make(row)}
             columns = row.columns
             answer = self._task.output_column
             if answer in columns:
@@ -97,45 +94,27 @@ class Renderer:
 
     def _messages(self, sample: Sample) -> Mapping[str, object]:
         messages = self._task.messages_of(sample)
-        if isinstance(messages, Mapping):
+        if isinstance(messages, dict):
             return {"messages": {str(label): self._wire(sample, m) for label, m in messages.items()}}
         return {"messages": self._wire(sample, messages)}
 
     def _wire(self, sample: Sample, messages: list[Message]) -> list[dict[str, Any]]:
-        from mmprompt.targets.openai import wire_messages  # noqa: PLC0415  # cached by the import system
-        from mmprompt.targets.wire_json import Payload  # noqa: PLC0415  # likewise
-
-        read = [self._read(sample, m) for m in messages]
         try:
+            read = [read_message(message, self._reader) for message in messages]
             return wire_messages(read, self._target, "auto", payload=Payload)
-        except TargetError as error:
-            raise error.located(**self._place_of_refused(sample, messages, read)) from None
+        except (MediaError, TargetError) as error:
+            raise error.located(**self._place_of_refused(sample, messages)) from None
 
-    def _place_of_refused(self, sample: Sample, messages: list[Message], read: list[Message]) -> dict[str, Any]:
-        """Return where the first medium stands that the target refuses; empty where it is no single medium."""
-        from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only on the way to an error
-
-        for named, message in zip(messages, read, strict=True):
-            for source, part in zip(named.parts, message.parts, strict=True):
-                if isinstance(source, MediaRef):
+    def _place_of_refused(self, sample: Sample, messages: list[Message]) -> dict[str, Any]:
+        """Return where the first medium stands that cannot be read or sent; empty where it is no single medium."""
+        for message in messages:
+            for part in message.parts:
+                if isinstance(part, MediaRef):
                     try:
-                        to_openai([Message(message.role, [part])], self._target)
-                    except TargetError:
-                        return self._task.place_of(sample, source.source)
+                        to_openai([Message(message.role, [self._reader.read(part)])], self._target)
+                    except MMPromptError:
+                        return self._task.place_of(sample, part.source)
         return {}
-
-    def _read(self, sample: Sample, message: Message) -> Message:
-        parts = message.parts
-        read = []
-        for part in parts:
-            if type(part) is not MediaRef:
-                read.append(part)
-                continue
-            try:
-                read.append(self._reader.read(part))
-            except MMPromptError as error:
-                raise error.located(**self._task.place_of(sample, part.source)) from None
-        return message._replace(parts=tuple(read))
 
     def _prompt(self, sample: Sample) -> Mapping[str, object]:
         return {"prompt": plain_prompt(self._task.prompt_of(sample), self._reader)}
@@ -160,8 +139,6 @@ def plain_prompt(prompt: Any, reader: MediaReader) -> Any:
 
 
 def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
-    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # cached by the import system
-
     prompt = item.get("prompt")
     if not isinstance(prompt, list):
         return dict(item)

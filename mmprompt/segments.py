@@ -65,8 +65,10 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
 
     Raises:
         TagError: a start tag inside an open segment, a terminator without one, or blank media; ``where.offset`` is
-            the offset of the tag in ``text``.
+            the offset of the tag in ``text``. Or ``text`` is no string.
     """
+    if not isinstance(text, str):
+        raise TagError(f"tagged text is a string, not {type(text).__name__}", "give the text of one column")
     return [Segment(*span) for span in scan(text, lenient=lenient)]
 
 

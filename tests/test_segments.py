@@ -80,6 +80,12 @@ def test_a_blank_media_segment_is_an_error(blank):
         parse_segments(f"<AIS_IMAGE_START>{blank}<AIS_CONTENT_TAG>")
 
 
+@pytest.mark.parametrize("value", [None, 3, b"x", ["a"]])
+def test_what_is_no_text_is_refused_by_name(value):
+    with pytest.raises(TagError, match=f"not {type(value).__name__}"):
+        parse_segments(value)
+
+
 def test_segments_compare_by_modality_and_value_alone():
     assert Segment("text", "a", 1, 2) == Segment("text", "a", 7, 8)
     assert Segment("text", "a") != Segment("image", "a")

@@ -81,7 +81,7 @@ class MediaReader:
             fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
             return _new(MediaPart, fields)
         if kind == "url":
-            return MediaRef(modality, source, form, options, extra, value)
+            return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind == "scheme":
             return ref
         if self.mode in ("file", "url"):
@@ -193,10 +193,8 @@ def read_messages(
 def read_message(message: Message, reader: MediaReader) -> Message:
     """Return ``message`` with its media read by ``reader``; see ``read_messages``."""
     role, parts, name, tool_calls, tool_call_id = message
-    if not any(isinstance(p, MediaRef) and p.name is None for p in parts):
-        return message
-    read = [reader.read(p) if isinstance(p, MediaRef) and p.name is None else p for p in parts]
-    return Message(role, read, name, tool_calls, tool_call_id)
+    read = tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
+    return _new(Message, (role, read, name, tool_calls, tool_call_id))
 
 
 def file_url(path: str) -> str:

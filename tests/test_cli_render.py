@@ -1,0 +1,579 @@
+"""``mmprompt render`` as its users meet it: a process, its streams, its exit code and its files."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmprompt
+from mmprompt.cli import main
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals, FIFOs and terminals of POSIX")
+PNG = base64.b64encode((Path(__file__).parent.parent / "fixtures/broken/media/album/triangle.png").read_bytes()).decode()
+
+
+def write_rows(path: Path, *rows: Any) -> Path:
+    lines = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tour: Path) -> Path:
+    """A dataset folder with one picture and one clip of the tour."""
+    media = tmp_path / "media"
+    media.mkdir()
+    for name in ("coffee.jpg", "杯子 #1.jpg", "clip.mp4", "spinner.gif"):
+        (media / name).write_bytes((tour / "media" / name).read_bytes())
+    return tmp_path
+
+
+def start(environment: dict[str, str], *arguments: object, **more: Any) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "mmprompt", *map(str, arguments)]
+    # a shell that started the tests in the background made them deaf to SIGINT, and the child would inherit that
+    hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen(words, env=environment, **{**hear, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# ---- help, version, usage
+
+
+def test_version_is_that_of_the_package(command: Any) -> None:
+    done = command("--version")
+    assert (done.returncode, done.stdout.decode()) == (0, f"mmprompt {mmprompt.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["render", "--help"]])
+def test_help_goes_to_stdout_and_has_an_example(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    out, err = capfd.readouterr()
+    assert (left.value.code, err) == (0, "")
+    assert re.search(r"examples:\n(.*\n)*  mmprompt render \S+", out)
+
+
+def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rendr", "a"], "render"),
+        (["render", "nowhere.jsonl"], "no such file: 'nowhere.jsonl'"),
+        (["render", "."], "is a directory"),
+        (["render", "DATA", "--target", "vlm"], "did you mean 'vllm'?"),
+        (["render", "DATA", "--format", "jsnl"], "did you mean 'jsonl'?"),
+        (["render", "DATA", "--emit", "mesages"], "did you mean 'messages'?"),
+        (["render", "DATA", "--media", "inlin"], "did you mean 'inline'?"),
+        (["render", "DATA", "--map", "a=imag"], "did you mean 'image'?"),
+        (["render", "DATA", "--media-root", "nowhere"], "the media root 'nowhere'"),
+        (["render", "DATA", "--limit", "many"], "'many' is no number"),
+        (["render", "DATA", "--limit", "-1"], "no number"),
+        (["render", "DATA", "--workers", "0"], "'0' is no number"),
+        (["render", "DATA", "--dataset", "x.jsonl"], "--dataset is for a task file"),
+        (["render", "DATA", "--nonsense"], "--nonsense"),
+        (["render", "DATA", "-o", "nowhere/out.jsonl"], "nowhere/out.jsonl"),
+        (["render", "nowhere.yaml"], "cannot read 'nowhere.yaml'"),
+    ],
+)
+def test_a_usage_error_is_one_line_with_the_nearest_known(
+    arguments: list[str], words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    try:
+        code = main([str(data) if word == "DATA" else word for word in arguments])
+    except SystemExit as left:
+        code = left.code  # type: ignore[assignment]
+    out, err = capfd.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+    assert os.listdir(tmp_path) == ["data.jsonl"]
+
+
+def test_a_fault_of_ours_has_an_exit_code_of_its_own(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    task = tmp_path / "task.py"
+    task.write_text(
+        "class Hostile(str):\n    def find(self, *_): raise RuntimeError('from within')\n"
+        "dataset = {'rows': [{'content': Hostile('<AIS_TEXT_START>x')}]}\n"
+    )
+    assert main(["render", str(task)]) == 3
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "internal error" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("closed", "words"), [("0", b"standard input is closed"), ("1", b"standard output is closed")])
+def test_a_closed_stream_is_told(
+    closed: str, words: bytes, tmp_path: Path, command_environment: dict[str, str]
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    line = f'"{sys.executable}" -m mmprompt render {"-" if closed == "0" else data} {closed}{"<" if closed == "0" else ">"}&-'
+    done = subprocess.run(line, shell=True, capture_output=True, env=command_environment, check=False, timeout=30)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert words in done.stderr
+
+
+def test_rows_are_rendered_with_standard_error_closed(tmp_path: Path, command_environment: dict[str, str]) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"}, {"question": None})
+    line = f'"{sys.executable}" -m mmprompt render {data} 2>&-'
+    done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, env=command_environment, check=False, timeout=30)
+    assert (done.returncode, done.stdout) == (1, b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n')
+
+
+# ---- where the output goes
+
+
+def test_the_output_appears_whole_and_alone(command: Any, tour: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    done = command("render", tour / "tour.jsonl", "-o", out)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert out.read_bytes() == command("render", tour / "tour.jsonl").stdout
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert out.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_the_old_output_is_kept_when_a_run_dies(
+    end: signal.Signals, tmp_path: Path, command_environment: dict[str, str], tour: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_bytes(b"old\n")
+    fifo = tmp_path / "rows"
+    os.mkfifo(fifo)
+    process = start(command_environment, "render", fifo, "--media-root", tour, "-o", out)
+    with fifo.open("wb") as rows:
+        rows.write(b'{"image": "media/train.jpg", "question": "q"}\n' + b'{"image": "media/coffee.jpg"}\n' * 30)
+        rows.flush()
+
+        def partial() -> list[Path]:
+            return [f for f in tmp_path.iterdir() if f not in (out, fifo) and f.stat().st_size > 0]
+
+        wait_for(partial)  # rows were written, under another name
+        assert out.read_bytes() == b"old\n"
+        process.send_signal(end)
+        stderr = process.communicate()[1]
+    assert out.read_bytes() == b"old\n"
+    if end == signal.SIGINT:
+        assert process.returncode == 130
+        assert b"Traceback" not in stderr
+        assert not partial()
+
+
+def test_a_killed_run_is_no_hindrance_to_the_next_of_the_same_process_number(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    out = tmp_path / "out.jsonl"
+    (tmp_path / f".out.jsonl.{os.getpid()}.part").touch()  # containers number every run alike
+    assert main(["render", str(data), "-o", str(out)]) == 0
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.jsonl").symlink_to("real/out.jsonl")
+    assert main(["render", str(data), "-o", str(tmp_path / "link.jsonl")]) == 0
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "real" / "out.jsonl").read_bytes().startswith(b'{"id":0,')
+
+
+def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
+    reader.start()
+    assert main(["render", str(data), "-o", str(fifo)]) == 0
+    reader.join(10)
+    assert got == [b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n']
+    assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "fifo"]
+    assert main(["render", str(data), "-o", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
+def test_a_full_disk_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    assert main(["render", str(data), "-o", "/dev/full"]) == 2
+    assert "No space left on device" in capfd.readouterr().err
+
+
+def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[str, str], tour: Path) -> None:
+    process = start(command_environment, "render", tour / "tour.jsonl")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read(9) == b'{"id":"to'
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(20) == 0
+    process.stderr.close()
+
+
+def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:
+    process = start(command_environment, "render", "-", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"question": "q"}\n')
+    process.stdin.flush()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stderr) == (130, b"")
+
+
+# ---- standard input
+
+
+def test_stdin_has_no_root_and_paths_are_refused(command: Any) -> None:
+    done = command("render", "-", stdin=b'{"image": "media/coffee.jpg", "question": "q"}\n{"question": "text"}\n')
+    assert done.returncode == 1
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
+    assert done.stderr.startswith(b"-:1 image (sample 0): no media root is set")
+    assert b"--media-root" in done.stderr
+
+
+def test_stdin_with_a_root_gives_what_the_file_gives(command: Any, tour: Path) -> None:
+    rows = (tour / "tour.jsonl").read_bytes()
+    done = command("render", "-", "--media-root", tour, stdin=rows)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == command("render", tour / "tour.jsonl").stdout
+
+
+def test_a_limit_reads_no_further(command_environment: dict[str, str]) -> None:
+    process = start(command_environment, "render", "-", "--limit", 2, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b'{"id": "a", "question": null}\n{"id": "b", "question": "q"}\n')
+    process.stdin.flush()  # and left open: whoever asks for a third row waits for ever
+    assert process.wait(20) == 1
+    stdout, _ = process.communicate()
+    assert [json.loads(line)["id"] for line in stdout.splitlines()] == ["b"]
+
+
+# ---- what is written
+
+
+@pytest.mark.parametrize("emit", ["messages", "prompt"])
+def test_several_workers_write_the_same_bytes(command: Any, tour: Path, emit: str) -> None:
+    one = command("render", tour / "tour.jsonl", "--emit", emit)
+    four = command("render", tour / "tour.jsonl", "--emit", emit, "--workers", 4)
+    assert one.stdout.count(b"\n") == 25
+    assert (one.returncode, one.stdout, one.stderr) == (four.returncode, four.stdout, four.stderr)
+
+
+def rendered(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[Any], str]:
+    code = main(["render", *map(str, arguments)])
+    out, err = capfd.readouterr()
+    return code, [json.loads(line) for line in out.splitlines()], err
+
+
+def test_emit_puts_its_key_in_the_place_of_messages(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(folder / "data.jsonl", {"id": 1, "image": "media/coffee.jpg", "question": "你好", "answer": "A"})
+    task = folder / "task.json"
+    template = {"round": [{"role": "HUMAN", "prompt": "Q: {question}"}, {"role": "BOT", "prompt": "A: {answer}"}]}
+    meta = {"round": [{"role": "HUMAN", "begin": "<h>", "end": "</h>"}, {"role": "BOT", "begin": "<b>", "generate": True}]}
+    config = {
+        "dataset": "data.jsonl",
+        "reader_cfg": {"output_column": "answer"},
+        "infer_cfg": {"prompt_template": {"template": template}},
+        "model": {"meta_template": meta},
+    }
+    task.write_text(json.dumps(config), encoding="utf-8")
+    assert rendered(capfd, task, "--emit", "prompt")[1] == [
+        {"id": 1, "prompt": [{"role": "HUMAN", "prompt": "Q: 你好"}, {"role": "BOT", "prompt": "A: "}], "answer": "A"}
+    ]
+    assert rendered(capfd, task, "--emit", "string")[1] == [{"id": 1, "string": "<h>Q: 你好</h><b>", "answer": "A"}]
+    assert rendered(capfd, task)[1] == [{"id": 1, "messages": [{"role": "user", "content": "Q: 你好"}], "answer": "A"}]
+    assert rendered(capfd, data, "--emit", "prompt")[1][0]["prompt"] == [
+        {
+            "role": "HUMAN",
+            "prompt": [
+                {"type": "image_url", "image_url": {"url": "media/coffee.jpg"}},
+                {"type": "text", "text": "你好"},
+            ],
+        }
+    ]
+
+
+def test_labels_give_an_object_in_every_form(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_rows(tmp_path / "data.jsonl", {"question": "q", "answer": "A"})
+    config = {
+        "dataset": {"path": "data.jsonl"},
+        "infer_cfg": {
+            "prompt_template": {"template": {"A": "{question} A", "B": "{question} B"}},
+            "inferencer": {"type": "PPLInferencer"},
+        },
+    }
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps(config))
+    texts = {"A": "q A", "B": "q B"}
+    assert rendered(capfd, task, "--emit", "prompt")[1] == [{"id": 0, "prompt": texts, "answer": "A"}]
+    assert rendered(capfd, task, "--emit", "string")[1] == [{"id": 0, "string": texts, "answer": "A"}]
+    wanted = {label: [{"role": "user", "content": text}] for label, text in texts.items()}
+    assert rendered(capfd, task)[1] == [{"id": 0, "messages": wanted, "answer": "A"}]
+
+
+def test_media_without_a_placeholder_make_no_string(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(folder / "data.jsonl", {"image": "media/coffee.jpg", "question": "q"}, {"question": "text"})
+    code, records, err = rendered(capfd, data, "--emit", "string")
+    assert (code, [r["string"] for r in records]) == (1, ["text"])
+    assert re.match(r".*data\.jsonl:1 .*image.*; .*placeholder", err)
+
+
+SOURCES = {
+    "path": "media/杯子 #1.jpg",
+    "file": "file://media/coffee.jpg",
+    "data": f"data:image/jpeg;base64,{PNG}",
+    "base64": PNG,
+    "http": "http://example.com/a.jpg?x=1",
+}
+
+
+def inline(path: Path) -> str:
+    return f"data:image/jpeg;base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+@pytest.mark.parametrize("media", ["inline", "file", "url", "keep"])
+def test_the_table_of_media_modes(media: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(folder / "data.jsonl", *[{"id": k, "image": v, "question": "q"} for k, v in SOURCES.items()])
+    code, records, err = rendered(capfd, data, "--media", media)
+    urls = {r["id"]: r["messages"][0]["content"][0]["image_url"]["url"] for r in records}
+    root = folder.resolve().as_uri()
+    wanted = {
+        "inline": {
+            "path": inline(folder / "media/杯子 #1.jpg"),
+            "file": inline(folder / "media/coffee.jpg"),
+            "data": f"data:image/png;base64,{PNG}",
+            "base64": f"data:image/png;base64,{PNG}",
+            "http": SOURCES["http"],
+        },
+        "file": {
+            "path": f"{root}/media/%E6%9D%AF%E5%AD%90%20%231.jpg",
+            "file": f"{root}/media/coffee.jpg",
+            "http": SOURCES["http"],
+        },
+        "url": {"http": SOURCES["http"]},
+        "keep": SOURCES,
+    }[media]
+    assert urls == wanted
+    refused = [k for k in SOURCES if k not in wanted]
+    assert code == (1 if refused else 0)
+    assert [line.partition("(sample ")[2].partition(")")[0] for line in err.splitlines()[: len(refused)]] == refused
+
+
+@pytest.mark.parametrize("media", ["inline", "file", "url", "keep"])
+def test_in_every_mode_a_path_passes_the_policy(media: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "media" / "notes.jpg").write_text("no picture")
+    names = ["../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "media/nowhere.jpg", "media/notes.jpg", "media"]
+    data = write_rows(folder / "data.jsonl", *[{"image": name} for name in names])
+    code, records, err = rendered(capfd, data, "--media", media)
+    assert (code, records) == (1, [])
+    reasons = ["outside", "outside", "outside", "no such file", "plain text", "directory"]
+    for line, reason in zip(err.splitlines(), reasons, strict=False):
+        assert reason in line
+
+
+def test_a_further_root_is_allowed_by_name(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "rows").mkdir()
+    data = write_rows(folder / "rows" / "data.jsonl", {"image": "coffee.jpg"}, {"image": str(folder / "media/coffee.jpg")})
+    assert rendered(capfd, data)[0] == 1
+    code, records, err = rendered(capfd, data, "--media-root", folder / "media")
+    assert (code, len(records), err) == (0, 2, "")
+
+
+def test_what_a_target_refuses_is_reported_and_left_out(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"id": 1, "image": "media/coffee.jpg", "question": "q"},
+        {"id": 2, "video": "media/clip.mp4", "question": "q"},
+        {"id": 3, "question": "q", "image": "media/spinner.gif"},
+        {"id": 4, "image": "gs://bucket/a.jpg", "question": "q"},
+        {"id": 5, "question": "q"},
+    ]
+    data = write_rows(folder / "data.jsonl", *rows)
+    code, records, err = rendered(capfd, data, "--target", "openai")
+    assert (code, [r["id"] for r in records]) == (1, [1, 5])
+    lines = err.splitlines()
+    for line, words in zip(lines, ["data.jsonl:2 video", "data.jsonl:3 image", "data.jsonl:4 image"], strict=False):
+        assert words in line
+        assert ";" in line
+    assert lines[-1] == "mmprompt: 2 of 5 rows rendered, 3 left out"
+
+
+def test_ids_keep_their_json_type(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    written = ['1', '"1"', "1.5", "true", "123456789012345678901234567890", '"七"', '["a",1]', "-7"]
+    data = write_rows(tmp_path / "data.jsonl", *[f'{{"id": {id_}, "question": "q"}}' for id_ in written])
+    assert main(["render", str(data)]) == 0
+    out = capfd.readouterr().out
+    assert [line.partition('{"id":')[2].partition(',"messages"')[0] for line in out.splitlines()] == written
+
+
+def test_ids_come_from_id_index_question_id_or_the_row_number(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": "x", "index": 5}, {"index": 6, "question_id": 7}, {"question_id": 8}, {}, {"id": None}, {"id": 0}]
+    data = write_rows(tmp_path / "data.jsonl", *[{**row, "question": "q"} for row in rows])
+    assert [r["id"] for r in rendered(capfd, data)[1]] == ["x", 6, 8, 3, 4, 0]
+
+
+def test_answers_are_kept_exactly(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    written = [
+        "123456789012345678901234567890", "NaN", "-Infinity", "-0.0", "1.0", "0.1", '"007"', '"NA"', '" x "', "null",
+        "true", '{"b": [1, {"a": 98765432109876543210}], "a": NaN}', '"\\u0000\\u001b\\"\\\\"', '"中文"', "1e22", '""',
+    ]  # fmt: skip
+    data = write_rows(tmp_path / "data.jsonl", *[f'{{"question": "q", "answer": {a}}}' for a in written])
+    assert main(["render", str(data)]) == 0
+    answers = [json.loads(line)["answer"] for line in capfd.readouterr().out.splitlines()]
+    assert [repr(a) for a in answers] == [repr(json.loads(a)) for a in written]
+
+
+def test_a_row_without_an_answer_has_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    assert rendered(capfd, data)[1] == [{"id": 0, "messages": [{"role": "user", "content": "q"}]}]
+
+
+# ---- what is reported
+
+
+def test_a_repeated_id_is_rendered_and_reported_with_its_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ids = [1, "1", 2, 1, None, 4, 2]
+    data = write_rows(tmp_path / "data.jsonl", *[{"id": id_, "question": "q"} for id_ in ids])
+    code, records, err = rendered(capfd, data)
+    assert (code, [r["id"] for r in records]) == (1, [1, "1", 2, 1, 4, 4, 2])
+    lines = err.splitlines()[:-1]
+    assert [line.partition("data.jsonl:")[2].partition(":")[0].split()[0] for line in lines] == ["4", "6", "7"]
+    assert all(f"line {first}" in line for line, first in zip(lines, [1, 5, 3], strict=True))
+
+
+def test_terminal_escapes_and_line_breaks_of_the_data_reach_no_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b[2J\x1b]0;title\x07\rok\nall: fine\u202e\x9b31m"
+    rows = [
+        {"id": evil, "question": None},
+        {"id": 2, "image": evil + ".jpg"},
+        {"id": 3, evil: 1},
+        {"id": 4, "content": f"<AIS_TEXT_START>{evil}<AIS_IMAGE_START>"},
+        {"id": 5, "image": f"ftp://{evil}"},
+    ]
+    data = write_rows(tmp_path / "data.jsonl", *rows)
+    code, records, err = rendered(capfd, data)
+    assert (code, records) == (1, [])
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", err)
+    assert len(err.splitlines()) == len(rows) + 1
+    assert "\\x1b[2J" in err
+
+
+def test_a_task_key_cannot_write_to_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps({"dataset": {"rows": []}, "infer_cfg": {"\x1b[2J\n": 1}}))
+    assert main(["render", str(task)]) == 2
+    err = capfd.readouterr().err
+    assert "\x1b" not in err
+    assert err.count("\n") == 1
+
+
+def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"id": "a.jpg", "question": "What is in a.jpg?", "image": "a.jpg"},
+        {"id": "a.jpg-2", "question": "a.jpg?", "content": "<AIS_TEXT_START>a.jpg<AIS_CONTENT_TAG><AIS_IMAGE_START>a.jpg"},
+        {"id": "a.jpg-3", "images": ["https://example.com/b.jpg", "a.jpg"], "question": "q"},
+    ]
+    data = write_rows(tmp_path / "data.jsonl", *rows)
+    lines = rendered(capfd, data)[2].splitlines()
+    places = [line.partition("data.jsonl:")[2].partition(" (sample")[0] for line in lines[:3]]
+    offset = rows[1]["content"].rindex("a.jpg")  # type: ignore[attr-defined]
+    assert places == ["1 image", f"2 content @{offset}", "3 images"]
+
+
+# ---- the host's locale and terminal
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
+def test_files_are_utf8_whatever_the_locale(locale: dict[str, str], command: Any, tour: Path, tmp_path: Path) -> None:
+    environment = {**locale, "PYTHONIOENCODING": "ascii"}
+    plain = command("render", "tour.csv", cwd=tour)
+    there = command("render", "tour.csv", cwd=tour, env=environment)
+    assert (there.returncode, there.stderr) == (0, b"")
+    assert there.stdout == plain.stdout
+    data = write_rows(tmp_path / "data.jsonl", {"id": "问题", "问": "q"})
+    failed = command("render", data, env=environment)
+    assert failed.returncode == 1
+    assert b"\\u95ee\\u9898" in failed.stderr
+    assert b"Traceback" not in failed.stderr
+
+
+def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
+    """Return what the command writes to a terminal that is its standard error."""
+    ours, theirs = pty.openpty()
+    process = start(environment, *arguments, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while select.select([ours], [], [], 20)[0]:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # Linux: the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    assert process.wait(20) == 0
+    return shown
+
+
+def test_a_progress_bar_shows_on_a_terminal_only(command_environment: dict[str, str], command: Any, tour: Path) -> None:
+    assert re.search(rb"\b9 rows", on_terminal(command_environment, "render", tour / "tour_columns.jsonl"))
+    assert command("render", tour / "tour_columns.jsonl").stderr == b""
+
+
+# ---- tasks and datasets
+
+
+def test_a_task_takes_another_dataset(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_rows(folder / "own.jsonl", {"question": "own"})
+    other = folder / "other.txt"
+    other.write_text("id,question\n7,other\n")
+    task = folder / "task.yaml"
+    task.write_text("dataset: own.jsonl\ninfer_cfg: {prompt_template: {type: PromptTemplate, template: 'Q {question}'}}\n")
+    assert rendered(capfd, task)[1][0]["messages"][0]["content"] == "Q own"
+    record = rendered(capfd, task, "--dataset", other, "--format", "csv")[1][0]
+    assert (record["id"], record["messages"][0]["content"]) == ("7", "Q other")
+
+
+def test_a_column_is_mapped_to_its_modality(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(folder / "data.jsonl", {"question": "q", "photo": "media/coffee.jpg"})
+    assert rendered(capfd, data)[1][0]["messages"][0]["content"] == "q"
+    content = rendered(capfd, data, "--map", "photo=image")[1][0]["messages"][0]["content"]
+    assert [part["type"] for part in content] == ["image_url", "text"]
+
+
+def test_a_format_can_be_forced(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data.txt"
+    data.write_text("question\nWhat?\n")
+    assert rendered(capfd, data, "--format", "csv")[1][0]["messages"][0]["content"] == "What?"
+
+
+def test_an_empty_dataset_is_no_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data.jsonl").touch()
+    assert rendered(capfd, tmp_path / "data.jsonl") == (0, [], "")
