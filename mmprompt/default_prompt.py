@@ -18,6 +18,7 @@ from mmprompt.templates.entry import CONTENT, Entry
 
 QUESTION = "question"
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
+_new = tuple.__new__  # half the time of the class, and this runs for every row
 _KNOWN: dict[str, tuple[str, bool] | None] = {}
 
 
@@ -36,12 +37,12 @@ def default_messages(
     value = entry.columns.get(CONTENT)
     if isinstance(value, str):
         if not entry.scanned:
-            return _message([TextPart(value)], entry)
+            return _message([TextPart(value)] if value else [], entry)
         try:
             spans = scan(value)
         except MMPromptError as error:
             raise error.located(column=CONTENT) from None
-        return _message([TextPart(v) if m == "text" else MediaRef(m, v) for m, v, _, _ in spans if v], entry)
+        return _message([_part(modality, text) for modality, text, _, _ in spans if text], entry)
     tagged = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
     if tagged is None:
         if isinstance(value, (int, float)):
@@ -62,13 +63,20 @@ def default_messages(
 
 
 def _message(parts: list[Part], entry: Entry) -> list[Message]:
-    if not parts or (len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].text):
+    """Return the message of these parts, none of which is an empty text."""
+    if not parts:
         columns = ", ".join(map(str, entry.columns)) or "none"
         raise TemplateError(
             "the row has nothing to send",
             f"give it 'content', a media column or 'question', or use a task with a template (its columns: {columns})",
         ).located(column=QUESTION if QUESTION in entry.columns and CONTENT not in entry.columns else CONTENT)
-    return [Message("user", parts)]
+    return [_new(Message, ("user", tuple(parts), None, (), None))]
+
+
+def _part(modality: str, value: str) -> Part:
+    if modality == "text":
+        return _new(TextPart, (value, ()))
+    return _new(MediaRef, (modality, value, "", (), (), None))
 
 
 def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

@@ -6,15 +6,16 @@ The rules are those of the documentation of OpenCompass and AISBench; where thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
 from mmprompt.log import log
 from mmprompt.merging import Draft, merge
-from mmprompt.parts import MediaRef, Message, Part, TextPart, part_of
+from mmprompt.parts import Message, Part, TextPart
 from mmprompt.prompt_list import PromptList
-from mmprompt.turns import Affix, RoleSpec, Round, Step, affix, walk
+from mmprompt.role_text import RoleWriter, Tokenizer, joined_lines, outer_spec, parts_said, rendered_string
+from mmprompt.turns import RoleSpec, Round, Step, affix, walk
 
 MODES = ("gen", "ppl")
 _KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
@@ -23,31 +24,6 @@ _DEFAULT = {
     "round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM"}, {"role": "TOOL", "api_role": "tool"}],
 }
-
-
-class Tokenizer(Protocol):
-    """What ``to_string`` needs of a tokenizer."""
-
-    def decode(self, token_ids: list[int]) -> str:
-        """Return the text of token ids."""
-        ...
-
-
-class RenderedString(str):
-    """The string for a language model; ``media`` are the media beside it, in the order of their placeholders."""
-
-    __slots__ = ("media",)
-    media: tuple[MediaRef, ...]
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with the media."""
-        return (_rendered_string, (str(self), self.media))
-
-
-def _rendered_string(text: str, media: Iterable[MediaRef]) -> RenderedString:
-    rendered = RenderedString(text)
-    rendered.media = tuple(media)
-    return rendered
 
 
 class MetaTemplate:
@@ -101,9 +77,9 @@ class MetaTemplate:
         if _is_batch(prompt):
             options: dict[str, Any] = {"media_placeholder": media_placeholder, "tokenizer": tokenizer}
             return [self.to_string(p, mode, **options) for p in prompt]
-        writer = _Writer(media_placeholder or {}, tokenizer)
+        writer = RoleWriter(media_placeholder or {}, tokenizer)
         if self._meta is None:
-            return _rendered_string(_joined_lines(_items_of(prompt), writer), writer.media)
+            return rendered_string(joined_lines(_items_of(prompt), writer), writer.media)
         out = [writer.outer(self._begin, self._round)]
         generated = False
         for step in walk(_items_of(prompt), self._round, mode):
@@ -111,7 +87,7 @@ class MetaTemplate:
             out.append(writer.step(step))
         if not generated:
             out.append(writer.outer(self._end, self._round))
-        return _rendered_string("".join(out), writer.media)
+        return rendered_string("".join(out), writer.media)
 
     def to_messages(self, prompt: Any, mode: str = "gen") -> Any:
         """Return the prompt as a list of messages for an API model.
@@ -156,91 +132,13 @@ class MetaTemplate:
         return f"MetaTemplate({self._meta!r})"
 
 
-class _Writer:
-    """Writes steps as text, and keeps the media beside."""
-
-    def __init__(self, placeholders: Mapping[str, str], tokenizer: Tokenizer | None) -> None:
-        self._placeholders = placeholders
-        self._tokenizer = tokenizer
-        self.media: list[MediaRef] = []
-
-    def step(self, step: Step) -> str:
-        """Write one step; where the model generates, the begin of its role alone."""
-        if step.spec is None:
-            return self._plain(step.item)
-        if step.kind == "generate":
-            return self.affix(step.spec.begin)
-        return self.role(step.spec, step.item)
-
-    def role(self, spec: RoleSpec, item: Mapping[str, Any] | None) -> str:
-        """Write ``begin + prompt + end`` of a role."""
-        prompt = (item or {}).get("prompt")
-        text = spec.prompt or "" if prompt is None else self.said(prompt)
-        return self.affix(spec.begin) + text + self.affix(spec.end)
-
-    def outer(self, outer: Sequence[Any], round_: Round) -> str:
-        """Write the meta template's own begin or end."""
-        return "".join(
-            [self.role(_outer_spec(o, round_), o) if isinstance(o, Mapping) else self.affix((o,)) for o in outer]
-        )
-
-    def affix(self, pieces: Affix) -> str:
-        """Write strings and token ids."""
-        return "".join([p if isinstance(p, str) else self._token(p) for p in pieces])
-
-    def _token(self, token_id: int) -> str:
-        return f"<META_TOKEN_{token_id}>" if self._tokenizer is None else self._tokenizer.decode([token_id])
-
-    def said(self, prompt: Any) -> str:
-        """Write a prompt, text or content parts, with placeholders for its media."""
-        if isinstance(prompt, str):
-            return self._plain(prompt)
-        out = []
-        for part in _parts(prompt):
-            if isinstance(part, TextPart):
-                out.append(self._plain(part.text))
-                continue
-            placeholder = self._placeholders.get(part.modality)
-            if not placeholder:
-                raise PromptError(
-                    f"the prompt holds {part.modality}, which a string cannot carry",
-                    f"give media_placeholder={{'{part.modality}': '…'}}, or use to_messages",
-                )
-            self.media.append(part)  # type: ignore[arg-type]  # a prompt's media are names
-            out.append(placeholder)
-        return "".join(out)
-
-    def _plain(self, text: str) -> str:
-        for modality, placeholder in self._placeholders.items():
-            if placeholder and placeholder in text:
-                raise PromptError(
-                    f"the text contains {shown(placeholder)}, the placeholder of {modality}",
-                    "it would stand for media that is not there: change the text or the placeholder",
-                )
-        return text
-
-
-def _joined_lines(items: Sequence[Any], writer: _Writer) -> str:
-    """Write a prompt without a meta template: the items that are not empty, on lines of their own."""
-    out = ""
-    for number, item in enumerate(items):
-        if isinstance(item, str):
-            text = writer.said(item)
-        else:
-            spec = RoleSpec(str(item.get("role")), affix(item.get("begin"), "begin"), affix(item.get("end"), "end"))
-            text = writer.role(spec, item)
-        if text:
-            out += f"\n{text}" if number else text
-    return out
-
-
 def _draft(step: Step) -> Draft | None:
     spec, item = step.spec, step.item
     if spec is None or (item is None and spec.prompt is None):
         return None
     prompt = None if item is None else item.get("prompt")
-    parts = _parts(spec.prompt or "" if prompt is None else prompt)
-    writer = _Writer({}, None)
+    parts = parts_said(spec.prompt or "" if prompt is None else prompt)
+    writer = RoleWriter({}, None)
     keys = item or {}
     return Draft(
         spec.api_role or spec.role,
@@ -264,28 +162,14 @@ def _wrapped(begin: str, parts: list[Part], end: str) -> list[Part]:
     return parts
 
 
-def _parts(prompt: Any) -> list[Part]:
-    if isinstance(prompt, str):
-        return [TextPart(prompt)]
-    if not isinstance(prompt, (list, tuple)):
-        raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
-    return [part_of(part) if isinstance(part, Mapping) else part for part in prompt]
-
-
-def _outer_spec(outer: Mapping[str, Any], round_: Round) -> RoleSpec:
-    known = round_.roles.get(outer["role"]) or RoleSpec(outer["role"])
-    changes: dict[str, Any] = {k: affix(outer[k], k) for k in ("begin", "end") if k in outer}
-    return known._replace(**changes, api_role=outer.get("api_role", known.api_role))
-
-
 def _outer_draft(outer: Any, round_: Round, *, at_end: bool = False) -> Draft:
     """Return the meta template's own begin or end as a message: of SYSTEM if there is one, else of HUMAN."""
     if isinstance(outer, Mapping):
-        spec = _outer_spec(outer, round_)
-        writer = _Writer({}, None)
-        parts = _wrapped(writer.affix(spec.begin), _parts(outer.get("prompt") or ""), writer.affix(spec.end))
+        spec = outer_spec(outer, round_)
+        writer = RoleWriter({}, None)
+        parts = _wrapped(writer.affix(spec.begin), parts_said(outer.get("prompt") or ""), writer.affix(spec.end))
         return Draft(spec.api_role or spec.role, parts)
-    text = _Writer({}, None).affix((outer,))
+    text = RoleWriter({}, None).affix((outer,))
     owner = next((round_.roles[r] for r in ("SYSTEM", "HUMAN") if r in round_.roles), RoleSpec("HUMAN"))
     role = owner.api_role or owner.role
     return Draft(role, [TextPart(text)], seek=owner.role != "SYSTEM" and not at_end)

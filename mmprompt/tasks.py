@@ -13,7 +13,7 @@ from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
-from mmprompt.segments import Segment
+from mmprompt.segments import START_TAGS, Segment
 from mmprompt.task_files import read_task_file
 from mmprompt.templates.entry import Entry
 
@@ -174,8 +174,9 @@ def _holds(value: object, source: object) -> tuple[int, int | None]:
         return _holds(value.value, source)
     if not isinstance(value, str) or not isinstance(source, str):
         return 0, None
-    if (tag := value.find(f"_START>{source}")) >= 0:
-        return 4, tag + len("_START>")
+    for tag, modality in START_TAGS.items():
+        if modality != "text" and (start := value.find(tag + source)) >= 0:
+            return 4, start + len(tag)
     offset = value.find(source)
     return (0, None) if offset < 0 else (2, None) if len(value) == len(source) else (1, offset)
 

@@ -11,7 +11,7 @@ PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
     "_version", "log", "errors", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "media", "templates",
-    "icl", "turns", "merging", "meta_template", "targets", "datasets", "default_prompt", "task_files", "tasks", "render",
+    "icl", "turns", "merging", "role_text", "meta_template", "targets", "datasets", "default_prompt", "task_files", "tasks", "render",
     "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -306,7 +309,7 @@ def test_emit_puts_its_key_in_the_place_of_messages(folder: Path, capfd: pytest.
         {"id": 1, "prompt": [{"role": "HUMAN", "prompt": "Q: 你好"}, {"role": "BOT", "prompt": "A: "}], "answer": "A"}
     ]
     assert rendered(capfd, task, "--emit", "string")[1] == [{"id": 1, "string": "<h>Q: 你好</h><b>", "answer": "A"}]
-    assert rendered(capfd, task)[1] == [{"id": 1, "messages": [{"role": "user", "content": "Q: 你好"}], "answer": "A"}]
+    assert rendered(capfd, task)[1] == [{"id": 1, "messages": [{"role": "user", "content": "<h>Q: 你好</h>"}], "answer": "A"}]
     assert rendered(capfd, data, "--emit", "prompt")[1][0]["prompt"] == [
         {
             "role": "HUMAN",
@@ -509,11 +512,19 @@ def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, cap
 # ---- the host's locale and terminal
 
 
-@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
-def test_files_are_utf8_whatever_the_locale(locale: dict[str, str], command: Any, tour: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("locale", "dataset"),
+    [
+        ({"LC_ALL": "C"}, "tour.csv"),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "tour.json"),  # no file name beyond ASCII
+    ],
+)
+def test_files_are_utf8_whatever_the_locale(
+    locale: dict[str, str], dataset: str, command: Any, tour: Path, tmp_path: Path
+) -> None:
     environment = {**locale, "PYTHONIOENCODING": "ascii"}
-    plain = command("render", "tour.csv", cwd=tour)
-    there = command("render", "tour.csv", cwd=tour, env=environment)
+    plain = command("render", dataset, cwd=tour)
+    there = command("render", dataset, cwd=tour, env=environment)
     assert (there.returncode, there.stderr) == (0, b"")
     assert there.stdout == plain.stdout
     data = write_rows(tmp_path / "data.jsonl", {"id": "问题", "问": "q"})
@@ -526,6 +537,7 @@ def test_files_are_utf8_whatever_the_locale(locale: dict[str, str], command: Any
 def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
     """Return what the command writes to a terminal that is its standard error."""
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     process = start(environment, *arguments, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)
     shown = b""
