@@ -28,7 +28,9 @@ class Keyed(NamedTuple):
 class ContentItem:
     """What a role of a multimodal template says: content parts."""
 
-    __slots__ = ("_by_key", "_column", "_media", "_names", "_order_keys", "_place", "_repeat", "_text", "has_marker")
+    __slots__ = ("_by_key", "_column", "_media",  "_order_keys", "_place", "_repeat", "_text", "has_marker",
+        "names",
+    )
 
     def __init__(
         self, prompt_mm: object, tokens: Tokens, place: str, *, column: str | None, by_key: bool, repeat_text: bool
@@ -55,7 +57,7 @@ class ContentItem:
             else:
                 self._media[key] = compile_media(key, skeleton, tokens, f"{place}['{key}']")
                 names.update(dict.fromkeys(self._media[key].columns))
-        self._names = tuple(names)
+        self.names = tuple(names)
         self.has_marker = self._text is not None and self._text.text.has_marker
         self._order_keys = tuple(prompt_mm)
 
@@ -80,7 +82,7 @@ class ContentItem:
         return [keyed.part for keyed in parts]
 
     def _expected(self, tagged: Mapping[str, object]) -> str:
-        return f"column {', '.join(tagged or self._names or (CONTENT,))}"
+        return f"column {', '.join(tagged or self.names or (CONTENT,))}"
 
     def _tagged(self, entry: Entry) -> dict[str, list[Segment]]:
         """Return the tagged columns that feed this item, with their segments."""
@@ -90,7 +92,7 @@ class ContentItem:
                     f"the sample has no column '{self._column}'", nearest(self._column, entry.columns)
                 ).located(template=self._place)
             return {self._column: entry.segments(self._column, outright=True) or []}
-        named = {name: segments for name in self._names if (segments := entry.segments(name)) is not None}
+        named = {name: segments for name in self.names if (segments := entry.segments(name)) is not None}
         if not named and (content := entry.segments(CONTENT)) is not None:
             return {CONTENT: content}
         return named

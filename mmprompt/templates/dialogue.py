@@ -6,7 +6,7 @@ parts), so this module knows only that it can be rendered for an entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, Protocol, Union
 
@@ -28,9 +28,13 @@ Said = Union[str, list[dict[str, Any]]]
 
 
 class Speech(Protocol):
-    """What a role says, or what stands loose in begin and end: it can be rendered for a sample."""
+    """What a role says, or what stands loose in begin and end: it can be rendered for a sample.
+
+    ``names`` are the names in braces: the columns it may use.
+    """
 
     has_marker: bool
+    names: tuple[str, ...]
 
     def render(self, entry: Entry, examples: str) -> Said:
         """Return the text or the content parts for ``entry``; ``examples`` go where the text has its marker."""
@@ -40,11 +44,12 @@ class Speech(Protocol):
 class TextSpeech:
     """Ordinary text."""
 
-    __slots__ = ("_place", "_text", "has_marker")
+    __slots__ = ("_place", "_text", "has_marker", "names")
 
     def __init__(self, text: SlotText, place: str) -> None:
         self._text = text
         self._place = place
+        self.names = text.columns
         self.has_marker = text.has_marker
 
     def columns(self, entry: Entry) -> Mapping[str, object]:
@@ -67,6 +72,11 @@ class RoleLine(NamedTuple):
     speech: Speech | None
     nested: bool
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the line may use."""
+        return () if self.speech is None else self.speech.names
+
     def item(self, section: Section) -> RoleItem:
         """Return a fresh role dict without its prompt; what the template holds is never handed out."""
         item = RoleItem(deepcopy(self.keys) if self.nested else self.keys)
@@ -78,6 +88,11 @@ class LooseLine(NamedTuple):
     """A string of begin or end, or the place of the examples between turns."""
 
     speech: Speech
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the line may use."""
+        return self.speech.names
 
 
 Line = Union[RoleLine, LooseLine]
@@ -223,11 +238,18 @@ def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> Pro
     """Return the whole dialogue for ``entry``, with the examples at their place."""
     out = PromptList()
     for section, lines in dialogue.sections:
-        for line in lines:
-            if line.speech is not None and line.speech.has_marker and isinstance(examples, list):
-                out.extend(_spliced(line, entry, examples, section))
-            else:
-                out.append(_rendered(line, entry, "" if examples is None else str(examples), section))
+        out.extend(render_section(lines, entry, examples, section))
+    return out
+
+
+def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, section: Section) -> list[Any]:
+    """Return the items of a section, with the examples at their place."""
+    out: list[Any] = []
+    for line in lines:
+        if line.speech is not None and line.speech.has_marker and isinstance(examples, list):
+            out.extend(_spliced(line, entry, examples, section))
+        else:
+            out.append(render_line(line, entry, "" if examples is None else str(examples), section))
     return out
 
 
@@ -236,14 +258,15 @@ def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
     section = Section("ice")
     return PromptList(
         [
-            _rendered(line, entry, "", section)
+            render_line(line, entry, "", section)
             for line in dialogue.round
             if not (isinstance(line, LooseLine) and line.speech.has_marker)
         ]
     )
 
 
-def _rendered(line: Line, entry: Entry, examples: str, section: Section) -> RoleItem | TextItem:
+def render_line(line: Line, entry: Entry, examples: str, section: Section) -> RoleItem | TextItem:
+    """Return one line for ``entry``; ``examples`` is text that goes where the line has its marker."""
     if isinstance(line, LooseLine):
         return TextItem(str(line.speech.render(entry, examples)), section)
     item = line.item(section)

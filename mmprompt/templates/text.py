@@ -134,14 +134,17 @@ class PromptTemplate:
             raise TemplateError(f"no template for label {shown(label)}", nearest(label, self._form.forms)) from None
 
     def _render(self, form: SlotText | Dialogue, entry: Entry, ice: Examples) -> str | PromptList:
-        if ice and not form.has_marker:
-            token = f"put {shown(self.ice_token)} where they go" if self.ice_token else "give ice_token"
-            raise TemplateError("there are in-context examples and the template has no place for them", token)
+        self._check_examples(form, ice)
         if isinstance(form, Dialogue):
             return render_dialogue(form, entry, ice)
         if ice is not None and not isinstance(ice, str):
             return PromptList(splice(around_marker(form, entry.columns, "template"), ice, Section("round")))
         return self._text(form, entry, ice or "")
+
+    def _check_examples(self, form: SlotText | Dialogue, ice: Examples) -> None:
+        if ice and not form.has_marker:
+            token = f"put {shown(self.ice_token)} where they go" if self.ice_token else "give ice_token"
+            raise TemplateError("there are in-context examples and the template has no place for them", token)
 
     def _text(self, form: SlotText, entry: Entry, examples: str) -> str:
         return filled(form, entry.columns, examples, "template")

@@ -1,0 +1,52 @@
+"""``AlpacaPrompter``: one instruction, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken
+from mmprompt.prompters.prompter import Draft, Prompter
+from mmprompt.prompters.rules import RESPONSE, SeedRules
+
+
+class AlpacaPrompter(Prompter):
+    r"""A prompt in the form of Alpaca, without a history: all of the input goes into slots.
+
+    The string is ``{system}\n{instruction}\n{tools}{user}### Response:\n``. As messages the instruction is the system
+    message and the user half, which may be empty, the user's.
+
+    Args:
+        instruction: text with slots ``{name}``, of letters, digits and ``_``; other braces are text. Or a dict of
+            ``system`` and ``user``, two such texts, of which the second is followed by an empty line.
+        extra_keys: names of further slots, each shown under a heading of its own.
+        tools: the tools of every call, or a function of ``query`` and/or ``history`` that gives them.
+        history: refused.
+        system: the text before everything; the default is the documentation's, ``""`` is none.
+        markers: accepted, and nowhere in this form.
+        dialect: ``"lazyllm"`` for what LazyLLM 1.4 writes where it differs from its documentation.
+
+    Raises:
+        TemplateError: an argument that cannot be compiled.
+        PromptError: a history.
+    """
+
+    takes_history = False
+
+    def _compiled(self, rules: SeedRules, halves: Halves, extra: Pieces) -> Instruction:
+        return rules.alpaca(halves, extra)
+
+    def _template(self) -> Pieces:
+        return self._rules.alpaca_template
+
+    def _splitter(self, markers: Mapping[str, str]) -> str:  # noqa: ARG002  # its mark is fixed
+        return RESPONSE
+
+    def _check(self, draft: Draft, taken: Taken, *, as_string: bool) -> Draft:  # noqa: ARG002  # the same in both
+        if not draft.rest and not draft.last:
+            return draft
+        if taken.key is None:
+            raise TemplateError(
+                "the instruction has no slot for the input", "put {input} in it, or name it in extra_keys"
+            )
+        raise TemplateError(f"the input has a key that is no slot: {shown(taken.key)}", nearest(taken.key, self.slots))

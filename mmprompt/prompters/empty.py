@@ -1,0 +1,59 @@
+"""``EmptyPrompter``: the input and nothing around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mmprompt.errors import PromptError
+from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken, instruction_of, pieces_of
+from mmprompt.prompters.prompter import Draft, History, Prompter
+from mmprompt.prompters.rules import SeedRules
+
+_TEMPLATE = pieces_of("{input}")
+
+
+class EmptyPrompter(Prompter):
+    """A prompt that is the input itself: as a string as it is, as messages the user's.
+
+    Messages take a history, tools and a system text too; a string has no place for them and refuses them.
+    ``dialect="lazyllm"`` leaves them out in both.
+
+    Args:
+        tools: the tools of every call, or a function of ``query`` and/or ``history`` that gives them.
+        history: turns before those of each call, as pairs or messages.
+        system: a system message; none by default.
+        markers: accepted, and nowhere in this form.
+        dialect: ``"lazyllm"`` for what LazyLLM 1.4 does.
+
+    Raises:
+        TemplateError: an argument that is not of these forms.
+        PromptError: a history that is none.
+    """
+
+    has_instruction = False
+
+    def __init__(
+        self,
+        *,
+        tools: Sequence[Mapping[str, Any]] | Callable[..., object] | None = None,
+        history: History = None,
+        system: str = "",
+        markers: Mapping[str, str | None] | None = None,
+        dialect: str | None = None,
+    ) -> None:
+        super().__init__(tools=tools, history=history, system=system, markers=markers, dialect=dialect)
+
+    def _compiled(self, rules: SeedRules, halves: Halves, extra: Pieces) -> Instruction:  # noqa: ARG002  # it has none
+        return instruction_of((), ())
+
+    def _template(self) -> Pieces:
+        return _TEMPLATE
+
+    def _check(self, draft: Draft, taken: Taken, *, as_string: bool) -> Draft:  # noqa: ARG002  # any input will do
+        if self._rules.empty_drops_the_rest:
+            return draft._replace(system="", history=(), tools=[])
+        for name, given in (("history", draft.history), ("tools", draft.tools), ("system", draft.system)):
+            if as_string and given:
+                raise PromptError(f"the string of an EmptyPrompter has no place for {name}", "give return_dict=True")
+        return draft

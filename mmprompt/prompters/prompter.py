@@ -1,0 +1,312 @@
+"""``Prompter``: what Alpaca, chat and empty prompters share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
+from typing import Any, NamedTuple, NoReturn, Union
+
+from mmprompt.errors import PromptError, TemplateError, nearest, shown
+from mmprompt.parts import Part
+from mmprompt.prompters.content import Content, StringWriter, content_of, joined, wire_content
+from mmprompt.prompters.conversation import Turn, is_message, kept_turns, turn_of, turns_of, wire_turn
+from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken, extra_pieces, halves_of, take
+from mmprompt.prompters.lazyllm_rules import LazyLLMRules
+from mmprompt.prompters.rules import DEFAULT_SYSTEM, SeedRules, merged_markers
+from mmprompt.prompters.tools import ToolList, ToolSource, listed, source_of
+from mmprompt.slots import Slot
+
+RULES: Mapping[object, SeedRules] = {None: SeedRules(), "lazyllm": LazyLLMRules()}
+"""The dialects by name."""
+
+_LABEL = Slot("label", "{label}")
+
+Input = Union[str, Part, Mapping[str, Any], Sequence[Any], int, float, None]
+History = Union[Sequence[Any], None]
+
+
+class Draft(NamedTuple):
+    """One prompt before it is written.
+
+    ``instruction`` and ``user`` are the filled halves, ``rest`` is the user's turn; ``last`` are messages in its place,
+    if the input held some. ``one_text`` tells that the input was one text, which went into the only slot.
+    """
+
+    system: str
+    instruction: Content
+    user: Content
+    rest: Content
+    last: tuple[Turn, ...]
+    history: tuple[Turn, ...]
+    tools: ToolList
+    one_text: bool
+
+
+class Prompter(ABC):
+    """One instruction and what belongs to it, compiled and validated at construction; immutable and picklable.
+
+    Its subclasses say how the prompt is laid out: ``AlpacaPrompter``, ``ChatPrompter``, ``EmptyPrompter``.
+    """
+
+    takes_history = True
+    has_instruction = True
+    _rules: SeedRules
+    _halves: Halves
+    _instruction: Instruction
+    _tools: ToolList | ToolSource
+    _tools_text: str
+    _history: tuple[Turn, ...]
+    _system: str
+    _markers: Mapping[str, str]
+
+    def __init__(
+        self,
+        instruction: str | Mapping[str, str] | None = None,
+        extra_keys: str | Sequence[str] | None = None,
+        *,
+        tools: Sequence[Mapping[str, Any]] | Callable[..., object] | None = None,
+        history: History = None,
+        system: str | None = None,
+        markers: Mapping[str, str | None] | None = None,
+        dialect: str | None = None,
+    ) -> None:
+        rules = RULES.get(dialect) if dialect is None or isinstance(dialect, str) else None
+        if rules is None:
+            raise TemplateError(f"unknown dialect {shown(dialect)}", nearest(dialect, [d for d in RULES if d]))
+        source = source_of(tools)
+        halves = halves_of(instruction, other_keys=rules.takes_other_keys)
+        self.__dict__.update(
+            _rules=rules,
+            _halves=halves,
+            _instruction=self._compiled(rules, halves, extra_pieces(extra_keys)),
+            _tools=source,
+            _tools_text=rules.tools_text(source) if source and not isinstance(source, ToolSource) else "",
+            _history=kept_turns(self._turns(rules, history)),
+            _system=DEFAULT_SYSTEM if system is None else _text(system, "system"),
+            _markers=merged_markers(rules.markers, markers),
+        )
+
+    @abstractmethod
+    def _compiled(self, rules: SeedRules, halves: Halves, extra: Pieces) -> Instruction:
+        """Return the instruction, compiled as this prompter lays it out."""
+
+    @abstractmethod
+    def _template(self) -> Pieces:
+        """Return the layout of the string."""
+
+    def _check(self, draft: Draft, taken: Taken, *, as_string: bool) -> Draft:  # noqa: ARG002  # for subclasses
+        """Refuse what this prompter has no place for, and return the draft."""
+        return draft
+
+    def _splitter(self, markers: Mapping[str, str]) -> str:  # noqa: ARG002  # for subclasses
+        """Return what a model's reply follows in prompt and reply together; empty if nothing marks it."""
+        return ""
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the slots, in order."""
+        return self._instruction.slots
+
+    def generate_prompt(
+        self,
+        input: Input = None,  # noqa: A002  # the name of the interface
+        history: History = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        label: str | float | None = None,
+        *,
+        return_dict: bool = False,
+        format: str | None = None,  # noqa: A002  # the name of the interface
+        markers: Mapping[str, str | None] | None = None,
+        system: str | None = None,
+        media_placeholder: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Return the prompt: a string, or with ``return_dict`` the messages (and tools) for a chat API.
+
+        Args:
+            input: a mapping of slot to value, of which one key beside the slots is the user's turn; or one text (or
+                list of content parts), which fills the only slot or is the user's turn. The user's turn may be a
+                message or a list of messages, such as the results of tools. Values are text, numbers, or content
+                parts, and stand where their slot stands.
+            history: earlier turns, after those of the construction: pairs or messages, in both outputs.
+            tools: the tools, if none were given at construction.
+            label: the expected reply, which follows in a string; messages leave it out.
+            return_dict: give ``{"messages": […]}`` of new, plain data, with ``"tools"`` if there are any.
+            format: ``"openai"`` is the same as ``return_dict``; ``dialect="lazyllm"`` also has ``"anthropic"``.
+            markers: replace those of the construction.
+            system: replaces that of the construction; ``""`` is none.
+            media_placeholder: modality to the text that stands for its media in a string, which then has them beside
+                it as ``media``.
+
+        Raises:
+            TemplateError: slots without a value, keys that are no slot, values that are no content, tools twice.
+            PromptError: a history that is none, media in a string without a placeholder, or text that contains one.
+        """
+        form = self._form(format, return_dict=return_dict)
+        taken = take(self._instruction, input)
+        draft = Draft(
+            self._system if system is None else _text(system, "system"),
+            *self._instruction.filled(taken.values, one_text=taken.one_text),
+            *_rest(taken),
+            (*self._history, *self._turns(self._rules, history)) if history is not None else self._history,
+            self._tools_for(tools, input, history),
+            taken.one_text,
+        )
+        draft = self._check(draft, taken, as_string=not form)
+        if form:
+            return self._messages(draft, form)
+        return self._string(draft, merged_markers(self._markers, markers), label, media_placeholder)
+
+    def get_response(
+        self,
+        output: str,
+        input: str | None = None,  # noqa: A002  # the name of the interface
+        *,
+        markers: Mapping[str, str | None] | None = None,
+    ) -> str:
+        """Return the model's reply from its output, which may begin with the prompt.
+
+        If ``output`` begins with ``input``, the string prompt, the reply is what follows; else what follows the last
+        mark of a reply (Alpaca's ``### Response:``, the chat's start of assistant), or all of it without such a mark.
+        """
+        text = _text(output, "output")
+        if input and text.startswith(input):
+            return text[len(input) :]
+        splitter = self._splitter(merged_markers(self._markers, markers))
+        return text.rpartition(splitter)[2] if splitter else text
+
+    def _turns(self, rules: SeedRules, history: History) -> tuple[Turn, ...]:
+        turns = turns_of(history, tuples=rules.takes_tuples)
+        if turns and not self.takes_history:
+            raise PromptError(f"{type(self).__name__} takes no history", "use ChatPrompter")
+        return turns
+
+    def _form(self, name: str | None, *, return_dict: bool) -> str | None:
+        if name is not None and name not in self._rules.formats:
+            mend = nearest(name, self._rules.formats)
+            if name == "anthropic":
+                mend = "give return_dict=True, and its messages to from_openai and to_anthropic"
+            raise TemplateError(f"unknown format {shown(name)}", mend)
+        return name or ("openai" if return_dict else None)
+
+    def _tools_for(self, tools: object, query: object, history: object) -> ToolList:
+        own = self._tools
+        given = listed(tools)
+        if given and self._rules.takes_tools_twice:
+            return given
+        if not own:
+            return given
+        if tools is not None and not self._rules.takes_tools_twice:
+            raise TemplateError(
+                "tools are given at construction and at the call", "give them once: leave them out of one of the two"
+            )
+        return own.tools(query, history) if isinstance(own, ToolSource) else own
+
+    def _messages(self, draft: Draft, form: str) -> dict[str, Any]:
+        both = draft.system and draft.instruction
+        system = joined(draft.system, "\n" if both else "", draft.instruction)
+        turns = [*draft.history, *(draft.last or (Turn("user", draft.rest),))]
+        if draft.user:
+            turns[-1] = turns[-1]._replace(content=joined(draft.user, turns[-1].content or ""))
+        messages = [wire_turn(turn) for turn in turns]
+        result: dict[str, Any] = {"messages": messages}
+        if form == "anthropic":  # it has no system turns
+            said = [t.content or "" for t in turns if t.role == "system"]
+            result["messages"] = [message for message in messages if message["role"] != "system"]
+            result["system"] = wire_content(joined(system, *[c for text in said for c in ("\n", text)]))
+        elif system or (self._rules.keeps_empty_system and self.has_instruction):
+            messages.insert(0, {"role": "system", "content": wire_content(system)})
+        if draft.tools:
+            result["tools"] = listed(draft.tools)
+        return result
+
+    def _string(
+        self,
+        draft: Draft,
+        markers: Mapping[str, str],
+        label: str | float | None,
+        media_placeholder: Mapping[str, str] | None,
+    ) -> str:
+        rules = self._rules
+        instruction, user = draft.instruction, joined(draft.user, self._instruction.closing)
+        if draft.tools:
+            instruction = rules.with_guide(instruction, draft.tools, markers, self._halves, one_text=draft.one_text)
+        rest, begin, end = self._spoken(draft, markers) if draft.last else (draft.rest, markers["soh"], markers["eoh"])
+        fields: dict[str, Content] = {
+            **markers,
+            "soh": begin,
+            "eoh": end,
+            "system": draft.system,
+            "instruction": instruction,
+            "tools": self._tools_written(draft.tools),
+            "history": rules.history_text(draft.history, markers) if draft.history else "",
+            "user": user,
+            "input": rest,
+            "label": _label(label),
+        }
+        writer = StringWriter(media_placeholder)
+        writer.lay_out((*self._template(), _LABEL), fields)
+        return writer.result(rules.finished)
+
+    def _tools_written(self, tools: ToolList) -> str:
+        if not tools:
+            return ""
+        return self._tools_text if tools is self._tools else self._rules.tools_text(tools)
+
+    def _spoken(self, draft: Draft, markers: Mapping[str, str]) -> tuple[Content, str, str]:
+        """Return the messages of an input as the input of a string, and the markers around it.
+
+        Raises:
+            PromptError: a message of the assistant or the system, which has its place in the history.
+        """
+        lines: list[Content] = []
+        for turn in draft.last:
+            if turn.role not in ("user", "tool", "function"):
+                raise PromptError(f"the input of a string holds a message of {turn.role}", "give it as history")
+            lines += ["\n", turn.content or ""] if lines else [turn.content or ""]
+        results = any(turn.role != "user" for turn in draft.last)
+        begin, end = self._rules.result_marks(markers) if results else (markers["soh"], markers["eoh"])
+        return joined(*lines), begin, end
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuse: a prompter is immutable."""
+        raise AttributeError(f"a {type(self).__name__} cannot be changed; make a new one")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        """Refuse: a prompter is immutable."""
+        raise AttributeError(f"a {type(self).__name__} cannot be changed; make a new one")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a pickle or a copy."""
+        self.__dict__.update(state)
+
+    def __repr__(self) -> str:
+        """Show the class, its slots and its dialect."""
+        return f"{type(self).__name__}(slots={list(self.slots)}, dialect={self._rules.name!r})"
+
+
+def _rest(taken: Taken) -> tuple[Content, tuple[Turn, ...]]:
+    """Return what is left of the input: content, or messages."""
+    rest = taken.rest
+    if isinstance(rest, str):
+        return rest, ()
+    place = "the input" if taken.key is None else f"input {shown(taken.key)}"
+    if is_message(rest):
+        return "", (turn_of(rest, place),)
+    if isinstance(rest, (list, tuple)) and rest and all(is_message(item) for item in rest):
+        return "", tuple([turn_of(item, f"{place}[{number}]") for number, item in enumerate(rest)])
+    return joined(content_of(rest, place)), ()
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise TemplateError(f"{name} is {type(value).__name__}", "give text; '' is none")
+    return value
+
+
+def _label(label: object) -> str:
+    if label is None or isinstance(label, str):
+        return label or ""
+    if isinstance(label, Number):
+        return str(label)
+    raise TemplateError(f"the label is {type(label).__name__}", "give text or a number")

@@ -1,0 +1,141 @@
+"""``MultiTurnPromptTemplate``: dialogues whose columns hold lists, one element a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from mmprompt.errors import TemplateError, shown
+from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
+from mmprompt.templates.dialogue import Dialogue, Examples, LooseLine, render_line, render_section
+from mmprompt.templates.entry import Entry, entry_of
+from mmprompt.templates.multimodal import MMPromptTemplate
+
+INFER_MODES = ("every", "every_with_gt", "last")
+BOT = frozenset({"BOT"})
+
+
+class Exchange(NamedTuple):
+    """One place of a dialogue where the model speaks: how many items of the round come before it."""
+
+    turn: int
+    before: int
+
+
+class Expanded(NamedTuple):
+    """A sample's dialogue: the items of begin, of all turns, and of end, and where the model speaks."""
+
+    begin: list[Any]
+    items: list[Any]
+    end: list[Any]
+    exchanges: list[Exchange]
+
+    def prompt(self, exchange: Exchange, replies: Mapping[int, str] | None = None) -> PromptList:
+        """Return the prompt of an exchange; ``replies`` by turn take the place of what the model said before.
+
+        A reply is data: it is put in as it is.
+        """
+        items = self.items[: exchange.before]
+        for earlier in self.exchanges[: exchange.turn]:
+            if replies is not None and earlier.turn in replies:
+                items[earlier.before] = _with_prompt(items[earlier.before], replies[earlier.turn])
+        return PromptList([*self.begin, *items, *self.end])
+
+
+class MultiTurnPromptTemplate(MMPromptTemplate):
+    """A dialogue of several turns, compiled and validated at construction; immutable.
+
+    The round is repeated for each turn. The columns that its slots name hold lists, one element a turn; other columns
+    are visible in every turn. Turns may hold media as in ``MMPromptTemplate``, whose arguments it takes.
+
+    Raises:
+        TemplateError: with the place in the template as ``where.template``.
+    """
+
+    def generate_item(
+        self, entry: Mapping[str, object] | Entry, output_field: str | None = None, ice: Examples = None
+    ) -> PromptList:
+        """Return the whole dialogue with all answers; with ``output_field``, the last answer reads as ``""``.
+
+        Raises:
+            TemplateError: the lists are of unequal lengths, or no column holds one.
+        """
+        expanded = self.expand(entry, output_field, ice)
+        if output_field is not None and expanded.exchanges:
+            last = expanded.exchanges[-1]
+            turns = self._turns(entry_of(entry))
+            masked = turns[-1].masked(output_field)
+            section = expanded.items[last.before].section
+            line = self._dialogue().round[last.before % len(self._dialogue().round)]
+            expanded.items[last.before] = render_line(line, masked, "", section)
+        return PromptList([*expanded.begin, *expanded.items, *expanded.end])
+
+    def expand(
+        self,
+        entry: Mapping[str, object] | Entry,
+        output_field: str | None = None,
+        ice: Examples = None,
+        generating: Collection[str] = BOT,
+    ) -> Expanded:
+        """Return the dialogue of a sample; the model speaks where a role of ``generating`` has an item.
+
+        What those roles say shows the answer ``output_field``; everywhere else it reads as ``""``.
+
+        Raises:
+            TemplateError: the lists are of unequal lengths, or no column holds one; examples without a place.
+        """
+        dialogue = self._dialogue()
+        self._check_examples(dialogue, ice)
+        whole = entry_of(entry)
+        turns = self._turns(whole)
+        section = Section("round")
+        items: list[Any] = []
+        exchanges: list[Exchange] = []
+        for number, turn in enumerate(turns):
+            masked = turn.masked(output_field)
+            for line in dialogue.round:
+                if isinstance(line, LooseLine):
+                    if number == 0:
+                        items.extend(render_section([line], masked, ice, section))
+                    continue
+                generates = line.keys["role"] in generating
+                if generates:
+                    exchanges.append(Exchange(len(exchanges), len(items)))
+                items.append(render_line(line, turn if generates else masked, "", section))
+        hidden = whole.masked(output_field)
+        outer = {s.kind: render_section(lines, hidden, ice, s) for s, lines in dialogue.sections if s.kind != "round"}
+        return Expanded(outer.get("begin", []), items, outer.get("end", []), exchanges)
+
+    def _dialogue(self) -> Dialogue:
+        form = self._form
+        if not isinstance(form, Dialogue):
+            raise TemplateError("a multi-turn template is one dialogue, not labels", "give a dict with 'round'")
+        return form
+
+    def _turns(self, entry: Entry) -> list[Entry]:
+        """Return one entry for each turn, in which the list columns of the round read as their element."""
+        names = dict.fromkeys(name for line in self._dialogue().round for name in line.columns)
+        lists = {n: v for n in names if isinstance(v := entry.columns.get(n), (list, tuple))}
+        if not lists:
+            columns = ", ".join(names) or "none"
+            raise TemplateError(
+                f"no column of the round holds a list (its columns: {columns})", "give a list with one element a turn"
+            )
+        lengths = {name: len(value) for name, value in lists.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
+            raise TemplateError(f"the turns are of unequal lengths: {told}", "give each column one element a turn")
+        count = next(iter(lengths.values()))
+        return [entry.with_columns({n: v[turn] for n, v in lists.items()}) for turn in range(count)]
+
+
+def _with_prompt(item: Any, text: str) -> RoleItem | TextItem:
+    """Return a copy of a role dict that says ``text``."""
+    if not isinstance(text, str):
+        raise TemplateError(f"a reply is {type(text).__name__}: {shown(text)}", "reply with text")
+    copy = RoleItem(item)
+    copy.section = item.section
+    copy["prompt"] = text
+    return copy
+
+
