@@ -42,7 +42,12 @@ def default_messages(
             spans = scan(value)
         except MMPromptError as error:
             raise error.located(column=CONTENT) from None
-        return _message([_part(modality, text) for modality, text, _, _ in spans if text], entry)
+        parts: list[Part] = [
+            _new(TextPart, (text, ())) if modality == "text" else _new(MediaRef, (modality, text, "", (), (), None))
+            for modality, text, _, _ in spans
+            if text
+        ]
+        return _message(parts, entry)
     tagged = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
     if tagged is None:
         if isinstance(value, (int, float)):
@@ -53,7 +58,7 @@ def default_messages(
                 "give text, tagged or not, or a list of content parts",
             ).located(column=CONTENT)
         return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry)
-    parts: list[Part] = []
+    parts = []
     for segment in entry.segments(tagged) or ():
         if segment.modality != "text":
             parts.append(MediaRef(segment.modality, segment.value))
@@ -71,12 +76,6 @@ def _message(parts: list[Part], entry: Entry) -> list[Message]:
             f"give it 'content', a media column or 'question', or use a task with a template (its columns: {columns})",
         ).located(column=QUESTION if QUESTION in entry.columns and CONTENT not in entry.columns else CONTENT)
     return [_new(Message, ("user", tuple(parts), None, (), None))]
-
-
-def _part(modality: str, value: str) -> Part:
-    if modality == "text":
-        return _new(TextPart, (value, ()))
-    return _new(MediaRef, (modality, value, "", (), (), None))
 
 
 def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

@@ -105,7 +105,10 @@ def _python(path: str, known: tuple[str, ...]) -> Any:
             continue
         if near := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
             raise TaskError(f"{shown(path)} sets '{name}', which no task has", f"did you mean '{near[0]}'?")
-    return {name: variables[name] for name in known if name in variables}
+    task = {name: variables[name] for name in known if name in variables}
+    if not task:  # an upstream config without a task's names would else pass for a task that asks for nothing
+        raise TaskError(f"{shown(path)} sets no variable of a task", f"set one of {', '.join(known)}")
+    return task
 
 
 def _line_in(path: str, error: BaseException) -> int | None:

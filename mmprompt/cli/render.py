@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import say
-from mmprompt.errors import MMPromptError, TaskError, nearest, shown
+from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
     from mmprompt.tasks import Task
@@ -68,6 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.render import Renderer, render, task_policy  # noqa: PLC0415  # loads with the command
 
+    for given in (arguments.input, arguments.dataset):
+        if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
+            raise TaskError(f"{shown(arguments.output)} is what is read", "write to another file")
     task = _task(arguments)
     renderer = Renderer(
         task,
@@ -89,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
                 on_row=advance,
             )
     except MMPromptError as error:
-        if not arguments.strict or error.where.line is None:
+        of_row = error.where.line is not None and (isinstance(error, RowError) or not isinstance(error, DatasetError))
+        if not (arguments.strict and of_row):
             raise
         say(str(error))
         return 1
@@ -116,6 +120,10 @@ def _task(arguments: argparse.Namespace) -> Task:
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+
+
+def _same_file(one: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _mapped(item: str) -> tuple[str, str]:
@@ -167,7 +175,10 @@ def _output(path: str | None) -> Iterator[Any]:
     try:
         with file:
             yield ChunkWriter(file)
-        os.replace(temporary, target)
+        try:
+            os.replace(temporary, target)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)

@@ -44,8 +44,7 @@ _BASE64_STARTS = frozenset(
 _LONGEST_PATH = 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+\Z")
 _URL = re.compile(
-    r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+)(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z",
-    re.IGNORECASE,
+    r"(?i:https?)://(?:[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z"
 )
 _BAD_IN_URL = re.compile(r"[\s\\\x00-\x20\x7f-\x9f]")
 _NO_SOURCE = "give a path, URL, data URI, base64, bytes, a PIL image, an array with its rate, or an open binary file"

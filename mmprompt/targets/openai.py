@@ -22,6 +22,7 @@ __all__ = ["from_openai", "text_payload", "to_openai", "wire_messages"]
 
 Wire = dict[str, Any]
 Payload = Callable[[str, MediaPart], object]
+Read = Callable[[MediaRef], "MediaPart | MediaRef"]
 
 _READ = "let it be read first: read_messages(...)"
 
@@ -46,10 +47,13 @@ def text_payload(prefix: str, part: MediaPart) -> str:
     return prefix + encode(part.data).decode("ascii")
 
 
-def wire_messages(messages: Iterable[Message], target: str, content: str, payload: Payload) -> list[Wire]:
+def wire_messages(
+    messages: Iterable[Message], target: str, content: str, payload: Payload, read: Read | None = None
+) -> list[Wire]:
     """Return messages like ``to_openai``, with ``payload(prefix, part)`` standing for each base64 text.
 
-    ``prefix`` is what precedes the base64 in the string: ``data:image/jpeg;base64,`` or nothing.
+    ``prefix`` is what precedes the base64 in the string: ``data:image/jpeg;base64,`` or nothing. ``read``, such as
+    ``MediaReader.read``, is asked first for each medium that has only been named; its errors pass as they are.
     """
     known = limits(target)
     if known.wire != "openai":
@@ -60,6 +64,8 @@ def wire_messages(messages: Iterable[Message], target: str, content: str, payloa
     out: list[Wire] = []
     for role, parts, name, tool_calls, tool_call_id in messages:
         body: object
+        if read is not None:
+            parts = tuple([read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
         if auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
             body = parts[0].text
         elif parts or not auto:
