@@ -12,7 +12,7 @@ from mmprompt.cells import is_sound_pair, listed
 from mmprompt.errors import MMPromptError, TemplateError
 from mmprompt.media.classify import is_media_object
 from mmprompt.media.media_types import any_type, sniff, suffix_type
-from mmprompt.parts import MediaRef, Message, Part, TextPart
+from mmprompt.parts import MediaRef, Message, Part, TextPart, part_of
 from mmprompt.segments import scan
 from mmprompt.templates.entry import CONTENT, Entry
 
@@ -58,6 +58,9 @@ def default_messages(
                 "give text, tagged or not, or a list of content parts",
             ).located(column=CONTENT)
         return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry)
+    own = entry.columns[tagged]
+    if isinstance(own, (list, tuple)) and all(isinstance(v, Mapping) for v in own):
+        return _message([part_of(v) for v in own if v.get("text") != ""], entry)  # content parts keep all their keys
     parts = []
     for segment in entry.segments(tagged) or ():
         if segment.modality != "text":

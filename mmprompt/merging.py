@@ -24,7 +24,7 @@ class Draft(NamedTuple):
         return cls("", [TextPart(text)] if text else [])
 
     def takes(self, following: Draft) -> bool:
-        """Whether ``following`` can continue this message: nothing follows a tool call, a tool's result stands alone."""
+        """Whether ``following`` can continue this message; a tool call ends it, and a tool's result stands alone."""
         same = self.role == following.role and self.name == following.name
         return same and not self.tool_calls and self.tool_call_id is None and following.tool_call_id is None
 

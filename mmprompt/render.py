@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, nearest, shown
+from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
-from mmprompt.parts import MediaRef, Message, part_of
+from mmprompt.parts import MediaPart, MediaRef, Message, part_of
 from mmprompt.targets.limits import limits
 from mmprompt.targets.openai import to_openai, wire_messages
 from mmprompt.targets.wire_json import Payload, record_chunks
@@ -30,11 +30,12 @@ _BATCH = 4
 
 
 class Rendered(NamedTuple):
-    """One row rendered: the bytes of its line in pieces, or why there are none."""
+    """One row rendered: the bytes of its line in pieces, or why there are none; and media worth a report."""
 
     row: Sample | RowError
     chunks: list[bytes] | None
     error: MMPromptError | None
+    findings: list[MediaPart]
 
 
 class RenderReport(NamedTuple):
@@ -83,15 +84,16 @@ class Renderer:
     def __call__(self, row: Sample | RowError) -> Rendered:
         """Render one row; its errors are returned, not raised."""
         if isinstance(row, RowError):
-            return Rendered(row, None, row)
+            return Rendered(row, None, row, [])
         try:
             record: dict[str, Any] = {"id": row.id}
             self._put(row, record)
             if self._answer in row.columns:
                 record["answer"] = row.columns[self._answer]
-            return _new(Rendered, (row, record_chunks(record, newline=True), None))
+            findings: list[MediaPart] = []
+            return _new(Rendered, (row, record_chunks(record, newline=True, findings=findings), None, findings))
         except MMPromptError as error:
-            return Rendered(row, None, at(error, row))
+            return Rendered(row, None, at(error, row), [])
 
     def _messages(self, sample: Sample, record: dict[str, Any]) -> None:
         messages = self._task.messages_of(sample)
@@ -171,12 +173,14 @@ def render(
     strict: bool = False,
     workers: int = 1,
     on_error: Callable[[MMPromptError], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     on_row: Callable[[], object] | None = None,
 ) -> RenderReport:
     """Render ``rows`` to ``writer``, in order, and return what was done.
 
     ``limit`` bounds the rows read. A row's error goes to ``on_error`` and the row is left out; with ``strict`` the
-    first one is raised. The output is the same for any number of ``workers``.
+    first one is raised. What was accepted but is worth a report (a picture that is not of the declared type) goes to
+    ``on_note``. The output is the same for any number of ``workers``.
 
     Raises:
         MMPromptError: under ``strict``, the first error; a dataset that cannot be read.
@@ -188,7 +192,7 @@ def render(
     done = failed = 0
     file: str | None = None
     with RepeatedIds() as ids:
-        for row, chunks, error in _rendered(renderer, itertools.islice(rows, limit), workers):
+        for row, chunks, error, findings in _rendered(renderer, itertools.islice(rows, limit), workers):
             if on_row is not None:
                 on_row()
             if chunks is not None:
@@ -197,19 +201,31 @@ def render(
             elif error is not None:
                 failed += 1
                 if strict:
+                    writer.flush()
                     raise error
                 if on_error is not None:
                     on_error(error)
-            if not isinstance(row, RowError):
-                file = row.file
-                ids.add(row.id, row.line or row.row)
+            if isinstance(row, RowError):
+                continue
+            file = row.file
+            ids.add(row.id, row.line or row.row)
+            if findings and on_note is not None:
+                _tell(row, findings, on_note)
         writer.flush()
         repeated = 0
         for line, first in ids.repeats():
             repeated += 1
             if on_error is not None:
-                on_error(RowError(f"the id of line {first} again", "give each row an id of its own").located(file=file, line=line))
+                again = RowError(f"the id of line {first} again", "give each row an id of its own")
+                on_error(again.located(file=file, line=line, column="id"))
     return RenderReport(done, failed, repeated)
+
+
+def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], None]) -> None:
+    where = Where(sample.file, sample.line, sample=sample.label)
+    for part in media:
+        for finding in part.findings:
+            on_note(f"{where}: {part.origin}: {finding}")
 
 
 def _rendered(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:

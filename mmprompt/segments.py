@@ -9,6 +9,7 @@ whatever it holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from mmprompt.errors import TagError, nearest, shown
 
@@ -16,7 +17,7 @@ MODALITIES = ("text", "image", "audio", "video")
 TERMINATOR = "<AIS_CONTENT_TAG>"
 START_TAGS = {f"<AIS_{m.upper()}_START>": m for m in MODALITIES}
 _STARTS = tuple(START_TAGS)
-_TAGS = (*_STARTS, TERMINATOR)
+_TAGS = (TERMINATOR, *_STARTS)
 _HEAD = "<AIS_"
 _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
 _SHORT, _LONG = sorted({len(tag) for tag in _OPENS})
@@ -25,28 +26,40 @@ Span = tuple[str, str, int, int]
 """modality, value, and where the value begins and ends in the text"""
 
 
-class Segment:
-    """One piece of a sample: a modality and its value.
+class _SegmentFields(NamedTuple):
+    modality: str
+    value: Any
+    start: int
+    end: int
+
+
+class Segment(_SegmentFields):
+    """One piece of a sample: a modality and its value. Immutable.
 
     ``value`` is text, or for media a source: a string that names or encodes it, bytes, or an image or array object.
     ``text[start:end]`` is the value in the text it was parsed from. Segments compare by modality and value.
+
+    Raises:
+        TagError: an unknown modality.
     """
 
-    __slots__ = ("end", "modality", "start", "value")
+    __slots__ = ()
 
-    def __init__(self, modality: str, value: object, start: int = 0, end: int = 0) -> None:
+    def __new__(cls, modality: str, value: object, start: int = 0, end: int = 0) -> Segment:
+        """Make a segment; see the class."""
         if modality not in MODALITIES:
             raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
-        self.modality = modality
-        self.value = value
-        self.start = start
-        self.end = end
+        return super().__new__(cls, modality, value, start, end)
 
     def __eq__(self, other: object) -> bool:
         """Compare modality and value; where they stood does not matter."""
         if not isinstance(other, Segment):
             return NotImplemented
         return self.modality == other.modality and bool(self.value == other.value)
+
+    def __ne__(self, other: object) -> bool:
+        """Compare as ``==`` does."""
+        return not self == other
 
     def __hash__(self) -> int:
         """Hash modality and value."""
@@ -75,50 +88,62 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
 def scan(text: str, *, lenient: bool = False) -> list[Span]:
     """Do the work of ``parse_segments``, giving plain tuples."""
     spans: list[Span] = []
-    modality = ""  # of the open segment, if one is
-    start = 0
-    tagged = False
-    at = text.find("<")  # a search for one character: base64 is passed over at the speed of memory
+    position = 0  # what stands before it is read, and no segment is open
+    at = text.find("<")  # a search for one character: it passes over base64 at the speed of memory
     while at >= 0:
         tag = text[at : at + _LONG]
-        opens = _OPENS.get(tag)
-        if opens is None:
+        modality = _OPENS.get(tag)
+        if modality is None:
             tag = tag[:_SHORT]
-            opens = _OPENS.get(tag)
-        if opens is None:
-            at = text.find(_HEAD, at + 1)  # text that is full of < is passed over in one call
-            continue
-        if opens and modality and not lenient:
-            raise _still_open(tag, modality, at)
-        if modality or start < at:
-            _close(text, modality, start, at, spans)
-        if not opens and not modality and not lenient:
+            modality = _OPENS.get(tag)
+            if modality is None:
+                at = text.find(_HEAD, at + 1)  # one call passes over text that is full of <
+                continue
+        if position < at:
+            _add_loose(text, position, at, spans)
+        position = at + len(tag)
+        if modality:
+            position = _add_segment(text, modality, position, spans, lenient)
+        elif not lenient:
             raise _stray(at)
-        tagged = True
-        modality = opens
-        start = at + len(tag)
-        at = text.find("<", start)
-    if not tagged:
+        at = text.find("<", position)
+    if not position:
         return [("text", text, 0, len(text))]
-    if modality or start < len(text):
-        _close(text, modality, start, len(text), spans)
+    if position < len(text):
+        _add_loose(text, position, len(text), spans)
     return spans
 
 
-def _close(text: str, modality: str, start: int, end: int, spans: list[Span]) -> None:
-    """Add the segment ``text[start:end]``; without a modality it is text outside any segment, dropped if blank."""
+def _add_segment(text: str, modality: str, start: int, spans: list[Span], lenient: bool) -> int:
+    """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins."""
+    end = text.find("<", start)
+    while end >= 0 and not text.startswith(_TAGS, end):
+        end = text.find(_HEAD, end + 1)
+    after = end + len(TERMINATOR)
+    if end < 0:
+        end = after = len(text)
+    elif not text.startswith(TERMINATOR, end):
+        if not lenient:
+            raise _still_open(text, modality, end)
+        after = end
     value = text[start:end]
     if modality != "text" and not value.strip():
-        if not modality:
-            return
         raise TagError(
             f"blank {modality} segment", f"name the {modality} between its tags, or remove the segment"
         ).located(offset=start)
-    spans.append((modality or "text", value, start, end))
+    spans.append((modality, value, start, end))
+    return after
 
 
-def _still_open(tag: str, modality: str, offset: int) -> TagError:
-    what = f"start tag {tag} inside an open {modality} segment"
+def _add_loose(text: str, start: int, end: int, spans: list[Span]) -> None:
+    """Add text outside any segment, unless it is blank."""
+    value = text[start:end]
+    if value.strip():
+        spans.append(("text", value, start, end))
+
+
+def _still_open(text: str, modality: str, offset: int) -> TagError:
+    what = f"start tag {text[offset : text.index('>', offset) + 1]} inside an open {modality} segment"
     return TagError(what, f"close the segment before it with {TERMINATOR}").located(offset=offset)
 
 

@@ -11,9 +11,9 @@ from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
 from mmprompt.icl.assembly import Assembly
 from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
+from mmprompt.origins import place_of
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
-from mmprompt.segments import START_TAGS, Segment
 from mmprompt.task_files import read_task_file
 from mmprompt.templates.entry import Entry
 
@@ -129,14 +129,7 @@ class Task:
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
-        best: tuple[int, dict[str, Any]] = (0, {})
-        for column, value in sample.columns.items():
-            if column == self.output_column:
-                continue
-            rank, offset = _holds(value, source)
-            if rank > best[0]:  # an id or a question may well hold the name of the file too
-                best = rank, {"column": column, "offset": offset}
-        return best[1]
+        return place_of(sample.columns, source, self.output_column)
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
@@ -162,23 +155,6 @@ class Task:
                 if on_error is None:
                     raise located from None
                 on_error(located)
-
-
-def _holds(value: object, source: object) -> tuple[int, int | None]:
-    """Return how surely a source comes from a column's value, 0 if it does not, and its offset in the value."""
-    if value is source:
-        return 5, None
-    if isinstance(value, (list, tuple)):
-        return max((_holds(v, source)[0] - 1 for v in value if not isinstance(v, (list, tuple))), default=0), None
-    if isinstance(value, Segment):
-        return _holds(value.value, source)
-    if not isinstance(value, str) or not isinstance(source, str):
-        return 0, None
-    for tag, modality in START_TAGS.items():
-        if modality != "text" and (start := value.find(tag + source)) >= 0:
-            return 4, start + len(tag)
-    offset = value.find(source)
-    return (0, None) if offset < 0 else (2, None) if len(value) == len(source) else (1, offset)
 
 
 def at(error: MMPromptError, sample: Sample) -> MMPromptError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 EMITS = ("messages", "prompt", "string")
 MEDIA = ("inline", "file", "url", "keep")
 MODALITIES = ("image", "audio", "video")
+_NOTES_SHOWN = 20
 
 _EPILOG = """\
 examples:
@@ -72,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
             raise TaskError(f"{shown(arguments.output)} is what is read", "write to another file")
     task = _task(arguments)
+    notes = _Notes()
     renderer = Renderer(
         task,
         emit=arguments.emit,
@@ -89,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
                 strict=arguments.strict,
                 workers=arguments.workers,
                 on_error=_report,
+                on_note=notes.add,
                 on_row=advance,
             )
     except MMPromptError as error:
@@ -97,12 +101,31 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         say(str(error))
         return 1
-    for note in task.notes():
-        say(note)
+    for note in [*notes.texts(), *task.notes()]:
+        say(f"note: {note}")
     total = report.rendered + report.failed
     if report.failed or report.repeated:
         say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out")
     return 1 if report.failed or report.repeated else 0
+
+
+class _Notes:
+    """The first notes of a run, and how many more there were: a million rows may all have the same small fault."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._more = 0
+
+    def add(self, note: str) -> None:
+        """Keep the note, or count it."""
+        if len(self._first) < _NOTES_SHOWN:
+            self._first.append(note)
+        else:
+            self._more += 1
+
+    def texts(self) -> list[str]:
+        """Return a line for each note kept, and one for the others."""
+        return [*self._first, f"… and {self._more} more such notes"] if self._more else self._first
 
 
 def _task(arguments: argparse.Namespace) -> Task:
@@ -175,6 +198,8 @@ def _output(path: str | None) -> Iterator[Any]:
     try:
         with file:
             yield ChunkWriter(file)
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         try:
             os.replace(temporary, target)
         except OSError as error:

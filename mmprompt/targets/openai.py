@@ -62,10 +62,11 @@ def wire_messages(
         raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
     auto = content == "auto"
     out: list[Wire] = []
-    for role, parts, name, tool_calls, tool_call_id in messages:
+    for role, given, name, tool_calls, tool_call_id in messages:
         body: object
+        parts = given
         if read is not None:
-            parts = tuple([read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
+            parts = tuple([read(p) if type(p) is MediaRef and p.name is None else p for p in given])
         if auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
             body = parts[0].text
         elif parts or not auto:

@@ -35,11 +35,14 @@ class Payload:
         self.part = part
 
 
-def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
+def record_chunks(
+    record: dict[str, Any], *, newline: bool = False, findings: list[MediaPart] | None = None
+) -> list[bytes]:
     """Return the JSON of a record whose leaves may be ``Payload``, in pieces to be written one after the other.
 
     Numbers come out as Python's ``json`` would print them where orjson would change or refuse them: integers of any
-    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
+    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line. The media whose reader
+    found something worth a report are added to ``findings``.
 
     Raises:
         TargetError: a text that is no Unicode (a lone surrogate), or a value that JSON cannot hold.
@@ -62,7 +65,11 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
     except TypeError:
         payloads.clear()
         text = orjson.dumps(_exact(record, ""), note, option)
-    return _filled(text, payloads) if payloads else [text]
+    if not payloads:
+        return [text]
+    if findings is not None:
+        findings.extend([p.part for p in payloads if p.part.findings])
+    return _filled(text, payloads)
 
 
 def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:

@@ -13,7 +13,8 @@ from mmprompt.templates.dialogue import Tokens, filled
 
 MEDIA = ("image", "audio", "video")
 PART_TYPES = (
-    "image_url", "audio_url", "video_url", "input_audio", "input_image", "input_video", "image", "audio", "video", "mm_url",
+    "image_url", "audio_url", "video_url", "input_audio", "input_image", "input_video", "image", "audio", "video",
+    "mm_url",
 )  # fmt: skip
 _SOURCE_KEYS = ("url", "data", "path")
 
