@@ -8,7 +8,7 @@ whatever it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TagError, nearest, shown
@@ -55,19 +55,32 @@ class Segment(_SegmentFields):
         """Compare modality and value; where they stood does not matter."""
         if not isinstance(other, Segment):
             return NotImplemented
-        return self.modality == other.modality and bool(self.value == other.value)
+        return self.modality == other.modality and _same(self.value, other.value)
 
     def __ne__(self, other: object) -> bool:
         """Compare as ``==`` does."""
         return not self == other
 
     def __hash__(self) -> int:
-        """Hash modality and value."""
-        return hash((self.modality, self.value))
+        """Hash modality and value; a value that cannot be hashed (an array, a struct) counts as its modality."""
+        try:
+            return hash((self.modality, self.value))
+        except TypeError:
+            return hash(self.modality)
 
     def __repr__(self) -> str:
         """Show the modality and the first characters of the value."""
         return f"Segment({self.modality!r}, {shown(self.value)}, {self.start}, {self.end})"
+
+
+def _same(one: object, other: object) -> bool:
+    """Compare two values; arrays, whose ``==`` is no truth value, are the same only if they are one object."""
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
 
 
 def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
@@ -161,8 +174,13 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
             text would otherwise turn into a file read.
     """
     pieces = []
+    given: object = segments
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TagError(f"segments are a list, not {type(given).__name__}", "give segments, or pairs of text")
     for segment in segments:
-        modality, value = (segment.modality, segment.value) if isinstance(segment, Segment) else segment
+        if not isinstance(segment, tuple) or len(segment) not in (2, len(Segment._fields)):
+            raise TagError(f"{shown(segment)} is no segment", "give a Segment, or a pair of modality and value")
+        modality, value = segment[:2]
         if modality not in MODALITIES:
             raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
         if not isinstance(value, str):
@@ -190,28 +208,3 @@ def begins_tagged(value: object) -> bool:
     if not isinstance(value, str):
         return False
     return value.startswith(_STARTS) or (value[:1].isspace() and value.lstrip().startswith(_STARTS))
-
-
-def structure_segments(value: object) -> list[Segment] | None:
-    """Return the segments of a column that holds the structure itself, or None where it holds plain data.
-
-    Source: a list whose elements are all ``Segment`` or content part dicts with a ``type``.
-    """
-    if not isinstance(value, (list, tuple)) or not value:
-        return None
-    if all(isinstance(v, Segment) for v in value):
-        return list(value)
-    if not all(isinstance(v, Mapping) and isinstance(v.get("type"), str) for v in value):
-        return None
-    return [_segment_of_part(part) for part in value]
-
-
-def _segment_of_part(part: Mapping[str, object]) -> Segment:
-    kind = str(part["type"])
-    modality = next((m for m in MODALITIES if m in kind), "")
-    body = part.get(kind, part.get(modality, part.get("url")))
-    if isinstance(body, Mapping):
-        body = body.get("url", body.get("data"))
-    if not modality or body is None:
-        raise TagError(f"a content part of type {shown(kind)} holds no known medium", "see the table of targets")
-    return Segment(modality, body)

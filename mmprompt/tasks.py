@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.default_prompt import default_messages
-from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
+from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembly
 from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.origins import place_of
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
+from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import read_task_file
 from mmprompt.templates.entry import Entry
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
     from mmprompt.datasets.sample import Sample
-
-_KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
-_DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
-_READER_KEYS = ("input_columns", "output_column", "tagged_columns")
-_MEDIA_KEYS = ("mode", "roots", "max_bytes")
-_EVAL_KEYS = ("scorer",)
-_MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
-_LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "fetch", "allow_domains", "max_seconds")
 
 OnError = Callable[[MMPromptError], None]
 
@@ -39,31 +32,37 @@ class Task:
     its error, which ends the iteration; with ``on_error`` the error is passed to it and the row is left out.
     """
 
+    dataset: Dataset | None
+    config: TaskConfig
+    assembly: Assembly | None
+    meta_template: MetaTemplate
+    map_columns: Mapping[str, str]
+
     def __init__(
-        self,
-        config: Mapping[str, Any],
-        dataset: Dataset | None,
-        *,
-        map_columns: Mapping[str, str] | None = None,
-        base: str = "",
+        self, config: TaskConfig, dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None
     ) -> None:
-        _check_keys(config, _KEYS, "the task")
-        reader = _section(config, "reader_cfg", _READER_KEYS)
-        model = _section(config, "model", _MODEL_KEYS)
-        _section(config, "eval_cfg", _EVAL_KEYS)
-        self.media = _media_options(config, base)
-        self.dataset = dataset
-        self.input_columns = _names(reader.get("input_columns"), "reader_cfg.input_columns")
-        self.tagged_columns = (
-            None if "tagged_columns" not in reader else _names(reader["tagged_columns"], "tagged_columns")
+        infer = config.infer_cfg
+        vars(self).update(
+            config=config,
+            dataset=dataset,
+            assembly=None if infer is None else Assembly(infer, config.masked),
+            meta_template=MetaTemplate(config.meta_template),
+            map_columns=dict(map_columns or {}),
         )
-        self.output_column: str = _name(reader.get("output_column"), "reader_cfg.output_column") or "answer"
-        self.map_columns = dict(map_columns or {})
-        infer = config.get("infer_cfg")
-        masked = reader.get("output_column") or None
-        self.assembly = None if infer is None else Assembly(_mapping(infer, "infer_cfg"), masked)
-        self.meta_template = MetaTemplate(model.get("meta_template"))
-        self.media_placeholder: Mapping[str, str] = model.get("media_placeholder") or {}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a task is immutable."""
+        raise AttributeError(f"a task is immutable: '{name}' cannot be set")
+
+    @property
+    def output_column(self) -> str:
+        """The column that goes out as ``answer``."""
+        return self.config.output_column
+
+    @property
+    def media(self) -> Mapping[str, Any]:
+        """What the task says of media: ``mode``, ``roots``, ``max_bytes``."""
+        return self.config.media
 
     @property
     def mode(self) -> str:
@@ -110,8 +109,10 @@ class Task:
 
     def messages_of(self, sample: Sample) -> Any:
         """Return the messages of one sample, under PPL a dict by label."""
-        if self.assembly is None:
+        if self.assembly is None and self.meta_template.meta is None:
             return self._default(self.entry_of(sample), sample)
+        if self.assembly is None:
+            return self.meta_template.to_messages(self.prompt_of(sample))
         return self._through(self.assembly.prompt(self.entry_of(sample)), self.meta_template.to_messages)
 
     def entry_of(self, sample: Sample) -> Entry:
@@ -121,11 +122,11 @@ class Task:
             RowError: a column of ``input_columns`` is missing.
         """
         columns = sample.columns
-        for column in self.input_columns:
+        for column in self.config.input_columns:
             if column not in columns:
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
-        return Entry(columns, scanned=sample.scanned, tagged=self.tagged_columns, list_cells=cells)
+        return Entry(columns, scanned=sample.scanned, tagged=self.config.tagged_columns, list_cells=cells)
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
@@ -137,7 +138,7 @@ class Task:
         return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
-        return self.meta_template.to_string(prompt, mode, media_placeholder=self.media_placeholder)
+        return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
 
     def _through(self, prompt: Any, render: Callable[[Any, str], Any]) -> Any:
         if self.mode == "ppl":
@@ -174,14 +175,19 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
         DatasetError: the dataset cannot be opened.
     """
     if isinstance(task, Mapping):
-        config: Mapping[str, Any] = task
-        base = ""
-    else:
-        path = os.fspath(task)
-        config = read_task_file(path, _KEYS)
-        base = os.path.dirname(path)
-    own = config.get("dataset") if dataset is None else dataset
-    return Task(config, _open_dataset(own, base if dataset is None else ""), base=base)
+        return _task(task, dataset, "")
+    if not isinstance(task, (str, os.PathLike)):
+        raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
+    path = os.fspath(task)
+    try:
+        return _task(read_task_file(path, KEYS), dataset, os.path.dirname(path))
+    except (TaskError, TemplateError) as error:
+        raise error.located(file=path) from None
+
+
+def _task(config: Mapping[str, Any], dataset: Any, base: str) -> Task:
+    checked = task_config(config, dataset, base)
+    return Task(checked, _open_dataset(checked.dataset))
 
 
 def dataset_task(
@@ -193,34 +199,34 @@ def dataset_task(
     """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
-    return Task({}, open_dataset(os.fspath(path), format=format), map_columns=map_columns)
+    opened = open_dataset(os.fspath(path), format=format)
+    return Task(task_config({}, None, ""), opened, map_columns=map_columns)
 
 
-def _open_dataset(config: Any, base: str) -> Dataset | None:
+def _open_dataset(config: Mapping[str, Any] | None) -> Dataset | None:
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
     if config is None:
         return None
-    if isinstance(config, (str, os.PathLike)):
-        config = {"path": config}
-    config = _mapping(config, "dataset")
-    _check_keys(config, _DATASET_KEYS, "dataset")
     if "rows" in config:
         return rows_dataset(config["rows"])
-    if "path" not in config:
-        raise TaskError("the dataset names no path", "give 'path' or 'rows'")
-    path = config["path"]
-    if not isinstance(path, (str, os.PathLike)):
-        raise TaskError(f"dataset.path is {type(path).__name__}", "give the name of a file")
-    path = os.fspath(path)
-    return open_dataset(path if path == "-" else os.path.join(base, path), format=config.get("format"))
+    return open_dataset(config["path"], format=config.get("format"))
 
 
 def _role_dict(message: Message) -> dict[str, Any]:
-    names = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}
+    """Return a message as an item of a prompt; nothing of it is lost."""
+    names = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM", "tool": "TOOL"}
     parts = [_shown_part(p) for p in message.parts]
-    prompt: Any = parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
-    return {"role": names.get(message.role, message.role), "prompt": prompt if parts else ""}
+    plain = len(parts) == 1 and set(parts[0]) == {"type", "text"}
+    prompt: Any = parts[0]["text"] if plain else parts or ""
+    item: dict[str, Any] = {"role": names.get(message.role, message.role), "prompt": prompt}
+    if message.name is not None:
+        item["name"] = message.name
+    if message.tool_calls:
+        item["tool_calls"] = list(message.tool_calls)
+    if message.tool_call_id is not None:
+        item["tool_call_id"] = message.tool_call_id
+    return item
 
 
 def _shown_part(part: Part) -> dict[str, Any]:
@@ -230,52 +236,3 @@ def _shown_part(part: Part) -> dict[str, Any]:
 
     content: list[dict[str, Any]] = to_openai([Message("user", [part])], content="parts")[0]["content"]
     return content[0]
-
-
-def _media_options(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
-    media = _mapping(config.get("media") or {}, "media")
-    for key in media:
-        if key in _LATER:
-            raise TaskError(f"media.{key} asks for a change of media", "this version passes media through unchanged")
-    _check_keys(media, _MEDIA_KEYS, "media")
-    roots = media.get("roots") or ()
-    roots = [roots] if isinstance(roots, (str, os.PathLike)) else roots
-    if not isinstance(roots, (list, tuple)) or not all(isinstance(root, (str, os.PathLike)) for root in roots):
-        raise TaskError("media.roots is no list of folders", "give a folder, or a list of them")
-    return {**media, "roots": [os.path.join(base, root) for root in roots]}
-
-
-def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:
-    section = _mapping(config.get(name) or {}, name)
-    _check_keys(section, known, name)
-    return section
-
-
-def _mapping(value: Any, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TaskError(f"{name} is {type(value).__name__}", "give a mapping")
-    return value
-
-
-def _check_keys(mapping: Mapping[str, Any], known: tuple[str, ...], name: str) -> None:
-    for key in mapping:
-        if key not in known:
-            raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
-
-
-def _name(value: Any, place: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise TaskError(f"{place} is {type(value).__name__}", "give the name of one column")
-
-
-def _names(value: Any, place: str) -> tuple[str, ...]:
-    """Return column names given as a list, or as one string with blanks between them."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return tuple(value.split())
-    names = list(value) if isinstance(value, Iterable) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise TaskError(f"{place} is no list of column names", "give a list, or names separated by blanks")
-    return tuple([str(name) for name in names])

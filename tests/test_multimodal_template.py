@@ -237,7 +237,7 @@ def test_a_column_may_hold_segments_or_content_parts():
     [
         ({"images": IMAGE}, "unknown modality 'images' in prompt_mm; did you mean 'image'"),
         ({"image": {"type": "img_url", "img_url": "x"}}, "unknown content part type 'img_url'"),
-        ({"image": {"type": "video_url", "video_url": {"url": "{image}"}}}, "an? image part of type 'video_url'"),
+        ({"image": {"type": "video_url", "video_url": {"url": "{image}"}}}, "image under type 'video_url'"),
         ({"image": {"type": "image_url"}}, "names no source"),
         ({"text": {"type": "text"}}, "no text part"),
         ({}, "no dict of modality"),

@@ -78,8 +78,9 @@ def test_the_output_column_reads_as_nothing_when_generating() -> None:
     assert [p for _, p in task_of(reader_cfg={"output_column": "answer"}).prompts()] == ["1+1=? ", "2+2=? "]
 
 
-def test_no_column_is_masked_unless_it_is_named() -> None:
-    assert [p for _, p in task_of().prompts()] == ["1+1=? 2", "2+2=? 4"]
+def test_the_column_answer_is_masked_unless_the_task_says_that_it_has_no_output_column() -> None:
+    assert [p for _, p in task_of().prompts()] == ["1+1=? ", "2+2=? "]
+    assert [p for _, p in task_of(reader_cfg={"output_column": None}).prompts()] == ["1+1=? 2", "2+2=? 4"]
 
 
 def test_label_prompts_keep_the_output_column() -> None:
@@ -176,7 +177,8 @@ def test_input_columns_are_a_list_or_names_between_blanks(columns: Any) -> None:
 
 
 def test_input_columns_do_not_restrict_slots() -> None:
-    assert next(task_of(reader_cfg={"input_columns": ["q"]}).prompts()) == (1, "1+1=? 2")
+    cfg = {"input_columns": ["q"], "output_column": None}
+    assert next(task_of(reader_cfg=cfg).prompts()) == (1, "1+1=? 2")
 
 
 def test_a_listed_column_that_a_row_lacks_is_an_error_of_the_row() -> None:

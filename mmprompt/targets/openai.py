@@ -62,15 +62,12 @@ def wire_messages(
         raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
     auto = content == "auto"
     out: list[Wire] = []
-    for role, given, name, tool_calls, tool_call_id in messages:
+    for role, parts, name, tool_calls, tool_call_id in messages:
         body: object
-        parts = given
-        if read is not None:
-            parts = tuple([read(p) if type(p) is MediaRef and p.name is None else p for p in given])
         if auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
             body = parts[0].text
         elif parts or not auto:
-            body = _content(parts, known, payload, len(out) + 1)
+            body = _content(parts, known, payload, read, len(out) + 1)
         else:
             body = None if tool_calls else ""
         wire: Wire = {"role": role, "content": body}
@@ -86,12 +83,11 @@ def wire_messages(
     return out
 
 
-def _content(parts: tuple[Part, ...], known: Limits, payload: Payload, message: int) -> list[Wire]:
+def _content(parts: tuple[Part, ...], known: Limits, payload: Payload, read: Read | None, message: int) -> list[Wire]:
     out: list[Wire] = []
-    place = 0
-    try:
-        for part in parts:
-            place += 1
+    for place, given in enumerate(parts, 1):
+        part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
+        try:
             if isinstance(part, TextPart):
                 wire: Wire = {"type": "text", "text": part.text}
                 out.append(_with(wire, part.extra) if part.extra else wire)
@@ -101,8 +97,8 @@ def _content(parts: tuple[Part, ...], known: Limits, payload: Payload, message: 
                 out.extend([_read(frame, known, payload) for frame in _frames(part)])
             else:
                 out.append(_read(part, known, payload))
-    except MMPromptError as error:
-        raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
+        except MMPromptError as error:
+            raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
     return out
 
 

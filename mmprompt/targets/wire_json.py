@@ -22,6 +22,7 @@ _HOLE = b"\0"
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LINE = _OPTIONS | orjson.OPT_APPEND_NEWLINE
+_EXACT = (str, int, type(None))  # what orjson prints as json would, or refuses
 _FRAGMENT = orjson.Fragment(_HOLE)
 
 
@@ -56,9 +57,8 @@ def record_chunks(
         return _FRAGMENT
 
     for key in ("id", "answer"):
-        value = record.get(key)
-        if value is not None and not isinstance(value, (str, int)):
-            record = {**record, key: orjson.Fragment(exact_json.dumps(value))}
+        if type(record.get(key)) not in _EXACT:
+            record = {**record, key: orjson.Fragment(exact_json.dumps(record[key]))}
     option = _LINE if newline else _OPTIONS
     try:
         text = orjson.dumps(record, note, option)

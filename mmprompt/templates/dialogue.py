@@ -6,10 +6,10 @@ parts), so this module knows only that it can be rendered for an entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import deepcopy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
+from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
 from mmprompt.slots import Marker, SlotText, compile_text
@@ -23,6 +23,18 @@ ROLE_KEYS = frozenset(
     }
 )  # fmt: skip
 
+_KEY_TYPES: Mapping[str, tuple[type, ...]] = {
+    "role": (str,),
+    "fallback_role": (str,),
+    "api_role": (str,),
+    "name": (str,),
+    "tool_call_id": (str,),
+    "generate": (bool,),
+    "tool_calls": (list, tuple),
+    "begin": (str, int, list, tuple),
+    "end": (str, int, list, tuple),
+}
+
 Examples = Union[str, PromptList, None]
 Said = Union[str, list[dict[str, Any]]]
 
@@ -32,7 +44,7 @@ class Speech(Protocol):
 
     has_marker: bool
 
-    def render(self, entry: Entry, examples: str) -> Said:
+    def render(self, entry: Entry, examples: Examples) -> Said:
         """Return the text or the content parts for ``entry``; ``examples`` go where the text has its marker."""
         ...
 
@@ -51,9 +63,12 @@ class TextSpeech:
         """Return the columns as this text sees them."""
         return entry.columns
 
-    def render(self, entry: Entry, examples: str) -> str:
-        """Return the text with the slots filled from the columns."""
-        return filled(self._text, self.columns(entry), examples, self._place)
+    def render(self, entry: Entry, examples: Examples) -> Said:
+        """Return the text with the slots filled from the columns; parts where dialogue examples stand inside it."""
+        if isinstance(examples, list) and self.has_marker:
+            parts = parts_with_examples(self.around_marker(entry), examples)
+            return parts if any(p.get("type") != "text" for p in parts) else "".join([p["text"] for p in parts])
+        return filled(self._text, self.columns(entry), "" if examples is None else str(examples), self._place)
 
     def around_marker(self, entry: Entry) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""
@@ -69,7 +84,7 @@ class RoleLine(NamedTuple):
 
     def item(self, section: Section) -> RoleItem:
         """Return a fresh role dict without its prompt; what the template holds is never handed out."""
-        item = RoleItem(deepcopy(self.keys) if self.nested else self.keys)
+        item = RoleItem(copied(self.keys) if self.nested else self.keys)
         item.section = section
         return item
 
@@ -77,7 +92,7 @@ class RoleLine(NamedTuple):
 class LooseLine(NamedTuple):
     """A string of begin or end, or the place of the examples between turns."""
 
-    speech: Speech
+    speech: TextSpeech
 
 
 Line = Union[RoleLine, LooseLine]
@@ -131,7 +146,7 @@ def is_dialogue(template: object) -> bool:
     return isinstance(template, Mapping) and set(template) <= DIALOGUE_KEYS
 
 
-def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Callable[[str, str], Speech]) -> Form:
+def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Callable[[str, str], TextSpeech]) -> Form:
     """Compile a template of any form.
 
     Raises:
@@ -164,7 +179,7 @@ def _with_token(text: SlotText, tokens: Tokens, place: str) -> SlotText:
 
 
 def _compile_dialogue(
-    template: Mapping[str, Any], compiler: Compiler, loose: Callable[[str, str], Speech], tokens: Tokens, place: str
+    template: Mapping[str, Any], compiler: Compiler, loose: Callable[[str, str], TextSpeech], tokens: Tokens, place: str
 ) -> Dialogue:
     if "round" not in template:
         raise TemplateError("a dialogue has no round", "give 'round', a list of role dicts").located(template=place)
@@ -187,7 +202,13 @@ def _compile_dialogue(
 
 
 def _compile_line(
-    item: object, compiler: Compiler, loose: Callable[[str, str], Speech], place: str, *, in_round: bool, tokens: Tokens
+    item: object,
+    compiler: Compiler,
+    loose: Callable[[str, str], TextSpeech],
+    place: str,
+    *,
+    in_round: bool,
+    tokens: Tokens,
 ) -> Line:
     if isinstance(item, str):
         if in_round and not (tokens.ice and tokens.ice in item):
@@ -201,11 +222,15 @@ def _compile_line(
             raise TemplateError(f"unknown key {shown(key)} in a role dict", nearest(key, ROLE_KEYS)).located(
                 template=place
             )
-    if not isinstance(item.get("role"), str):
+    if "role" not in item:
         raise TemplateError("a role dict without a role", "give 'role', such as HUMAN").located(template=place)
+    for key, kinds in _KEY_TYPES.items():
+        if item.get(key) is not None and not isinstance(item[key], kinds):
+            names = " or ".join(k.__name__ for k in kinds)
+            raise TemplateError(f"'{key}' is {type(item[key]).__name__}", f"give {names}").located(template=place)
     keys = {k: v for k, v in item.items() if k not in {"prompt", "prompt_mm"}}
     nested = any(isinstance(v, (list, Mapping)) for v in keys.values())
-    return RoleLine(deepcopy(keys), compiler(item, place), nested)
+    return RoleLine(copied(keys), compiler(item, place), nested)
 
 
 def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: str) -> str:
@@ -223,11 +248,18 @@ def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> Pro
     """Return the whole dialogue for ``entry``, with the examples at their place."""
     out = PromptList()
     for section, lines in dialogue.sections:
-        for line in lines:
-            if line.speech is not None and line.speech.has_marker and isinstance(examples, list):
-                out.extend(_spliced(line, entry, examples, section))
-            else:
-                out.append(_rendered(line, entry, "" if examples is None else str(examples), section))
+        out.extend(render_section(lines, entry, examples, section))
+    return out
+
+
+def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, section: Section) -> list[Any]:
+    """Return the items of a section; dialogue examples take the place of a loose line's token."""
+    out: list[Any] = []
+    for line in lines:
+        if isinstance(line, LooseLine) and line.speech.has_marker and isinstance(examples, list):
+            out.extend(splice(line.speech.around_marker(entry), examples, section))
+        else:
+            out.append(render_line(line, entry, examples, section))
     return out
 
 
@@ -236,14 +268,15 @@ def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
     section = Section("ice")
     return PromptList(
         [
-            _rendered(line, entry, "", section)
+            render_line(line, entry, None, section)
             for line in dialogue.round
             if not (isinstance(line, LooseLine) and line.speech.has_marker)
         ]
     )
 
 
-def _rendered(line: Line, entry: Entry, examples: str, section: Section) -> RoleItem | TextItem:
+def render_line(line: Line, entry: Entry, examples: Examples, section: Section) -> RoleItem | TextItem:
+    """Return one line for ``entry``, with the examples inside what it says."""
     if isinstance(line, LooseLine):
         return TextItem(str(line.speech.render(entry, examples)), section)
     item = line.item(section)
@@ -252,19 +285,7 @@ def _rendered(line: Line, entry: Entry, examples: str, section: Section) -> Role
     return item
 
 
-def _spliced(line: Line, entry: Entry, examples: PromptList, section: Section) -> list[Any]:
-    """Put dialogue examples in place: beside the text around a loose token, as parts inside a role's text."""
-    if not isinstance(line.speech, TextSpeech):
-        raise TemplateError("the examples' token stands in a content part", "put it into begin, or between turns")
-    texts = line.speech.around_marker(entry)
-    if isinstance(line, LooseLine):
-        return splice(texts, examples, section)
-    item = line.item(section)
-    item["prompt"] = _prompt_with_examples(texts[0], texts[1:], examples)
-    return [item]
-
-
-def splice(texts: list[str], examples: PromptList, section: Section) -> list[Any]:
+def splice(texts: list[str], examples: Sequence[Any], section: Section) -> list[Any]:
     """Return the items of a loose text with dialogue examples between its pieces; empty pieces are left out."""
     out: list[Any] = [TextItem(texts[0], section)] if texts[0] else []
     for after in texts[1:]:
@@ -279,7 +300,8 @@ def around_marker(text: SlotText, columns: Mapping[str, object], place: str) -> 
     return [filled(piece, columns, "", place) for piece in text.split_at(lambda p: isinstance(p, Marker))]
 
 
-def _prompt_with_examples(before: str, rest: list[str], examples: PromptList) -> Said:
+def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return texts with what dialogue examples say between them, as content parts; texts that touch become one."""
     parts: list[dict[str, Any]] = []
 
     def add(piece: Any) -> None:
@@ -290,13 +312,11 @@ def _prompt_with_examples(before: str, rest: list[str], examples: PromptList) ->
         elif piece:
             parts.append({"type": "text", "text": piece})
 
-    add(before)
-    for after in rest:
+    add(texts[0])
+    for after in texts[1:]:
         for example in examples:
-            prompt = example if isinstance(example, str) else example.get("prompt", "")
+            prompt = example if isinstance(example, str) else example.get("prompt") or ""
             for piece in [prompt] if isinstance(prompt, str) else prompt:
                 add(piece["text"] if not isinstance(piece, str) and piece.get("type") == "text" else piece)
         add(after)
-    if all(part.get("type") == "text" for part in parts):
-        return "".join([part["text"] for part in parts])
     return parts
