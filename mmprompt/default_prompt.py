@@ -6,7 +6,7 @@ The tagged column feeds it if there is one; else the columns that hold media, in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from mmprompt.cells import listed
@@ -35,34 +35,50 @@ def default_messages(
         TagError: the tags of its tagged column do not pair.
     """
     value = entry.columns.get(CONTENT)
-    if isinstance(value, str):
-        if not entry.scanned:
-            return _message([TextPart(value)] if value else [], entry)
-        try:
-            spans = scan(value)
-        except MMPromptError as error:
-            raise error.located(column=CONTENT) from None
-        parts: list[Part] = [
-            _new(TextPart, (text, ())) if modality == "text" else _new(MediaRef, (modality, text, "", (), (), None))
-            for modality, text, _, _ in spans
-            if text
-        ]
-        return _message(parts, entry)
+    if isinstance(value, str) and entry.hidden != CONTENT:
+        return content_messages(value, scanned=entry.scanned)
     column = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
     if column is None:
-        return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry)
-    return _message([part for part in entry.parts(column) if part != _NOTHING], entry)
+        return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry.columns)
+    return _message([part for part in entry.parts(column) if part != _NOTHING], entry.columns)
 
 
-def _message(parts: list[Part], entry: Entry) -> list[Message]:
+def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
+    """Return the one user message of a text in the column ``content``; its tags are read if it is ``scanned``.
+
+    Raises:
+        TemplateError: it is empty.
+        TagError: its tags do not pair.
+    """
+    if not scanned:
+        return _message([TextPart(content)] if content else [], (CONTENT,))
+    try:
+        spans = scan(content)
+    except MMPromptError as error:
+        raise error.located(column=CONTENT) from None
+    parts: list[Part] = [
+        _new(TextPart, (text, ())) if modality == "text" else _new(MediaRef, (modality, text, "", (), (), None))
+        for modality, text, _, _ in spans
+        if text
+    ]
+    if not parts:
+        raise _nothing((CONTENT,))
+    return [_new(Message, ("user", tuple(parts), None, (), None))]
+
+
+def _message(parts: list[Part], columns: Collection[str]) -> list[Message]:
     """Return the message of these parts, none of which is an empty text."""
     if not parts:
-        columns = ", ".join(map(str, entry.columns)) or "none"
-        raise TemplateError(
-            "the row has nothing to send",
-            f"give it 'content', a media column or 'question', or use a task with a template (its columns: {columns})",
-        ).located(column=QUESTION if QUESTION in entry.columns and CONTENT not in entry.columns else CONTENT)
-    return [_new(Message, ("user", tuple(parts), None, (), None))]
+        raise _nothing(columns)
+    return [Message("user", parts)]
+
+
+def _nothing(columns: Collection[str]) -> TemplateError:
+    names = ", ".join(map(str, columns)) or "none"
+    return TemplateError(
+        "the row has nothing to send",
+        f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
+    ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
 
 
 def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message, part_of
-from mmprompt.targets.limits import limits
-from mmprompt.targets.openai import to_openai, wire_messages
+from mmprompt.targets.openai import OpenAIWriter, to_openai
 from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.tasks import Task, at
 
@@ -35,7 +34,7 @@ class Rendered(NamedTuple):
     row: Sample | RowError
     chunks: list[bytes] | None
     error: MMPromptError | None
-    findings: list[MediaPart]
+    findings: Sequence[MediaPart]
 
 
 class RenderReport(NamedTuple):
@@ -73,38 +72,43 @@ class Renderer:
     ) -> None:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
-        limits(target)
         self._task = task
         self._emit = emit
         self._target = target
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
+        self._write = OpenAIWriter(target, payload=Payload, read=self._reader.read).write
         self._answer = task.output_column
         self._put = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
 
-    def __call__(self, row: Sample | RowError) -> Rendered:
+    @property
+    def file(self) -> str | None:
+        """The dataset's file, for messages about lines of it."""
+        return None if self._task.dataset is None else self._task.dataset.path
+
+    def render(self, row: Sample | RowError) -> Rendered:
         """Render one row; its errors are returned, not raised."""
         if isinstance(row, RowError):
-            return Rendered(row, None, row, [])
+            return Rendered(row, None, row, ())
         try:
             record: dict[str, Any] = {"id": row.id}
             self._put(row, record)
             if self._answer in row.columns:
                 record["answer"] = row.columns[self._answer]
-            findings: list[MediaPart] = []
-            return _new(Rendered, (row, record_chunks(record, newline=True, findings=findings), None, findings))
+            chunks = record_chunks(record, newline=True)
+            return _new(Rendered, (row, chunks, None, _noted(record) if len(chunks) > 1 else ()))
         except MMPromptError as error:
-            return Rendered(row, None, at(error, row), [])
+            return Rendered(row, None, at(error, row), ())
 
     def _messages(self, sample: Sample, record: dict[str, Any]) -> None:
         messages = self._task.messages_of(sample)
-        if isinstance(messages, dict):
+        if type(messages) is dict:
             record["messages"] = {str(label): self._wire(sample, m) for label, m in messages.items()}
         else:
             record["messages"] = self._wire(sample, messages)
 
     def _wire(self, sample: Sample, messages: list[Message]) -> list[dict[str, Any]]:
         try:
-            return wire_messages(messages, self._target, "auto", Payload, self._reader.read)
+            return self._write(messages)
         except (MediaError, TargetError) as error:
             raise error.located(**self._place_of_refused(sample, messages)) from None
 
@@ -190,35 +194,51 @@ def render(
 
     _warm_heap()
     done = failed = 0
-    file: str | None = None
     with RepeatedIds() as ids:
-        for row, chunks, error, findings in _rendered(renderer, itertools.islice(rows, limit), workers):
+        write, add = writer.write, ids.add
+        chosen = itertools.islice(rows, limit)
+        results = map(renderer.render, chosen) if workers == 1 else _by_threads(renderer, chosen, workers)
+        for row, chunks, error, findings in results:
             if on_row is not None:
                 on_row()
             if chunks is not None:
                 done += 1
-                writer.write(chunks)
-            elif error is not None:
-                failed += 1
-                if strict:
-                    writer.flush()
-                    raise error
-                if on_error is not None:
-                    on_error(error)
-            if isinstance(row, RowError):
+                write(chunks)
+                add(row.id, row.line or row.row)  # type: ignore[union-attr]  # what has chunks is a sample
+                if findings and on_note is not None:
+                    _tell(row, findings, on_note)  # type: ignore[arg-type]  # likewise
                 continue
-            file = row.file
-            ids.add(row.id, row.line or row.row)
-            if findings and on_note is not None:
-                _tell(row, findings, on_note)
+            failed += 1
+            if not isinstance(row, RowError):
+                add(row.id, row.line or row.row)
+            if strict and error is not None:
+                writer.flush()
+                raise error
+            if on_error is not None and error is not None:
+                on_error(error)
         writer.flush()
         repeated = 0
         for line, first in ids.repeats():
             repeated += 1
             if on_error is not None:
                 again = RowError(f"the id of line {first} again", "give each row an id of its own")
-                on_error(again.located(file=file, line=line, column="id"))
+                on_error(again.located(file=renderer.file, line=line, column="id"))
     return RenderReport(done, failed, repeated)
+
+
+def _noted(record: Mapping[str, Any]) -> list[MediaPart]:
+    """Return the media of a record whose reader found something worth a report."""
+    pending = [value for key, value in record.items() if key not in ("id", "answer")]
+    found = []
+    for value in pending:
+        if type(value) is Payload:
+            if value.part.findings:
+                found.append(value.part)
+        elif isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return found
 
 
 def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], None]) -> None:
@@ -228,14 +248,12 @@ def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], N
             on_note(f"{where}: {part.origin}: {finding}")
 
 
-def _rendered(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:
-    if workers <= 1:
-        yield from map(renderer, rows)
-        return
+def _by_threads(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:
+    """Render on several threads, a few rows at a time, and give the results in order; rows in flight are bounded."""
     from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415  # only with several workers
 
     def batch(some: list[Sample | RowError]) -> list[Rendered]:
-        return [renderer(row) for row in some]
+        return [renderer.render(row) for row in some]
 
     pending: deque[Future[list[Rendered]]] = deque()
     with ThreadPoolExecutor(workers, "mmprompt") as pool:

@@ -116,7 +116,12 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
             _add_loose(text, position, at, spans)
         position = at + len(tag)
         if modality:
-            position = _add_segment(text, modality, position, spans, lenient)
+            end = text.find("<", position)
+            if end >= 0 and text.startswith(TERMINATOR, end):  # as nearly all segments are
+                spans.append(_span(text, modality, position, end))
+                position = end + len(TERMINATOR)
+            else:
+                position = _add_segment(text, modality, position, end, spans, lenient=lenient)
         elif not lenient:
             raise _stray(at)
         at = text.find("<", position)
@@ -127,9 +132,19 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
     return spans
 
 
-def _add_segment(text: str, modality: str, start: int, spans: list[Span], lenient: bool) -> int:
-    """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins."""
-    end = text.find("<", start)
+def _span(text: str, modality: str, start: int, end: int) -> Span:
+    value = text[start:end]
+    if modality != "text" and not value.strip():
+        mend = f"name the {modality} between its tags, or remove the segment"
+        raise TagError(f"blank {modality} segment", mend).located(offset=start)
+    return modality, value, start, end
+
+
+def _add_segment(text: str, modality: str, start: int, end: int, spans: list[Span], *, lenient: bool) -> int:
+    """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins.
+
+    ``end`` is the place of the first ``<`` in the value, -1 if there is none.
+    """
     while end >= 0 and not text.startswith(_TAGS, end):
         end = text.find(_HEAD, end + 1)
     after = end + len(TERMINATOR)
@@ -139,12 +154,7 @@ def _add_segment(text: str, modality: str, start: int, spans: list[Span], lenien
         if not lenient:
             raise _still_open(text, modality, end)
         after = end
-    value = text[start:end]
-    if modality != "text" and not value.strip():
-        raise TagError(
-            f"blank {modality} segment", f"name the {modality} between its tags, or remove the segment"
-        ).located(offset=start)
-    spans.append((modality, value, start, end))
+    spans.append(_span(text, modality, start, end))
     return after
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.default_prompt import default_messages
+from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembly
 from mmprompt.media.classify import as_written
@@ -16,7 +16,7 @@ from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import read_task_file
-from mmprompt.templates.entry import Entry
+from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -37,6 +37,7 @@ class Task:
     assembly: Assembly | None
     meta_template: MetaTemplate
     map_columns: Mapping[str, str]
+    _plain: bool  # neither template nor meta template: rows go out as default messages
 
     def __init__(
         self, config: TaskConfig, dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None
@@ -48,6 +49,7 @@ class Task:
             assembly=None if infer is None else Assembly(infer, config.masked),
             meta_template=MetaTemplate(config.meta_template),
             map_columns=dict(map_columns or {}),
+            _plain=infer is None and config.meta_template is None and not config.input_columns,
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -109,6 +111,11 @@ class Task:
 
     def messages_of(self, sample: Sample) -> Any:
         """Return the messages of one sample, under PPL a dict by label."""
+        if self._plain:
+            content = sample.columns.get(CONTENT)
+            if type(content) is str and sample.messages is None:
+                return content_messages(content, scanned=sample.scanned)
+            return self._default(self.entry_of(sample), sample)
         if self.assembly is None and self.meta_template.meta is None:
             return self._default(self.entry_of(sample), sample)
         if self.assembly is None:

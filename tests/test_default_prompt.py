@@ -258,10 +258,10 @@ def test_plain_values_of_other_columns_are_not_sent(value: Any) -> None:
 def test_a_path_of_rows_given_in_python_is_refused_until_a_root_is_named(broken: Path) -> None:
     row = {"image": "media/cup.jpg", "question": "q"}
     task = load_task({"dataset": {"rows": [row]}})
-    (result,) = [Renderer(task)(sample) for sample in task.samples()]
+    (result,) = [Renderer(task).render(sample) for sample in task.samples()]
     assert "no media root" in str(result.error)
     task = load_task({"dataset": {"rows": [row]}, "media": {"roots": [str(broken)]}})
-    (result,) = [Renderer(task)(sample) for sample in task.samples()]
+    (result,) = [Renderer(task).render(sample) for sample in task.samples()]
     assert result.chunks is not None
     data = base64.b64encode((broken / "media/cup.jpg").read_bytes())
     assert data in b"".join(result.chunks)

@@ -272,7 +272,7 @@ def test_four_threads_at_once_render_what_one_does(dataset: str, tour: Path) -> 
     renderer = Renderer(task)
 
     def all_rows(_: int) -> list[bytes]:
-        return [b"".join(renderer(sample).chunks or ()) for sample in task.samples()]
+        return [b"".join(renderer.render(sample).chunks or ()) for sample in task.samples()]
 
     one = all_rows(0)
     before = threading.active_count()

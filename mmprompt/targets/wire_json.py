@@ -36,14 +36,11 @@ class Payload:
         self.part = part
 
 
-def record_chunks(
-    record: dict[str, Any], *, newline: bool = False, findings: list[MediaPart] | None = None
-) -> list[bytes]:
+def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
     """Return the JSON of a record whose leaves may be ``Payload``, in pieces to be written one after the other.
 
     Numbers come out as Python's ``json`` would print them where orjson would change or refuse them: integers of any
-    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line. The media whose reader
-    found something worth a report are added to ``findings``.
+    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
 
     Raises:
         TargetError: a text that is no Unicode (a lone surrogate), or a value that JSON cannot hold.
@@ -56,9 +53,11 @@ def record_chunks(
         payloads.append(leaf)
         return _FRAGMENT
 
-    for key in ("id", "answer"):
-        if type(record.get(key)) not in _EXACT:
-            record = {**record, key: orjson.Fragment(exact_json.dumps(record[key]))}
+    if type(record.get("id")) not in _EXACT or type(record.get("answer")) not in _EXACT:
+        spelled: dict[str, Any] = {
+            k: orjson.Fragment(exact_json.dumps(record[k])) for k in ("id", "answer") if k in record
+        }
+        record = {**record, **spelled}
     option = _LINE if newline else _OPTIONS
     try:
         text = orjson.dumps(record, note, option)
@@ -67,8 +66,6 @@ def record_chunks(
         text = orjson.dumps(_exact(record, ""), note, option)
     if not payloads:
         return [text]
-    if findings is not None:
-        findings.extend([p.part for p in payloads if p.part.findings])
     return _filled(text, payloads)
 
 
