@@ -34,7 +34,7 @@ def default_messages(
         TemplateError: the row has nothing to say, or a null in the column that feeds the message.
         TagError: the tags of its tagged column do not pair.
     """
-    value = entry.columns.get(CONTENT)
+    value = entry.raw.get(CONTENT)
     if isinstance(value, str) and entry.hidden != CONTENT:
         return content_messages(value, scanned=entry.scanned)
     column = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)

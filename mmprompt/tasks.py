@@ -37,6 +37,7 @@ class Task:
     assembly: Assembly | None
     meta_template: MetaTemplate
     map_columns: Mapping[str, str]
+    _tagged: frozenset[str] | None
     _plain: bool  # neither template nor meta template: rows go out as default messages
 
     def __init__(
@@ -49,6 +50,7 @@ class Task:
             assembly=None if infer is None else Assembly(infer, config.masked),
             meta_template=MetaTemplate(config.meta_template),
             map_columns=dict(map_columns or {}),
+            _tagged=None if config.tagged_columns is None else frozenset(config.tagged_columns),
             _plain=infer is None and config.meta_template is None and not config.input_columns,
         )
 
@@ -133,7 +135,7 @@ class Task:
             if column not in columns:
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
-        return Entry(columns, scanned=sample.scanned, tagged=self.config.tagged_columns, list_cells=cells)
+        return Entry(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""

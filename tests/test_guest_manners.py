@@ -209,7 +209,7 @@ def behaviour(which: str, value: Any) -> Any:
         return repr([value.to_string(prompt, "gen"), value.to_messages(prompt, "gen")])
     if which == "renderer":
         task = a_task()
-        return [b"".join(value(sample).chunks) for sample in task.samples()]
+        return [b"".join(value.render(sample).chunks) for sample in task.samples()]
     raise KeyError(which)
 
 

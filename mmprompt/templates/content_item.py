@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.segments import Segment
-from mmprompt.slots import Slot, SlotText
+from mmprompt.slots import Slot, SlotText, slot_text
 from mmprompt.templates.dialogue import Examples, Tokens, around_marker, filled, parts_with_examples
 from mmprompt.templates.entry import CONTENT, Entry
 from mmprompt.templates.skeleton import MEDIA, MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
@@ -193,4 +193,4 @@ def _is_empty(segment: Segment) -> bool:
 def _around(text: SlotText, own: set[str], first: bool, last: bool) -> SlotText:
     """Return the text with what surrounds the slot only at the first and at the last segment."""
     at = [i for i, p in enumerate(text.pieces) if isinstance(p, Slot) and p.column in own]
-    return SlotText(text.pieces[None if first else at[0] : None if last else at[-1] + 1])
+    return slot_text(text.pieces[None if first else at[0] : None if last else at[-1] + 1])

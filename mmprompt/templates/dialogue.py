@@ -7,7 +7,7 @@ parts), so this module knows only that it can be rendered for an entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Union
+from typing import Any, NamedTuple, Protocol, Union, cast
 
 from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
@@ -60,19 +60,22 @@ class TextSpeech:
         self.has_marker = text.has_marker
 
     def columns(self, entry: Entry) -> Mapping[str, object]:
-        """Return the columns as this text sees them."""
-        return entry.columns
+        """Return the columns as this text sees them; the hidden one is masked as the text is filled."""
+        return entry.raw
 
     def render(self, entry: Entry, examples: Examples) -> Said:
         """Return the text with the slots filled from the columns; parts where dialogue examples stand inside it."""
         if isinstance(examples, list) and self.has_marker:
             parts = parts_with_examples(self.around_marker(entry), examples)
             return parts if any(p.get("type") != "text" for p in parts) else "".join([p["text"] for p in parts])
-        return filled(self._text, self.columns(entry), "" if examples is None else str(examples), self._place)
+        if self._text.literal is not None:
+            return self._text.literal
+        text = "" if examples is None else str(examples)
+        return filled(self._text, self.columns(entry), text, self._place, entry.hidden)
 
     def around_marker(self, entry: Entry) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""
-        return around_marker(self._text, self.columns(entry), self._place)
+        return around_marker(self._text, self.columns(entry), self._place, entry.hidden)
 
 
 class RoleLine(NamedTuple):
@@ -81,12 +84,6 @@ class RoleLine(NamedTuple):
     keys: dict[str, Any]
     speech: Speech | None
     nested: bool
-
-    def item(self, section: Section) -> RoleItem:
-        """Return a fresh role dict without its prompt; what the template holds is never handed out."""
-        item = RoleItem(copied(self.keys) if self.nested else self.keys)
-        item.section = section
-        return item
 
 
 class LooseLine(NamedTuple):
@@ -233,10 +230,10 @@ def _compile_line(
     return RoleLine(copied(keys), compiler(item, place), nested)
 
 
-def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: str) -> str:
+def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: str, masked: str | None = None) -> str:
     """Fill a text, turning a missing column of ``column_token_map`` into our error."""
     try:
-        return text.fill(columns, examples=examples)
+        return text.fill(columns, masked, examples)
     except KeyError as error:
         name = error.args[0]
         raise TemplateError(
@@ -246,18 +243,18 @@ def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: 
 
 def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> PromptList:
     """Return the whole dialogue for ``entry``, with the examples at their place."""
-    out = PromptList()
-    for section, lines in dialogue.sections:
-        out.extend(render_section(lines, entry, examples, section))
-    return out
+    return PromptList(
+        [item for section, lines in dialogue.sections for item in render_section(lines, entry, examples, section)]
+    )
 
 
 def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, section: Section) -> list[Any]:
     """Return the items of a section; dialogue examples take the place of a loose line's token."""
+    spliced = isinstance(examples, list)
     out: list[Any] = []
     for line in lines:
-        if isinstance(line, LooseLine) and line.speech.has_marker and isinstance(examples, list):
-            out.extend(splice(line.speech.around_marker(entry), examples, section))
+        if spliced and isinstance(line, LooseLine) and line.speech.has_marker:
+            out.extend(splice(line.speech.around_marker(entry), cast("PromptList", examples), section))
         else:
             out.append(render_line(line, entry, examples, section))
     return out
@@ -277,11 +274,13 @@ def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
 
 def render_line(line: Line, entry: Entry, examples: Examples, section: Section) -> RoleItem | TextItem:
     """Return one line for ``entry``, with the examples inside what it says."""
-    if isinstance(line, LooseLine):
+    if type(line) is LooseLine:
         return TextItem(str(line.speech.render(entry, examples)), section)
-    item = line.item(section)
-    if line.speech is not None:
-        item["prompt"] = line.speech.render(entry, examples)
+    keys, speech, nested = cast("RoleLine", line)
+    item = RoleItem(copied(keys) if nested else keys)  # what the template holds is never handed out
+    item.section = section
+    if speech is not None:
+        item["prompt"] = speech.render(entry, examples)
     return item
 
 
@@ -295,9 +294,9 @@ def splice(texts: list[str], examples: Sequence[Any], section: Section) -> list[
     return out
 
 
-def around_marker(text: SlotText, columns: Mapping[str, object], place: str) -> list[str]:
+def around_marker(text: SlotText, columns: Mapping[str, object], place: str, masked: str | None = None) -> list[str]:
     """Return the filled texts before, between and after the places of the examples."""
-    return [filled(piece, columns, "", place) for piece in text.split_at(lambda p: isinstance(p, Marker))]
+    return [filled(piece, columns, "", place, masked) for piece in text.split_at(lambda p: isinstance(p, Marker))]
 
 
 def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[dict[str, Any]]:

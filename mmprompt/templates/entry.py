@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from mmprompt.errors import SourceError, TagError, TemplateError
 from mmprompt.parts import MediaRef, Part, TextPart
@@ -21,25 +21,34 @@ class Entry:
     a list can only be written as text (CSV). ``hidden`` is the column that reads as ``""``.
     """
 
-    __slots__ = ("_outright", "_segments", "columns", "hidden", "list_cells", "scanned", "tagged")
+    __slots__ = ("_outright", "_segments", "_visible", "hidden", "list_cells", "raw", "scanned", "tagged")
 
     def __init__(
         self,
         columns: Mapping[str, object],
         *,
         scanned: bool = True,
-        tagged: Iterable[str] | None = None,
+        tagged: frozenset[str] | None = None,
         list_cells: bool = False,
         hidden: str | None = None,
         outright: str | None = None,
     ) -> None:
-        self.columns = columns
+        self.raw = columns
         self.scanned = scanned
-        self.tagged = None if tagged is None else frozenset(tagged)
+        self.tagged = tagged
         self.list_cells = list_cells
         self.hidden = hidden
         self._outright = outright
-        self._segments: dict[str, list[Segment] | None] = {}
+        self._visible: Mapping[str, object] | None = None
+        self._segments: dict[str, list[Segment] | None] | None = None
+
+    @property
+    def columns(self) -> Mapping[str, object]:
+        """The columns, in which the hidden one reads as ``""``; ``raw`` has it as it is."""
+        if self._visible is None:
+            masks = self.hidden is not None and self.hidden in self.raw
+            self._visible = {**self.raw, self.hidden: ""} if masks and self.hidden is not None else self.raw
+        return self._visible
 
     def masked(self, column: str | None) -> Entry:
         """Return the entry in which ``column`` reads as ``""``.
@@ -51,17 +60,15 @@ class Entry:
             return self
         if not isinstance(column, str):
             raise TemplateError(f"the output column is {type(column).__name__}", "give the name of a column")
-        if column not in self.columns:
-            return self
-        return self._with({**self.columns, column: ""}, hidden=column)
+        return self._with(self.raw, hidden=column)
 
     def tagging(self, column: str | None) -> Entry:
         """Return the entry in which ``column`` is tagged whatever the rule says (its text only if scanned)."""
-        return self if column is None else self._with(self.columns, outright=column)
+        return self if column is None else self._with(self.raw, outright=column)
 
     def with_columns(self, columns: Mapping[str, object]) -> Entry:
         """Return the entry in which these columns read as given."""
-        return self._with({**self.columns, **columns})
+        return self._with({**self.raw, **columns})
 
     def _with(self, columns: Mapping[str, object], *, hidden: str | None = None, outright: str | None = None) -> Entry:
         return Entry(
@@ -82,6 +89,8 @@ class Entry:
             TagError: the tags do not pair; ``where.column`` and ``where.offset`` are set.
             TemplateError: the value of a tagged column is null, or nothing that can be sent.
         """
+        if self._segments is None:
+            self._segments = {}
         if column not in self._segments:
             try:
                 self._segments[column] = self._read(column)
@@ -91,7 +100,7 @@ class Entry:
 
     def parts(self, column: str) -> list[Part]:
         """Return a tagged column as content parts, with all that its own parts carry."""
-        value = self.columns[column]
+        value = self.raw[column]
         own = None if isinstance(value, str) else parts_in(value)
         if own is not None:
             return own
@@ -101,9 +110,9 @@ class Entry:
         ]
 
     def _read(self, column: str) -> list[Segment] | None:
-        if column not in self.columns or column == self.hidden:
+        if column not in self.raw or column == self.hidden:
             return None
-        value = self.columns[column]
+        value = self.raw[column]
         outright = column == self._outright
         by_rule = outright or column == CONTENT or (self.tagged is not None and column in self.tagged)
         if isinstance(value, str):
@@ -140,7 +149,7 @@ class Entry:
 
     def offset(self, column: str, segment: Segment) -> int | None:
         """Return where a segment stands in the text of its column; None if the column holds no text."""
-        return segment.start if isinstance(self.columns.get(column), str) else None
+        return segment.start if isinstance(self.raw.get(column), str) else None
 
 
 def _segment(part: Part) -> Segment:
@@ -150,17 +159,17 @@ def _segment(part: Part) -> Segment:
     return Segment(part.modality, part.source if plain and isinstance(part, MediaRef) else part)
 
 
-def entry_of(entry: Mapping[str, object] | Entry) -> Entry:
-    """Return ``entry`` as an Entry; a plain mapping is scanned for tags.
+def entry_of(entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+    """Return ``entry`` as an Entry in which ``hidden`` reads as ``""``; a plain mapping is scanned for tags.
 
     Raises:
-        TemplateError: ``entry`` is neither.
+        TemplateError: ``entry`` is neither, or ``hidden`` is no name.
     """
     if isinstance(entry, Entry):
-        return entry
+        return entry.masked(hidden)
     if not isinstance(entry, Mapping):
         raise TemplateError(f"a sample is a mapping of column to value, not {type(entry).__name__}", "give a dict")
-    return Entry(entry)
+    return Entry(entry, hidden=hidden) if hidden is None or isinstance(hidden, str) else Entry(entry).masked(hidden)
 
 
 def null_column(column: str) -> TemplateError:

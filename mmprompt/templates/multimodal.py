@@ -30,7 +30,7 @@ class MixedText(TextSpeech):
             tagged = {c: entry.text(c) for c in self._text.columns if entry.segments(c) is not None}
         except TemplateError as error:
             raise error.located(template=self._place) from None
-        return {**entry.columns, **tagged} if tagged else entry.columns
+        return {**entry.raw, **tagged} if tagged else entry.raw
 
 
 class MMPromptTemplate(PromptTemplate):
@@ -94,8 +94,8 @@ class MMPromptTemplate(PromptTemplate):
     def _loose(self, text: str, place: str) -> TextSpeech:
         return MixedText(self._tokens.compile(text), place)
 
-    def _entry(self, entry: Mapping[str, object] | Entry) -> Entry:
-        return super()._entry(entry).tagging(self._column)
+    def _entry(self, entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+        return super()._entry(entry, hidden).tagging(self._column)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""

@@ -9,7 +9,7 @@ from mmprompt.cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.media.classify import as_written, compose
 from mmprompt.parts import MediaPart, MediaRef
-from mmprompt.slots import Slot, SlotText
+from mmprompt.slots import Slot, SlotText, slot_text
 from mmprompt.templates.dialogue import Tokens, filled
 from mmprompt.templates.entry import Entry, check_source
 
@@ -71,8 +71,8 @@ class MediaSkeleton(NamedTuple):
         at = next((i for i, p in enumerate(pieces) if isinstance(p, Slot) and p.column in slots), None)
         if at is None:
             return None
-        prefix = filled(SlotText(pieces[:at]), columns, "", self.place)
-        suffix = filled(SlotText(pieces[at + 1 :]), columns, "", self.place)
+        prefix = filled(slot_text(pieces[:at]), columns, "", self.place)
+        suffix = filled(slot_text(pieces[at + 1 :]), columns, "", self.place)
         if isinstance(value, (MediaRef, MediaPart)):
             source: object = value.source if isinstance(value, MediaRef) else list(value.frames) or value.data
             part = self._part(modality, as_written(compose(prefix, source, suffix)), columns, dict(value.options))

@@ -111,7 +111,7 @@ class PromptTemplate:
             TemplateError: the sample cannot fill the template, or there are examples and no place for them.
         """
         form = next(iter(self._form.forms.values())) if isinstance(self._form, Labels) else self._form
-        return self._render(form, self._entry(entry).masked(output_field), ice)
+        return self._render(form, self._entry(entry, output_field), ice)
 
     def generate_ice_item(self, entry: Mapping[str, object] | Entry, label: object = None) -> str | PromptList:
         """Return a sample as an in-context example: the round alone, with its answer."""
@@ -126,8 +126,8 @@ class PromptTemplate:
         """Return the prompt of one label, with nothing masked."""
         return self._render(self._form_of(label), self._entry(entry), ice)
 
-    def _entry(self, entry: Mapping[str, object] | Entry) -> Entry:
-        return entry_of(entry)
+    def _entry(self, entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+        return entry_of(entry, hidden)
 
     def _form_of(self, label: object) -> SlotText | Dialogue:
         if not isinstance(self._form, Labels):
@@ -145,7 +145,7 @@ class PromptTemplate:
         if isinstance(form, Dialogue):
             return render_dialogue(form, entry, ice)
         if isinstance(ice, list):
-            return PromptList(splice(around_marker(form, entry.columns, "template"), ice, Section("round")))
+            return PromptList(splice(around_marker(form, entry.raw, "template", entry.hidden), ice, Section("round")))
         return self._text(form, entry, ice or "")
 
     def _check_examples(self, form: SlotText | Dialogue, ice: Examples) -> None:
@@ -157,7 +157,7 @@ class PromptTemplate:
             raise TemplateError(what, token).located(template="template")
 
     def _text(self, form: SlotText, entry: Entry, examples: str) -> str:
-        return filled(form, entry.columns, examples, "template")
+        return filled(form, entry.raw, examples, "template", entry.hidden)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""
