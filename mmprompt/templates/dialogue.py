@@ -70,8 +70,10 @@ class TextSpeech:
             return parts if any(p.get("type") != "text" for p in parts) else "".join([p["text"] for p in parts])
         if self._text.literal is not None:
             return self._text.literal
-        text = "" if examples is None else str(examples)
-        return filled(self._text, self.columns(entry), text, self._place, entry.hidden)
+        try:
+            return self._text.fill(self.columns(entry), entry.hidden, "" if examples is None else str(examples))
+        except KeyError as error:
+            raise _no_column(error.args[0], entry.raw, self._place) from None
 
     def around_marker(self, entry: Entry) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""
@@ -235,26 +237,30 @@ def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: 
     try:
         return text.fill(columns, masked, examples)
     except KeyError as error:
-        name = error.args[0]
-        raise TemplateError(
-            f"column '{name}' of column_token_map is not in the sample", nearest(name, columns)
-        ).located(template=place) from None
+        raise _no_column(error.args[0], columns, place) from None
+
+
+def _no_column(name: str, columns: Mapping[str, object], place: str) -> TemplateError:
+    what = f"column '{name}' of column_token_map is not in the sample"
+    return TemplateError(what, nearest(name, columns)).located(template=place)
 
 
 def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> PromptList:
     """Return the whole dialogue for ``entry``, with the examples at their place."""
-    return PromptList(
-        [item for section, lines in dialogue.sections for item in render_section(lines, entry, examples, section)]
-    )
+    out = PromptList()
+    for section, lines in dialogue.sections:
+        out.extend(render_section(lines, entry, examples, section))
+    return out
 
 
 def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, section: Section) -> list[Any]:
     """Return the items of a section; dialogue examples take the place of a loose line's token."""
-    spliced = isinstance(examples, list)
+    if not isinstance(examples, list):
+        return [render_line(line, entry, examples, section) for line in lines]
     out: list[Any] = []
     for line in lines:
-        if spliced and isinstance(line, LooseLine) and line.speech.has_marker:
-            out.extend(splice(line.speech.around_marker(entry), cast("PromptList", examples), section))
+        if isinstance(line, LooseLine) and line.speech.has_marker:
+            out.extend(splice(line.speech.around_marker(entry), examples, section))
         else:
             out.append(render_line(line, entry, examples, section))
     return out

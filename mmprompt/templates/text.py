@@ -141,7 +141,8 @@ class PromptTemplate:
         return found
 
     def _render(self, form: SlotText | Dialogue, entry: Entry, ice: Examples) -> str | PromptList:
-        self._check_examples(form, ice)
+        if ice is not None:
+            self._check_examples(form, ice)
         if isinstance(form, Dialogue):
             return render_dialogue(form, entry, ice)
         if isinstance(ice, list):
