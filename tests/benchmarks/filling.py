@@ -13,7 +13,7 @@ from mmprompt import PromptTemplate, parse_segments
 
 SIZE = 267 << 10
 BAR = 2.0
-LINEAR_BAR = 12.0
+LINEAR_BAR = 16.0  # ten times the text is ten times the work, and some more where it leaves the cache
 ROUNDS = 2000
 
 _HEAD, _MIDDLE, _TAIL = "Look at this:\n", "\nQuestion: ", "\nAnswer: "
