@@ -6,20 +6,20 @@ The tagged column feeds it if there is one; else the columns that hold media, in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 
-from mmprompt.cells import is_sound_pair, listed
+from mmprompt.cells import listed
 from mmprompt.errors import MMPromptError, TemplateError
-from mmprompt.media.classify import is_media_object
-from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.parts import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
-from mmprompt.templates.entry import CONTENT, Entry
+from mmprompt.structure import modality_of
+from mmprompt.templates.entry import CONTENT, Entry, check_source, null_column
 
 QUESTION = "question"
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
+_NOTHING = TextPart("")
 _new = tuple.__new__  # half the time of the class, and this runs for every row
-_KNOWN: dict[str, tuple[str, bool] | None] = {}
 
 
 def default_messages(
@@ -34,49 +34,51 @@ def default_messages(
         TemplateError: the row has nothing to say, or a null in the column that feeds the message.
         TagError: the tags of its tagged column do not pair.
     """
-    value = entry.columns.get(CONTENT)
-    if isinstance(value, str):
-        if not entry.scanned:
-            return _message([TextPart(value)] if value else [], entry)
-        try:
-            spans = scan(value)
-        except MMPromptError as error:
-            raise error.located(column=CONTENT) from None
-        return _message([_part(modality, text) for modality, text, _, _ in spans if text], entry)
-    tagged = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
-    if tagged is None:
-        if isinstance(value, (int, float)):
-            return _message([TextPart(str(value))], entry)
-        if value is not None and _modality_of(value) is None:
-            raise TemplateError(
-                f"column '{CONTENT}' holds {type(value).__name__}",
-                "give text, tagged or not, or a list of content parts",
-            ).located(column=CONTENT)
-        return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry)
-    parts: list[Part] = []
-    for segment in entry.segments(tagged) or ():
-        if segment.modality != "text":
-            parts.append(MediaRef(segment.modality, segment.value))
-        elif segment.value:
-            parts.append(TextPart(str(segment.value)))
-    return _message(parts, entry)
+    value = entry.raw.get(CONTENT)
+    if isinstance(value, str) and entry.hidden != CONTENT:
+        return content_messages(value, scanned=entry.scanned)
+    column = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
+    if column is None:
+        return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry.columns)
+    return _message([part for part in entry.parts(column) if part != _NOTHING], entry.columns)
 
 
-def _message(parts: list[Part], entry: Entry) -> list[Message]:
-    """Return the message of these parts, none of which is an empty text."""
+def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
+    """Return the one user message of a text in the column ``content``; its tags are read if it is ``scanned``.
+
+    Raises:
+        TemplateError: it is empty.
+        TagError: its tags do not pair.
+    """
+    if not scanned:
+        return _message([TextPart(content)] if content else [], (CONTENT,))
+    try:
+        spans = scan(content)
+    except MMPromptError as error:
+        raise error.located(column=CONTENT) from None
+    parts: list[Part] = [
+        _new(TextPart, (text, ())) if modality == "text" else _new(MediaRef, (modality, text, "", (), (), None))
+        for modality, text, _, _ in spans
+        if text
+    ]
     if not parts:
-        columns = ", ".join(map(str, entry.columns)) or "none"
-        raise TemplateError(
-            "the row has nothing to send",
-            f"give it 'content', a media column or 'question', or use a task with a template (its columns: {columns})",
-        ).located(column=QUESTION if QUESTION in entry.columns and CONTENT not in entry.columns else CONTENT)
+        raise _nothing((CONTENT,))
     return [_new(Message, ("user", tuple(parts), None, (), None))]
 
 
-def _part(modality: str, value: str) -> Part:
-    if modality == "text":
-        return _new(TextPart, (value, ()))
-    return _new(MediaRef, (modality, value, "", (), (), None))
+def _message(parts: list[Part], columns: Collection[str]) -> list[Message]:
+    """Return the message of these parts, none of which is an empty text."""
+    if not parts:
+        raise _nothing(columns)
+    return [Message("user", parts)]
+
+
+def _nothing(columns: Collection[str]) -> TemplateError:
+    names = ", ".join(map(str, columns)) or "none"
+    return TemplateError(
+        "the row has nothing to send",
+        f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
+    ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
 
 
 def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
@@ -87,7 +89,7 @@ def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column:
             continue
         else:
             found = media_column(column)
-            if found is None and type(value) is not str and (modality := _modality_of(value)):
+            if found is None and type(value) is not str and (modality := modality_of(value)):
                 found = (modality, False)
         if found is None or column == QUESTION:
             continue
@@ -95,53 +97,18 @@ def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column:
         if value is None and numbered:
             continue
         for element in listed(value, cells=entry.list_cells):
-            if element is None:
-                raise _null(column)
+            check_source(element, column)
             yield MediaRef(modality, element)
     if QUESTION in entry.columns:
         question = entry.columns[QUESTION]
         if question is None:
-            raise _null(QUESTION)
+            raise null_column(QUESTION)
         if text := str(question):
             yield TextPart(text)
 
 
-def media_column(column: str) -> tuple[str, bool] | None:
+@lru_cache(maxsize=1024)
+def media_column(column: object) -> tuple[str, bool] | None:
     """Return the modality that a column's name says, and whether it is one of a numbered series (``image_2``)."""
-    if column not in _KNOWN:
-        match = _NAMED.fullmatch(column) if isinstance(column, str) else None
-        if len(_KNOWN) > 1000:
-            _KNOWN.clear()
-        _KNOWN[column] = (match.group(1), match.group(2) is not None) if match else None
-    return _KNOWN[column]
-
-
-def _modality_of(value: object) -> str | None:
-    """Return the modality of a value that is media by its type, whatever its column is called, or None."""
-    if value is None or isinstance(value, (str, int, float)):
-        return None
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        kind = sniff(bytes(value[:4096]))
-        return any_type(kind).partition("/")[0] if kind else None
-    if isinstance(value, Mapping):
-        if "array" in value and "sampling_rate" in value:
-            return "audio"
-        if value.get("bytes") is not None:
-            return _modality_of(value["bytes"])
-        path = value.get("path")
-        named = suffix_type(path) if "bytes" in value and isinstance(path, str) else None
-        return named.partition("/")[0] if named else None
-    if isinstance(value, (list, tuple)):
-        if is_sound_pair(value):
-            return "audio"
-        first = _modality_of(value[0]) if value else None
-        return first if first and all(_modality_of(element) == first for element in value) else None
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return "image" if str(value.dtype) == "uint8" and len(value.shape) in (2, 3) else None
-    return "image" if is_media_object(value) else None
-
-
-def _null(column: str) -> TemplateError:
-    return TemplateError(
-        f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row"
-    ).located(column=column)
+    match = _NAMED.fullmatch(column) if isinstance(column, str) else None
+    return (match.group(1), match.group(2) is not None) if match else None

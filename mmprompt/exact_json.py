@@ -237,6 +237,9 @@ def _dumps_slowly(value: object) -> bytes:
 
 
 def _refuse(value: object) -> object:
+    """Return what ``json`` can write of a value that it cannot: a number of NumPy as Python's, nothing else."""
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
     raise TargetError(
         f"a value of type {type(value).__name__} cannot be written as JSON", "use text, numbers, lists or mappings"
     )

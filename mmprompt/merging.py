@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mmprompt.parts import ROLES, Message, Part, TextPart
 
 
 class Draft(NamedTuple):
-    """A message in the making; ``role`` is empty for loose text. ``seek``: it joins the first message of its role."""
+    """A message in the making; ``role`` is empty for loose text. ``seek``: it goes before the first of its role."""
 
     role: str
-    parts: list[Part]
+    parts: Sequence[Part]
     name: str | None = None
     tool_calls: tuple[object, ...] = ()
     tool_call_id: str | None = None
@@ -24,7 +24,7 @@ class Draft(NamedTuple):
         return cls("", [TextPart(text)] if text else [])
 
     def takes(self, following: Draft) -> bool:
-        """Whether ``following`` can continue this message: nothing follows a tool call, a tool's result stands alone."""
+        """Whether ``following`` can continue this message; a tool call ends it, and a tool's result stands alone."""
         same = self.role == following.role and self.name == following.name
         return same and not self.tool_calls and self.tool_call_id is None and following.tool_call_id is None
 
@@ -35,47 +35,63 @@ def merge(drafts: Sequence[Draft]) -> list[Message]:
     A loose text joins the message after it, or the one before if none follows. Neighbours of one role merge, with a
     line break between two texts at the seam.
     """
-    out: list[Draft] = []
-    for draft in _with_loose_joined(_sought(drafts)):
+    groups: list[list[Draft]] = []
+    loose: list[Draft] = []
+    for draft in _sought(drafts):
+        if not draft.role:
+            loose.append(draft)
+            continue
         named = draft._replace(role=ROLES.get(draft.role, draft.role))
-        if out and out[-1].takes(named):
-            out[-1] = named._replace(parts=joined(out[-1].parts, named.parts))
+        held, loose = ([], loose) if named.tool_call_id is not None else (loose, [])
+        if groups and groups[-1][-1].takes(named):
+            groups[-1] += [*held, named]
         else:
-            out.append(named)
-    return [Message(d.role, d.parts, d.name, d.tool_calls, d.tool_call_id) for d in out]
+            groups.append([*held, named])
+    if loose and groups:
+        groups[-1] = _followed(groups[-1], loose)
+    elif loose:
+        groups.append([*loose, Draft("user", [])])
+    return [_message(group) for group in groups]
 
 
-def joined(before: Sequence[Part], after: Sequence[Part]) -> list[Part]:
-    """Return the parts of two messages as one: a line break joins two texts at the seam."""
-    last = before[-1] if before else None
-    first = after[0] if after else None
-    if isinstance(last, TextPart) and isinstance(first, TextPart) and last.extra == first.extra:
-        return [*before[:-1], TextPart(f"{last.text}\n{first.text}", last.extra), *after[1:]]
-    return [*before, *after]
+def _followed(group: Sequence[Draft], loose: Sequence[Draft]) -> list[Draft]:
+    """Put loose text behind the last message, which keeps what it is besides text."""
+    *before, last = group
+    return [*before, last._replace(parts=joined([last, *loose]))]
 
 
-def _sought(drafts: Sequence[Draft]) -> list[Draft]:
-    """Put each seeking draft before the first other draft of its role, where there is one."""
-    out = [d for d in drafts if not d.seek]
-    for draft in reversed([d for d in drafts if d.seek]):
-        at = next((i for i, d in enumerate(out) if d.role == draft.role), 0)
-        out.insert(at, draft._replace(seek=False))
+def _message(group: Sequence[Draft]) -> Message:
+    last = group[-1]
+    return Message(last.role, joined(group), last.name, last.tool_calls, last.tool_call_id)
+
+
+def joined(drafts: Iterable[Draft]) -> list[Part]:
+    """Return the parts of neighbours as one; a line break joins two texts at a seam."""
+    out: list[Part] = []
+    texts: list[str] = []  # of the last part, joined once: a thousand neighbours are joined in linear time
+    for draft in drafts:
+        parts = draft.parts
+        first = parts[0] if parts else None
+        if out and texts and isinstance(first, TextPart) and first.extra == out[-1].extra:
+            texts.append(first.text)
+            parts = parts[1:]
+        if not parts:
+            continue
+        if texts:
+            out[-1] = TextPart("\n".join(texts), out[-1].extra)
+        out.extend(parts)
+        texts = [out[-1].text] if isinstance(out[-1], TextPart) else []
+    if texts:
+        out[-1] = TextPart("\n".join(texts), out[-1].extra)
     return out
 
 
-def _with_loose_joined(drafts: Sequence[Draft]) -> list[Draft]:
-    out: list[Draft] = []
-    held: list[Part] = []
-    for draft in drafts:
-        if not draft.role:
-            held = joined(held, draft.parts)
-        elif held and draft.tool_call_id is None:
-            out.append(draft._replace(parts=joined(held, draft.parts)))
-            held = []
-        else:
-            out.append(draft)
-    if held and out:
-        out[-1] = out[-1]._replace(parts=joined(out[-1].parts, held))
-    elif held:
-        out.append(Draft("HUMAN", held))
+def _sought(drafts: Sequence[Draft]) -> list[Draft]:
+    """Put each seeking draft before the first other draft of its role, and before the loose text that joins it."""
+    out = [d for d in drafts if not d.seek]
+    for draft in reversed([d for d in drafts if d.seek]):
+        at = next((i for i, d in enumerate(out) if d.role == draft.role), 0)
+        while at and not out[at - 1].role:
+            at -= 1
+        out.insert(at, draft._replace(seek=False))
     return out

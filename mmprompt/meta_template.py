@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mmprompt.copies import copied
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
 from mmprompt.log import log
 from mmprompt.merging import Draft, merge
 from mmprompt.parts import Message, Part, TextPart
 from mmprompt.prompt_list import PromptList
-from mmprompt.role_text import RoleWriter, Tokenizer, joined_lines, outer_spec, parts_said, rendered_string
+from mmprompt.role_text import RoleWriter, Tokenizer, joined_lines, outer_spec, parts_said
 from mmprompt.turns import RoleSpec, Round, Step, affix, walk
 
 MODES = ("gen", "ppl")
 _KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
-_ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role", "fallback_role"})
+_ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role"})
 _DEFAULT = {
     "round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM"}, {"role": "TOOL", "api_role": "tool"}],
@@ -37,17 +38,17 @@ class MetaTemplate:
     """
 
     def __init__(self, meta: Mapping[str, Any] | None = None) -> None:
-        self._meta = meta
+        self._meta = None if meta is None else copied(_checked(meta))
         self._loose_seen: list[bool] = []
-        source = _checked(meta) if meta is not None else _DEFAULT
+        source = _DEFAULT if self._meta is None else self._meta
         self._round = _compile_round(source)
         self._begin = _compile_outer(source.get("begin"), "meta_template.begin")
         self._end = _compile_outer(source.get("end"), "meta_template.end")
 
     @property
     def meta(self) -> Mapping[str, Any] | None:
-        """The mapping as given."""
-        return self._meta
+        """A copy of the mapping as given."""
+        return None if self._meta is None else dict(copied(self._meta))
 
     @property
     def eos_token_id(self) -> int | None:
@@ -72,14 +73,14 @@ class MetaTemplate:
             PromptError: an unknown role, media without a placeholder, or text that contains a placeholder.
         """
         _check_mode(mode)
-        if isinstance(prompt, str):
-            return prompt
         if _is_batch(prompt):
             options: dict[str, Any] = {"media_placeholder": media_placeholder, "tokenizer": tokenizer}
             return [self.to_string(p, mode, **options) for p in prompt]
-        writer = RoleWriter(media_placeholder or {}, tokenizer)
+        writer = RoleWriter({} if media_placeholder is None else media_placeholder, tokenizer)
+        if isinstance(prompt, str):
+            return writer.finished(prompt)
         if self._meta is None:
-            return rendered_string(joined_lines(_items_of(prompt), writer), writer.media)
+            return writer.finished(joined_lines(_items_of(prompt), writer))
         out = [writer.outer(self._begin, self._round)]
         generated = False
         for step in walk(_items_of(prompt), self._round, mode):
@@ -87,7 +88,7 @@ class MetaTemplate:
             out.append(writer.step(step))
         if not generated:
             out.append(writer.outer(self._end, self._round))
-        return rendered_string("".join(out), writer.media)
+        return writer.finished("".join(out))
 
     def to_messages(self, prompt: Any, mode: str = "gen") -> Any:
         """Return the prompt as a list of messages for an API model.
@@ -178,7 +179,15 @@ def _outer_draft(outer: Any, round_: Round, *, at_end: bool = False) -> Draft:
 def _items_of(prompt: Any) -> list[Any]:
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise PromptError(f"a prompt is {type(prompt).__name__}", "give a string, a PromptList or a list of role dicts")
-    return list(prompt)
+    items = list(prompt)
+    for number, item in enumerate(items):
+        if not isinstance(item, (str, Mapping)):
+            what = f"item {number} of the prompt is {type(item).__name__}"
+            raise PromptError(what, "its items are strings and role dicts")
+        if isinstance(item, Mapping) and "prompt_mm" in item:
+            what = f"item {number} of the prompt holds prompt_mm, which is a template"
+            raise PromptError(what, "fill it first: MMPromptTemplate(…).generate_item(row)")
+    return items
 
 
 def _is_batch(prompt: Any) -> bool:
@@ -202,6 +211,13 @@ def _checked(meta: Any) -> Mapping[str, Any]:
     for key in meta:
         if key not in _KEYS:
             raise TemplateError(f"unknown key {shown(key)}", nearest(key, _KEYS)).located(template="meta_template")
+    for key in ("round", "reserved_roles"):
+        if not isinstance(meta.get(key) or [], (list, tuple)):
+            what = f"'{key}' is {type(meta[key]).__name__}"
+            raise TemplateError(what, "give a list of role dicts").located(template=f"meta_template.{key}")
+    ids = meta.get("eos_token_id")
+    if ids is not None and not all(type(i) is int for i in (ids if isinstance(ids, list) else [ids])):
+        raise TemplateError(f"eos_token_id is {shown(ids)}", "give the id of a token").located(template="meta_template")
     return meta
 
 
@@ -225,6 +241,10 @@ def _compile_role(item: Any, index: int | None, place: str, roles: dict[str, Rol
     for key in item:
         if key not in _ROLE_KEYS:
             raise TemplateError(f"unknown key {shown(key)}", nearest(key, _ROLE_KEYS)).located(template=place)
+    for key, kind in (("prompt", str), ("api_role", str), ("generate", bool)):
+        if item.get(key) is not None and not isinstance(item[key], kind):
+            what = f"'{key}' is {type(item[key]).__name__}"
+            raise TemplateError(what, f"give {kind.__name__}").located(template=place)
     name = item["role"]
     if name in roles:
         raise TemplateError(f"role '{name}' twice", "give each role once").located(template=place)
@@ -238,14 +258,15 @@ def _compile_role(item: Any, index: int | None, place: str, roles: dict[str, Rol
 
 
 def _compile_outer(value: Any, place: str) -> tuple[Any, ...]:
-    if value is None or value == "":
-        return ()
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    for item in items:
-        if isinstance(item, Mapping) and isinstance(item.get("role"), str):
+    """Return the meta template's own begin or end: strings, token ids and role dicts, in order."""
+    out: list[Any] = []
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(item, Mapping):
+            _compile_role(item, None, place, {})
+            out.append(item)
             continue
-        if not isinstance(item, (str, int)):
-            raise TemplateError(f"{type(item).__name__} is no text", "give text, a role dict, or a list").located(
-                template=place
-            )
-    return tuple(items)
+        try:
+            out.extend(affix(item, place.rpartition(".")[2]))
+        except PromptError as error:
+            raise TemplateError(error.what, error.mend).located(template=place) from None
+    return tuple(out)

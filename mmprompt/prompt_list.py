@@ -6,9 +6,10 @@ made knows the section it belongs to (begin, round, end, or one of the examples)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex, overload
 
+from mmprompt.copies import copied
 from mmprompt.errors import PromptError, shown
 from mmprompt.slots import compile_text
 
@@ -20,6 +21,10 @@ class Section:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """Pickle by kind; the section of items put in by hand stays itself."""
+        return "BY_HAND" if self is BY_HAND else (Section, (self.kind,))
 
     def __repr__(self) -> str:
         """Show the kind: begin, round, end or ice."""
@@ -86,7 +91,9 @@ def text_of(item: object) -> str:
         return prompt or ""
     if not isinstance(prompt, Iterable):
         raise PromptError(f"prompt {shown(prompt)} of role {item.get('role')} is no text", "give text or content parts")
-    return "".join(str(part["text"]) for part in prompt if isinstance(part, Mapping) and part.get("type") == "text")
+    return "".join(
+        [str(part.get("text", "")) for part in prompt if isinstance(part, Mapping) and part.get("type") == "text"]
+    )
 
 
 class PromptList(list[Any]):
@@ -109,6 +116,8 @@ class PromptList(list[Any]):
         Raises:
             PromptError: ``dst`` is a list and ``src`` stands inside a role's prompt.
         """
+        if not isinstance(src, str) or not isinstance(dst, (str, list)) or (isinstance(dst, list) and not src):
+            raise PromptError(f"cannot replace {shown(src)} by {type(dst).__name__}", "give text and text or a list")
         if isinstance(dst, str):
             return self._map_texts(lambda text: text.replace(src, dst))
         out = PromptList()
@@ -124,15 +133,20 @@ class PromptList(list[Any]):
                 out.append(item)
         return out
 
-    def _map_texts(self, change: Any) -> PromptList:
+    def _map_texts(self, change: Callable[[str], str]) -> PromptList:
         out = PromptList()
         for item in self:
-            changed = change(item) if isinstance(item, str) else dict(item)
-            prompt = None if isinstance(item, str) else item.get("prompt")
+            if isinstance(item, str):
+                out.append(in_section(change(item), section_of(item)))
+                continue
+            text_of(item)  # an item that is none is refused
+            changed = copied(item)
+            prompt = changed.get("prompt")
             if isinstance(prompt, str):
                 changed["prompt"] = change(prompt)
-            elif isinstance(prompt, list):
-                changed["prompt"] = [{**p, "text": change(p["text"])} if p.get("type") == "text" else p for p in prompt]
+            for part in prompt if isinstance(prompt, list) else ():
+                if isinstance(part, dict) and isinstance(part.get("text"), str):
+                    part["text"] = change(part["text"])
             out.append(in_section(changed, section_of(item)))
         return out
 

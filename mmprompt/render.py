@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, nearest, shown
+from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.read import MediaReader, read_message
-from mmprompt.parts import MediaRef, Message, part_of
-from mmprompt.targets.limits import limits
-from mmprompt.targets.openai import to_openai, wire_messages
+from mmprompt.media.read import MediaReader
+from mmprompt.parts import MediaPart, MediaRef, Message, part_of
+from mmprompt.targets.openai import OpenAIWriter, to_openai
 from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.tasks import Task, at
 
@@ -23,17 +22,19 @@ if TYPE_CHECKING:
     from mmprompt.datasets.sample import Sample
     from mmprompt.targets.chunk_writer import ChunkWriter
 
+_new = tuple.__new__  # half the time of the class, and this runs for every row
 EMITS = ("messages", "prompt", "string")
 _BATCH = 4
 """Rows that a worker renders at a time: enough to outweigh handing them over, few enough to bound memory."""
 
 
 class Rendered(NamedTuple):
-    """One row rendered: the bytes of its line in pieces, or why there are none."""
+    """One row rendered: the bytes of its line in pieces, or why there are none; and media worth a report."""
 
     row: Sample | RowError
     chunks: list[bytes] | None
     error: MMPromptError | None
+    findings: Sequence[MediaPart]
 
 
 class RenderReport(NamedTuple):
@@ -71,37 +72,43 @@ class Renderer:
     ) -> None:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
-        limits(target)
         self._task = task
         self._emit = emit
         self._target = target
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
-        self._make = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
+        self._write = OpenAIWriter(target, payload=Payload, read=self._reader.read).write
+        self._answer = task.output_column
+        self._put = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
 
-    def __call__(self, row: Sample | RowError) -> Rendered:
+    @property
+    def file(self) -> str | None:
+        """The dataset's file, for messages about lines of it."""
+        return None if self._task.dataset is None else self._task.dataset.path
+
+    def render(self, row: Sample | RowError) -> Rendered:
         """Render one row; its errors are returned, not raised."""
         if isinstance(row, RowError):
-            return Rendered(row, None, row)
+            return Rendered(row, None, row, ())
         try:
-            record = {"id": row.id, **self._make(row)}
-            columns = row.columns
-            answer = self._task.output_column
-            if answer in columns:
-                record["answer"] = columns[answer]
-            return Rendered(row, record_chunks(record, newline=True), None)
+            record: dict[str, Any] = {"id": row.id}
+            self._put(row, record)
+            if self._answer in row.columns:
+                record["answer"] = row.columns[self._answer]
+            chunks = record_chunks(record, newline=True)
+            return _new(Rendered, (row, chunks, None, _noted(record) if len(chunks) > 1 else ()))
         except MMPromptError as error:
-            return Rendered(row, None, at(error, row))
+            return Rendered(row, None, at(error, row), ())
 
-    def _messages(self, sample: Sample) -> Mapping[str, object]:
+    def _messages(self, sample: Sample, record: dict[str, Any]) -> None:
         messages = self._task.messages_of(sample)
-        if isinstance(messages, dict):
-            return {"messages": {str(label): self._wire(sample, m) for label, m in messages.items()}}
-        return {"messages": self._wire(sample, messages)}
+        if type(messages) is dict:
+            record["messages"] = {str(label): self._wire(sample, m) for label, m in messages.items()}
+        else:
+            record["messages"] = self._wire(sample, messages)
 
     def _wire(self, sample: Sample, messages: list[Message]) -> list[dict[str, Any]]:
         try:
-            read = [read_message(message, self._reader) for message in messages]
-            return wire_messages(read, self._target, "auto", payload=Payload)
+            return self._write(messages)
         except (MediaError, TargetError) as error:
             raise error.located(**self._place_of_refused(sample, messages)) from None
 
@@ -116,17 +123,18 @@ class Renderer:
                         return self._task.place_of(sample, part.source)
         return {}
 
-    def _prompt(self, sample: Sample) -> Mapping[str, object]:
-        return {"prompt": plain_prompt(self._task.prompt_of(sample), self._reader)}
+    def _prompt(self, sample: Sample, record: dict[str, Any]) -> None:
+        record["prompt"] = plain_prompt(self._task.prompt_of(sample), self._reader)
 
-    def _string(self, sample: Sample) -> Mapping[str, object]:
+    def _string(self, sample: Sample, record: dict[str, Any]) -> None:
         string = self._task.string_of(sample)
         if isinstance(string, Mapping):
-            return {"string": {str(label): str(s) for label, s in string.items()}}
+            record["string"] = {str(label): str(s) for label, s in string.items()}
+            return
+        record["string"] = str(string)
         media = getattr(string, "media", ())
-        if not media:
-            return {"string": str(string)}
-        return {"string": str(string), "media": self._wire(sample, [Message("user", media)])[0]["content"]}
+        if media:
+            record["media"] = self._wire(sample, [Message("user", media)])[0]["content"]
 
 
 def plain_prompt(prompt: Any, reader: MediaReader) -> Any:
@@ -169,12 +177,14 @@ def render(
     strict: bool = False,
     workers: int = 1,
     on_error: Callable[[MMPromptError], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     on_row: Callable[[], object] | None = None,
 ) -> RenderReport:
     """Render ``rows`` to ``writer``, in order, and return what was done.
 
     ``limit`` bounds the rows read. A row's error goes to ``on_error`` and the row is left out; with ``strict`` the
-    first one is raised. The output is the same for any number of ``workers``.
+    first one is raised. What was accepted but is worth a report (a picture that is not of the declared type) goes to
+    ``on_note``. The output is the same for any number of ``workers``.
 
     Raises:
         MMPromptError: under ``strict``, the first error; a dataset that cannot be read.
@@ -184,41 +194,66 @@ def render(
 
     _warm_heap()
     done = failed = 0
-    file: str | None = None
     with RepeatedIds() as ids:
-        for result in _rendered(renderer, itertools.islice(rows, limit), workers):
+        write, add = writer.write, ids.add
+        chosen = itertools.islice(rows, limit)
+        results = map(renderer.render, chosen) if workers == 1 else _by_threads(renderer, chosen, workers)
+        for row, chunks, error, findings in results:
             if on_row is not None:
                 on_row()
-            if result.chunks is None:
-                failed += 1
-                error = result.error or RowError("a row without a result")
-                if strict:
-                    raise error
-                if on_error is not None:
-                    on_error(error)
-            else:
+            if chunks is not None:
                 done += 1
-                writer.write(result.chunks)
-            if not isinstance(result.row, RowError):
-                file = result.row.file
-                ids.add(result.row.id, result.row.line or result.row.row)
+                write(chunks)
+                add(row.id, row.line or row.row)  # type: ignore[union-attr]  # what has chunks is a sample
+                if findings and on_note is not None:
+                    _tell(row, findings, on_note)  # type: ignore[arg-type]  # likewise
+                continue
+            failed += 1
+            if not isinstance(row, RowError):
+                add(row.id, row.line or row.row)
+            if strict and error is not None:
+                writer.flush()
+                raise error
+            if on_error is not None and error is not None:
+                on_error(error)
         writer.flush()
         repeated = 0
         for line, first in ids.repeats():
             repeated += 1
             if on_error is not None:
-                on_error(RowError(f"the id of line {first} again", "give each row an id of its own").located(file=file, line=line))
+                again = RowError(f"the id of line {first} again", "give each row an id of its own")
+                on_error(again.located(file=renderer.file, line=line, column="id"))
     return RenderReport(done, failed, repeated)
 
 
-def _rendered(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:
-    if workers <= 1:
-        yield from map(renderer, rows)
-        return
+def _noted(record: Mapping[str, Any]) -> list[MediaPart]:
+    """Return the media of a record whose reader found something worth a report."""
+    pending = [value for key, value in record.items() if key not in ("id", "answer")]
+    found = []
+    for value in pending:
+        if type(value) is Payload:
+            if value.part.findings:
+                found.append(value.part)
+        elif isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return found
+
+
+def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], None]) -> None:
+    where = Where(sample.file, sample.line, sample=sample.label)
+    for part in media:
+        for finding in part.findings:
+            on_note(f"{where}: {part.origin}: {finding}")
+
+
+def _by_threads(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:
+    """Render on several threads, a few rows at a time, and give the results in order; rows in flight are bounded."""
     from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415  # only with several workers
 
     def batch(some: list[Sample | RowError]) -> list[Rendered]:
-        return [renderer(row) for row in some]
+        return [renderer.render(row) for row in some]
 
     pending: deque[Future[list[Rendered]]] = deque()
     with ThreadPoolExecutor(workers, "mmprompt") as pool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mmprompt.errors import PromptError, shown
-from mmprompt.parts import MediaRef, Part, TextPart, part_of
+from mmprompt.parts import MediaPart, MediaRef, Part, TextPart, part_of
 from mmprompt.turns import Affix, RoleSpec, Round, Step, affix
 
 
@@ -37,17 +37,38 @@ def rendered_string(text: str, media: Iterable[MediaRef]) -> RenderedString:
 
 
 class RoleWriter:
-    """Writes steps as text, and keeps the media beside."""
+    """Writes steps as text, and keeps the media beside.
+
+    Raises:
+        PromptError: ``placeholders`` is no mapping of modality to text.
+    """
 
     def __init__(self, placeholders: Mapping[str, str], tokenizer: Tokenizer | None) -> None:
+        if not isinstance(placeholders, Mapping) or not all(isinstance(t, str) and t for t in placeholders.values()):
+            raise PromptError("media_placeholder is no mapping of modality to text", "give {'image': '<image>'}")
         self._placeholders = placeholders
         self._tokenizer = tokenizer
         self.media: list[MediaRef] = []
 
+    def finished(self, text: str) -> RenderedString:
+        """Return the whole string, checked: each placeholder in it stands for a medium, and no text forges one.
+
+        Raises:
+            PromptError: the text holds a placeholder that stands for nothing.
+        """
+        for placeholder in set(self._placeholders.values()):
+            media = sum(self._placeholders.get(ref.modality) == placeholder for ref in self.media)
+            if text.count(placeholder) != media:
+                raise PromptError(
+                    f"the text contains {shown(placeholder)}, which is a media placeholder",
+                    "it would stand for media that is not there: change the text or the placeholder",
+                )
+        return rendered_string(text, self.media)
+
     def step(self, step: Step) -> str:
         """Write one step; where the model generates, the begin of its role alone."""
         if step.spec is None:
-            return self._plain(step.item)
+            return str(step.item)
         if step.kind == "generate":
             return self.affix(step.spec.begin)
         return self.role(step.spec, step.item)
@@ -74,11 +95,11 @@ class RoleWriter:
     def said(self, prompt: Any) -> str:
         """Write a prompt, text or content parts, with placeholders for its media."""
         if isinstance(prompt, str):
-            return self._plain(prompt)
+            return prompt
         out = []
         for part in parts_said(prompt):
             if isinstance(part, TextPart):
-                out.append(self._plain(part.text))
+                out.append(part.text)
                 continue
             placeholder = self._placeholders.get(part.modality)
             if not placeholder:
@@ -89,15 +110,6 @@ class RoleWriter:
             self.media.append(part)  # type: ignore[arg-type]  # a prompt's media are names
             out.append(placeholder)
         return "".join(out)
-
-    def _plain(self, text: str) -> str:
-        for modality, placeholder in self._placeholders.items():
-            if placeholder and placeholder in text:
-                raise PromptError(
-                    f"the text contains {shown(placeholder)}, the placeholder of {modality}",
-                    "it would stand for media that is not there: change the text or the placeholder",
-                )
-        return text
 
 
 def joined_lines(items: Sequence[Any], writer: RoleWriter) -> str:
@@ -124,7 +136,12 @@ def parts_said(prompt: Any) -> list[Part]:
         return [TextPart(prompt)]
     if not isinstance(prompt, (list, tuple)):
         raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
-    return [part_of(part) if isinstance(part, Mapping) else part for part in prompt]
+    parts: list[Part] = []
+    for part in prompt:
+        if not isinstance(part, (Mapping, TextPart, MediaRef, MediaPart)):
+            raise PromptError(f"a prompt holds {type(part).__name__}", "its list holds content parts")
+        parts.append(part_of(part) if isinstance(part, Mapping) else part)
+    return parts
 
 
 def outer_spec(outer: Mapping[str, Any], round_: Round) -> RoleSpec:

@@ -8,7 +8,8 @@ whatever it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from mmprompt.errors import TagError, nearest, shown
 
@@ -16,7 +17,7 @@ MODALITIES = ("text", "image", "audio", "video")
 TERMINATOR = "<AIS_CONTENT_TAG>"
 START_TAGS = {f"<AIS_{m.upper()}_START>": m for m in MODALITIES}
 _STARTS = tuple(START_TAGS)
-_TAGS = (*_STARTS, TERMINATOR)
+_TAGS = (TERMINATOR, *_STARTS)
 _HEAD = "<AIS_"
 _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
 _SHORT, _LONG = sorted({len(tag) for tag in _OPENS})
@@ -25,36 +26,61 @@ Span = tuple[str, str, int, int]
 """modality, value, and where the value begins and ends in the text"""
 
 
-class Segment:
-    """One piece of a sample: a modality and its value.
+class _SegmentFields(NamedTuple):
+    modality: str
+    value: Any
+    start: int
+    end: int
+
+
+class Segment(_SegmentFields):
+    """One piece of a sample: a modality and its value. Immutable.
 
     ``value`` is text, or for media a source: a string that names or encodes it, bytes, or an image or array object.
     ``text[start:end]`` is the value in the text it was parsed from. Segments compare by modality and value.
+
+    Raises:
+        TagError: an unknown modality.
     """
 
-    __slots__ = ("end", "modality", "start", "value")
+    __slots__ = ()
 
-    def __init__(self, modality: str, value: object, start: int = 0, end: int = 0) -> None:
+    def __new__(cls, modality: str, value: object, start: int = 0, end: int = 0) -> Segment:
+        """Make a segment; see the class."""
         if modality not in MODALITIES:
             raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
-        self.modality = modality
-        self.value = value
-        self.start = start
-        self.end = end
+        return super().__new__(cls, modality, value, start, end)
 
     def __eq__(self, other: object) -> bool:
         """Compare modality and value; where they stood does not matter."""
         if not isinstance(other, Segment):
             return NotImplemented
-        return self.modality == other.modality and bool(self.value == other.value)
+        return self.modality == other.modality and _same(self.value, other.value)
+
+    def __ne__(self, other: object) -> bool:
+        """Compare as ``==`` does."""
+        return not self == other
 
     def __hash__(self) -> int:
-        """Hash modality and value."""
-        return hash((self.modality, self.value))
+        """Hash modality and value; a value that cannot be hashed (an array, a struct) counts as its modality."""
+        try:
+            return hash((self.modality, self.value))
+        except TypeError:
+            return hash(self.modality)
 
     def __repr__(self) -> str:
         """Show the modality and the first characters of the value."""
         return f"Segment({self.modality!r}, {shown(self.value)}, {self.start}, {self.end})"
+
+
+def _same(one: object, other: object) -> bool:
+    """Compare two values; arrays, whose ``==`` is no truth value, are the same only if they are one object."""
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
 
 
 def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
@@ -75,50 +101,72 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
 def scan(text: str, *, lenient: bool = False) -> list[Span]:
     """Do the work of ``parse_segments``, giving plain tuples."""
     spans: list[Span] = []
-    modality = ""  # of the open segment, if one is
-    start = 0
-    tagged = False
-    at = text.find("<")  # a search for one character: base64 is passed over at the speed of memory
+    position = 0  # what stands before it is read, and no segment is open
+    at = text.find("<")  # a search for one character: it passes over base64 at the speed of memory
     while at >= 0:
         tag = text[at : at + _LONG]
-        opens = _OPENS.get(tag)
-        if opens is None:
+        modality = _OPENS.get(tag)
+        if modality is None:
             tag = tag[:_SHORT]
-            opens = _OPENS.get(tag)
-        if opens is None:
-            at = text.find(_HEAD, at + 1)  # text that is full of < is passed over in one call
-            continue
-        if opens and modality and not lenient:
-            raise _still_open(tag, modality, at)
-        if modality or start < at:
-            _close(text, modality, start, at, spans)
-        if not opens and not modality and not lenient:
+            modality = _OPENS.get(tag)
+            if modality is None:
+                at = text.find(_HEAD, at + 1)  # one call passes over text that is full of <
+                continue
+        if position < at:
+            _add_loose(text, position, at, spans)
+        position = at + len(tag)
+        if modality:
+            end = text.find("<", position)
+            if end >= 0 and text.startswith(TERMINATOR, end):  # as nearly all segments are
+                spans.append(_span(text, modality, position, end))
+                position = end + len(TERMINATOR)
+            else:
+                position = _add_segment(text, modality, position, end, spans, lenient=lenient)
+        elif not lenient:
             raise _stray(at)
-        tagged = True
-        modality = opens
-        start = at + len(tag)
-        at = text.find("<", start)
-    if not tagged:
+        at = text.find("<", position)
+    if not position:
         return [("text", text, 0, len(text))]
-    if modality or start < len(text):
-        _close(text, modality, start, len(text), spans)
+    if position < len(text):
+        _add_loose(text, position, len(text), spans)
     return spans
 
 
-def _close(text: str, modality: str, start: int, end: int, spans: list[Span]) -> None:
-    """Add the segment ``text[start:end]``; without a modality it is text outside any segment, dropped if blank."""
+def _span(text: str, modality: str, start: int, end: int) -> Span:
     value = text[start:end]
     if modality != "text" and not value.strip():
-        if not modality:
-            return
-        raise TagError(
-            f"blank {modality} segment", f"name the {modality} between its tags, or remove the segment"
-        ).located(offset=start)
-    spans.append((modality or "text", value, start, end))
+        mend = f"name the {modality} between its tags, or remove the segment"
+        raise TagError(f"blank {modality} segment", mend).located(offset=start)
+    return modality, value, start, end
 
 
-def _still_open(tag: str, modality: str, offset: int) -> TagError:
-    what = f"start tag {tag} inside an open {modality} segment"
+def _add_segment(text: str, modality: str, start: int, end: int, spans: list[Span], *, lenient: bool) -> int:
+    """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins.
+
+    ``end`` is the place of the first ``<`` in the value, -1 if there is none.
+    """
+    while end >= 0 and not text.startswith(_TAGS, end):
+        end = text.find(_HEAD, end + 1)
+    after = end + len(TERMINATOR)
+    if end < 0:
+        end = after = len(text)
+    elif not text.startswith(TERMINATOR, end):
+        if not lenient:
+            raise _still_open(text, modality, end)
+        after = end
+    spans.append(_span(text, modality, start, end))
+    return after
+
+
+def _add_loose(text: str, start: int, end: int, spans: list[Span]) -> None:
+    """Add text outside any segment, unless it is blank."""
+    value = text[start:end]
+    if value.strip():
+        spans.append(("text", value, start, end))
+
+
+def _still_open(text: str, modality: str, offset: int) -> TagError:
+    what = f"start tag {text[offset : text.index('>', offset) + 1]} inside an open {modality} segment"
     return TagError(what, f"close the segment before it with {TERMINATOR}").located(offset=offset)
 
 
@@ -136,8 +184,13 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
             text would otherwise turn into a file read.
     """
     pieces = []
+    given: object = segments
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TagError(f"segments are a list, not {type(given).__name__}", "give segments, or pairs of text")
     for segment in segments:
-        modality, value = (segment.modality, segment.value) if isinstance(segment, Segment) else segment
+        if not isinstance(segment, tuple) or len(segment) not in (2, len(Segment._fields)):
+            raise TagError(f"{shown(segment)} is no segment", "give a Segment, or a pair of modality and value")
+        modality, value = segment[:2]
         if modality not in MODALITIES:
             raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
         if not isinstance(value, str):
@@ -165,28 +218,3 @@ def begins_tagged(value: object) -> bool:
     if not isinstance(value, str):
         return False
     return value.startswith(_STARTS) or (value[:1].isspace() and value.lstrip().startswith(_STARTS))
-
-
-def structure_segments(value: object) -> list[Segment] | None:
-    """Return the segments of a column that holds the structure itself, or None where it holds plain data.
-
-    Source: a list whose elements are all ``Segment`` or content part dicts with a ``type``.
-    """
-    if not isinstance(value, (list, tuple)) or not value:
-        return None
-    if all(isinstance(v, Segment) for v in value):
-        return list(value)
-    if not all(isinstance(v, Mapping) and isinstance(v.get("type"), str) for v in value):
-        return None
-    return [_segment_of_part(part) for part in value]
-
-
-def _segment_of_part(part: Mapping[str, object]) -> Segment:
-    kind = str(part["type"])
-    modality = next((m for m in MODALITIES if m in kind), "")
-    body = part.get(kind, part.get(modality, part.get("url")))
-    if isinstance(body, Mapping):
-        body = body.get("url", body.get("data"))
-    if not modality or body is None:
-        raise TagError(f"a content part of type {shown(kind)} holds no known medium", "see the table of targets")
-    return Segment(modality, body)

@@ -31,9 +31,10 @@ Piece = Union[str, Slot, Marker]
 
 
 class SlotText(NamedTuple):
-    """A compiled text: its pieces, with no two strings side by side."""
+    """A compiled text: its pieces, with no two strings side by side; ``literal`` is the text if it has no slots."""
 
     pieces: tuple[Piece, ...]
+    literal: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,18 +52,23 @@ class SlotText(NamedTuple):
         Raises:
             KeyError: a token of ``column_token_map`` whose column the sample lacks.
         """
+        if self.literal is not None:
+            return self.literal
         out = []
         for piece in self.pieces:
-            if isinstance(piece, str):
+            if type(piece) is str:
                 out.append(piece)
-            elif isinstance(piece, Marker):
-                out.append(examples)
-            elif piece.column in columns:
-                out.append("" if piece.column == masked else str(columns[piece.column]))
-            elif piece.required:
-                raise KeyError(piece.column)
+            elif type(piece) is Slot:
+                column, written, required = piece
+                if column in columns:
+                    value = columns[column] if column != masked else ""
+                    out.append(value if type(value) is str else str(value))
+                elif required:
+                    raise KeyError(column)
+                else:
+                    out.append(written)
             else:
-                out.append(piece.written)
+                out.append(examples)
         return "".join(out)
 
     def split_at(self, is_here: Callable[[Piece], bool]) -> list[SlotText]:
@@ -73,7 +79,7 @@ class SlotText(NamedTuple):
                 parts.append([])
             else:
                 parts[-1].append(piece)
-        return [SlotText(tuple(p)) for p in parts]
+        return [slot_text(p) for p in parts]
 
 
 def compile_text(
@@ -92,7 +98,13 @@ def compile_text(
         literals[sep_token] = None
     if ice_token:
         literals[ice_token] = Marker(ice_token)
-    return SlotText(tuple(_joined(_pieces(text, literals))))
+    return slot_text(_joined(_pieces(text, literals)))
+
+
+def slot_text(pieces: Iterable[Piece]) -> SlotText:
+    """Return compiled pieces as a text."""
+    kept = tuple(pieces)
+    return SlotText(kept, "".join(map(str, kept)) if all(type(p) is str for p in kept) else None)
 
 
 def _pieces(text: str, literals: Mapping[str, Piece | None]) -> Iterable[Piece]:

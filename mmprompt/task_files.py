@@ -64,11 +64,32 @@ def _yaml(path: str) -> Any:
     import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
 
     try:
-        return yaml.safe_load(_text(path))
+        value = yaml.safe_load(_text(path))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "malformed YAML"
         raise _malformed(path, str(problem), None if mark is None else mark.line + 1) from None
+    _check_keys(value, path)
+    return value
+
+
+def _check_keys(value: Any, path: str) -> None:
+    """Refuse keys that YAML has turned into true and false: labels such as Yes and No need quotes.
+
+    Raises:
+        TaskError: there is one.
+    """
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, bool):
+                raise TaskError(
+                    f"YAML reads an unquoted label as {str(key).lower()}",
+                    "put Yes, No, On, Off, true and false in quotes",
+                ).located(file=path)
+            _check_keys(item, path)
+    elif isinstance(value, list):
+        for item in value:
+            _check_keys(item, path)
 
 
 def _toml(path: str) -> Any:
@@ -105,7 +126,10 @@ def _python(path: str, known: tuple[str, ...]) -> Any:
             continue
         if near := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
             raise TaskError(f"{shown(path)} sets '{name}', which no task has", f"did you mean '{near[0]}'?")
-    return {name: variables[name] for name in known if name in variables}
+    task = {name: variables[name] for name in known if name in variables}
+    if not task:  # an upstream config without a task's names would else pass for a task that asks for nothing
+        raise TaskError(f"{shown(path)} sets no variable of a task", f"set one of {', '.join(known)}")
+    return task
 
 
 def _line_in(path: str, error: BaseException) -> int | None:

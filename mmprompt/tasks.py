@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.default_prompt import default_messages
-from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
+from mmprompt.default_prompt import content_messages, default_messages
+from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembly
 from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
+from mmprompt.origins import place_of
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
-from mmprompt.segments import START_TAGS, Segment
+from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import read_task_file
-from mmprompt.templates.entry import Entry
+from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
     from mmprompt.datasets.sample import Sample
-
-_KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
-_DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
-_READER_KEYS = ("input_columns", "output_column", "tagged_columns")
-_MEDIA_KEYS = ("mode", "roots", "max_bytes")
-_EVAL_KEYS = ("scorer",)
-_MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
-_LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "fetch", "allow_domains", "max_seconds")
 
 OnError = Callable[[MMPromptError], None]
 
@@ -39,31 +32,41 @@ class Task:
     its error, which ends the iteration; with ``on_error`` the error is passed to it and the row is left out.
     """
 
+    dataset: Dataset | None
+    config: TaskConfig
+    assembly: Assembly | None
+    meta_template: MetaTemplate
+    map_columns: Mapping[str, str]
+    _tagged: frozenset[str] | None
+    _plain: bool  # neither template nor meta template: rows go out as default messages
+
     def __init__(
-        self,
-        config: Mapping[str, Any],
-        dataset: Dataset | None,
-        *,
-        map_columns: Mapping[str, str] | None = None,
-        base: str = "",
+        self, config: TaskConfig, dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None
     ) -> None:
-        _check_keys(config, _KEYS, "the task")
-        reader = _section(config, "reader_cfg", _READER_KEYS)
-        model = _section(config, "model", _MODEL_KEYS)
-        _section(config, "eval_cfg", _EVAL_KEYS)
-        self.media = _media_options(config, base)
-        self.dataset = dataset
-        self.input_columns = _names(reader.get("input_columns"), "reader_cfg.input_columns")
-        self.tagged_columns = (
-            None if "tagged_columns" not in reader else _names(reader["tagged_columns"], "tagged_columns")
+        infer = config.infer_cfg
+        vars(self).update(
+            config=config,
+            dataset=dataset,
+            assembly=None if infer is None else Assembly(infer, config.masked),
+            meta_template=MetaTemplate(config.meta_template),
+            map_columns=dict(map_columns or {}),
+            _tagged=None if config.tagged_columns is None else frozenset(config.tagged_columns),
+            _plain=infer is None and config.meta_template is None and not config.input_columns,
         )
-        self.output_column: str = _name(reader.get("output_column"), "reader_cfg.output_column") or "answer"
-        self.map_columns = dict(map_columns or {})
-        infer = config.get("infer_cfg")
-        masked = reader.get("output_column") or None
-        self.assembly = None if infer is None else Assembly(_mapping(infer, "infer_cfg"), masked)
-        self.meta_template = MetaTemplate(model.get("meta_template"))
-        self.media_placeholder: Mapping[str, str] = model.get("media_placeholder") or {}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a task is immutable."""
+        raise AttributeError(f"a task is immutable: '{name}' cannot be set")
+
+    @property
+    def output_column(self) -> str:
+        """The column that goes out as ``answer``."""
+        return self.config.output_column
+
+    @property
+    def media(self) -> Mapping[str, Any]:
+        """What the task says of media: ``mode``, ``roots``, ``max_bytes``."""
+        return self.config.media
 
     @property
     def mode(self) -> str:
@@ -110,8 +113,15 @@ class Task:
 
     def messages_of(self, sample: Sample) -> Any:
         """Return the messages of one sample, under PPL a dict by label."""
-        if self.assembly is None:
+        if self._plain:
+            content = sample.columns.get(CONTENT)
+            if type(content) is str and sample.messages is None:
+                return content_messages(content, scanned=sample.scanned)
             return self._default(self.entry_of(sample), sample)
+        if self.assembly is None and self.meta_template.meta is None:
+            return self._default(self.entry_of(sample), sample)
+        if self.assembly is None:
+            return self.meta_template.to_messages(self.prompt_of(sample))
         return self._through(self.assembly.prompt(self.entry_of(sample)), self.meta_template.to_messages)
 
     def entry_of(self, sample: Sample) -> Entry:
@@ -121,22 +131,15 @@ class Task:
             RowError: a column of ``input_columns`` is missing.
         """
         columns = sample.columns
-        for column in self.input_columns:
+        for column in self.config.input_columns:
             if column not in columns:
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
-        return Entry(columns, scanned=sample.scanned, tagged=self.tagged_columns, list_cells=cells)
+        return Entry(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
-        best: tuple[int, dict[str, Any]] = (0, {})
-        for column, value in sample.columns.items():
-            if column == self.output_column:
-                continue
-            rank, offset = _holds(value, source)
-            if rank > best[0]:  # an id or a question may well hold the name of the file too
-                best = rank, {"column": column, "offset": offset}
-        return best[1]
+        return place_of(sample.columns, source, self.output_column)
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
@@ -144,7 +147,7 @@ class Task:
         return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
-        return self.meta_template.to_string(prompt, mode, media_placeholder=self.media_placeholder)
+        return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
 
     def _through(self, prompt: Any, render: Callable[[Any, str], Any]) -> Any:
         if self.mode == "ppl":
@@ -164,23 +167,6 @@ class Task:
                 on_error(located)
 
 
-def _holds(value: object, source: object) -> tuple[int, int | None]:
-    """Return how surely a source comes from a column's value, 0 if it does not, and its offset in the value."""
-    if value is source:
-        return 5, None
-    if isinstance(value, (list, tuple)):
-        return max((_holds(v, source)[0] - 1 for v in value if not isinstance(v, (list, tuple))), default=0), None
-    if isinstance(value, Segment):
-        return _holds(value.value, source)
-    if not isinstance(value, str) or not isinstance(source, str):
-        return 0, None
-    for tag, modality in START_TAGS.items():
-        if modality != "text" and (start := value.find(tag + source)) >= 0:
-            return 4, start + len(tag)
-    offset = value.find(source)
-    return (0, None) if offset < 0 else (2, None) if len(value) == len(source) else (1, offset)
-
-
 def at(error: MMPromptError, sample: Sample) -> MMPromptError:
     """Return the error with the origin of its sample."""
     return error.located(file=sample.file, line=sample.line, sample=sample.label)
@@ -198,14 +184,19 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
         DatasetError: the dataset cannot be opened.
     """
     if isinstance(task, Mapping):
-        config: Mapping[str, Any] = task
-        base = ""
-    else:
-        path = os.fspath(task)
-        config = read_task_file(path, _KEYS)
-        base = os.path.dirname(path)
-    own = config.get("dataset") if dataset is None else dataset
-    return Task(config, _open_dataset(own, base if dataset is None else ""), base=base)
+        return _task(task, dataset, "")
+    if not isinstance(task, (str, os.PathLike)):
+        raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
+    path = os.fspath(task)
+    try:
+        return _task(read_task_file(path, KEYS), dataset, os.path.dirname(path))
+    except (TaskError, TemplateError) as error:
+        raise error.located(file=path) from None
+
+
+def _task(config: Mapping[str, Any], dataset: Any, base: str) -> Task:
+    checked = task_config(config, dataset, base)
+    return Task(checked, _open_dataset(checked.dataset))
 
 
 def dataset_task(
@@ -217,34 +208,34 @@ def dataset_task(
     """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
-    return Task({}, open_dataset(os.fspath(path), format=format), map_columns=map_columns)
+    opened = open_dataset(os.fspath(path), format=format)
+    return Task(task_config({}, None, ""), opened, map_columns=map_columns)
 
 
-def _open_dataset(config: Any, base: str) -> Dataset | None:
+def _open_dataset(config: Mapping[str, Any] | None) -> Dataset | None:
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
     if config is None:
         return None
-    if isinstance(config, (str, os.PathLike)):
-        config = {"path": config}
-    config = _mapping(config, "dataset")
-    _check_keys(config, _DATASET_KEYS, "dataset")
     if "rows" in config:
         return rows_dataset(config["rows"])
-    if "path" not in config:
-        raise TaskError("the dataset names no path", "give 'path' or 'rows'")
-    path = config["path"]
-    if not isinstance(path, (str, os.PathLike)):
-        raise TaskError(f"dataset.path is {type(path).__name__}", "give the name of a file")
-    path = os.fspath(path)
-    return open_dataset(path if path == "-" else os.path.join(base, path), format=config.get("format"))
+    return open_dataset(config["path"], format=config.get("format"))
 
 
 def _role_dict(message: Message) -> dict[str, Any]:
-    names = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}
+    """Return a message as an item of a prompt; nothing of it is lost."""
+    names = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM", "tool": "TOOL"}
     parts = [_shown_part(p) for p in message.parts]
-    prompt: Any = parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
-    return {"role": names.get(message.role, message.role), "prompt": prompt if parts else ""}
+    plain = len(parts) == 1 and set(parts[0]) == {"type", "text"}
+    prompt: Any = parts[0]["text"] if plain else parts or ""
+    item: dict[str, Any] = {"role": names.get(message.role, message.role), "prompt": prompt}
+    if message.name is not None:
+        item["name"] = message.name
+    if message.tool_calls:
+        item["tool_calls"] = list(message.tool_calls)
+    if message.tool_call_id is not None:
+        item["tool_call_id"] = message.tool_call_id
+    return item
 
 
 def _shown_part(part: Part) -> dict[str, Any]:
@@ -254,52 +245,3 @@ def _shown_part(part: Part) -> dict[str, Any]:
 
     content: list[dict[str, Any]] = to_openai([Message("user", [part])], content="parts")[0]["content"]
     return content[0]
-
-
-def _media_options(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
-    media = _mapping(config.get("media") or {}, "media")
-    for key in media:
-        if key in _LATER:
-            raise TaskError(f"media.{key} asks for a change of media", "this version passes media through unchanged")
-    _check_keys(media, _MEDIA_KEYS, "media")
-    roots = media.get("roots") or ()
-    roots = [roots] if isinstance(roots, (str, os.PathLike)) else roots
-    if not isinstance(roots, (list, tuple)) or not all(isinstance(root, (str, os.PathLike)) for root in roots):
-        raise TaskError("media.roots is no list of folders", "give a folder, or a list of them")
-    return {**media, "roots": [os.path.join(base, root) for root in roots]}
-
-
-def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:
-    section = _mapping(config.get(name) or {}, name)
-    _check_keys(section, known, name)
-    return section
-
-
-def _mapping(value: Any, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TaskError(f"{name} is {type(value).__name__}", "give a mapping")
-    return value
-
-
-def _check_keys(mapping: Mapping[str, Any], known: tuple[str, ...], name: str) -> None:
-    for key in mapping:
-        if key not in known:
-            raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
-
-
-def _name(value: Any, place: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise TaskError(f"{place} is {type(value).__name__}", "give the name of one column")
-
-
-def _names(value: Any, place: str) -> tuple[str, ...]:
-    """Return column names given as a list, or as one string with blanks between them."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return tuple(value.split())
-    names = list(value) if isinstance(value, Iterable) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise TaskError(f"{place} is no list of column names", "give a list, or names separated by blanks")
-    return tuple([str(name) for name in names])

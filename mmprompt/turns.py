@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from mmprompt.errors import PromptError, nearest
-from mmprompt.prompt_list import section_of
+from mmprompt.errors import PromptError, nearest, shown
+from mmprompt.prompt_list import BY_HAND, Section, section_of
 
 Affix = tuple[Union[str, int], ...]
 """A ``begin`` or ``end``: strings and token ids"""
@@ -57,16 +57,16 @@ class Round(NamedTuple):
         Raises:
             PromptError: neither is known; the message lists the known.
         """
-        role = item.get("role")
+        role, fallback = item.get("role"), item.get("fallback_role")
         spec = self.roles.get(role) if isinstance(role, str) else None
+        if spec is None and isinstance(fallback, str):
+            spec = self.roles.get(fallback)
         if spec is None:
-            spec = self.roles.get(item.get("fallback_role") or "")
-        if spec is None:
-            if not self.entries:
-                return RoleSpec(str(role))
+            if not self.entries and isinstance(role, str):
+                return RoleSpec(role)
             known = ", ".join(self.roles)
             raise PromptError(
-                f"unknown role '{role}' and no known fallback_role",
+                f"unknown role {shown(role)} and no known fallback_role",
                 f"{nearest(role, self.roles)} (the meta template has {known})",
             )
         return spec
@@ -124,16 +124,15 @@ def walk(prompt: Sequence[Any], meta: Round, mode: str) -> Iterator[Step]:
 
 
 def _groups(prompt: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-    """Return the prompt cut into runs of items of one section."""
+    """Return the prompt cut into runs of items of one section; an item put in by hand continues the round beside it."""
     groups: list[tuple[str, list[Any]]] = []
-    before: object = None
+    before: Section | None = None
     for item in prompt:
-        if not isinstance(item, (str, Mapping)):
-            raise PromptError(f"a prompt holds {type(item).__name__}", "its items are strings and role dicts")
         section = section_of(item)
-        if section is not before:
+        by_hand = BY_HAND in (section, before) and before is not None and before.kind == section.kind
+        if section is not before and not by_hand:
             groups.append((section.kind, []))
-            before = section
+        before = section
         groups[-1][1].append(item)
     return groups
 
@@ -158,14 +157,15 @@ def _walk_round(items: Sequence[Any], meta: Round, *, stop: bool) -> Iterator[St
         return
     indices = _turn_indices(items, meta)
     starts = _turn_starts(indices)
+    next_starts = _next_starts(indices, starts)
     last_start = max((i for i, start in enumerate(starts) if start), default=-1)
     position: int | None = None
+    called: RoleSpec | None = None
     for number, item in enumerate(items):
-        ends_turn = position is not None and _next_is_start(number, indices, starts)
         index = indices[number]
-        if position is not None and ends_turn:
+        if position is not None and next_starts[number]:
             yield from _defaults(position, len(meta.entries), meta, stop=False)
-            position = None
+            position, called = None, None
         if index is None:
             yield _alone(item, meta)
             continue
@@ -175,26 +175,28 @@ def _walk_round(items: Sequence[Any], meta: Round, *, stop: bool) -> Iterator[St
             if step.kind == "generate":
                 return
         spec = merged(meta.entries[index], item)  # type: ignore[arg-type]  # an index is that of a role
-        if in_last and spec.generate:
+        if in_last and spec.generate and not item.get("tool_calls"):
             yield Step("generate", spec, item)
             return
+        called = spec if spec.generate else None  # it has called a tool: it speaks again after the results
         yield Step("role", spec, item)
         position = index + 1
-    if position is not None:
-        yield from _defaults(position, len(meta.entries), meta, stop=stop)
+    if position is None:
+        return
+    if stop and called is not None:
+        yield Step("generate", called, None)
+        return
+    yield from _defaults(position, len(meta.entries), meta, stop=stop)
 
 
 def _walk_in_order(items: Sequence[Any], meta: Round, *, stop: bool) -> Iterator[Step]:
+    speakers = [n for n, i in enumerate(items) if isinstance(i, Mapping) and i.get("generate")]
     for number, item in enumerate(items):
         step = _alone(item, meta)
-        if stop and step.spec is not None and step.spec.generate and not _generates_later(items[number + 1 :]):
+        if stop and speakers and number == speakers[-1]:
             yield step._replace(kind="generate")
             return
         yield step
-
-
-def _generates_later(items: Sequence[Any]) -> bool:
-    return any(isinstance(i, Mapping) and i.get("generate") for i in items)
 
 
 def _turn_indices(items: Sequence[Any], meta: Round) -> list[int | None]:
@@ -204,16 +206,18 @@ def _turn_indices(items: Sequence[Any], meta: Round) -> list[int | None]:
     turn comes next: then it stands before that turn.
     """
     indices = [None if isinstance(item, str) else meta.spec_of(item).place for item in items]
+    following: list[int | None] = [None] * len(items)
+    for number in range(len(items) - 2, -1, -1):
+        after = indices[number + 1]
+        following[number] = following[number + 1] if after is None else after
     previous = len(meta.entries)
     for number, item in enumerate(items):
-        index = indices[number]
+        index, after = indices[number], following[number]
         if index is None:
             continue
-        if meta.falls_back(item) and index <= previous:
-            following = next((i for i in indices[number + 1 :] if i is not None), None)
-            if following is not None and following <= index:
-                indices[number] = None
-                continue
+        if meta.falls_back(item) and index <= previous and after is not None and after <= index:
+            indices[number] = None
+            continue
         previous = index
     return indices
 
@@ -227,9 +231,15 @@ def _turn_starts(indices: Sequence[int | None]) -> list[bool]:
     return starts
 
 
-def _next_is_start(number: int, indices: Sequence[int | None], starts: Sequence[bool]) -> bool:
-    """Tell whether the item itself, or the first item of the round from it on, begins a turn."""
-    return next((starts[i] for i in range(number, len(indices)) if indices[i] is not None), False)
+def _next_starts(indices: Sequence[int | None], starts: Sequence[bool]) -> list[bool]:
+    """Tell for each item whether it, or the first item of the round after it, begins a turn."""
+    out = [False] * len(indices)
+    upcoming = False
+    for number in range(len(indices) - 1, -1, -1):
+        if indices[number] is not None:
+            upcoming = starts[number]
+        out[number] = upcoming
+    return out
 
 
 def _defaults(begin: int, end: int, meta: Round, *, stop: bool) -> Iterator[Step]:

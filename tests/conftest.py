@@ -37,7 +37,11 @@ def command(command_environment: dict[str, str]) -> Command:
     """Run ``mmprompt`` as its users do: a process of its own."""
 
     def run(
-        *arguments: object, stdin: bytes = b"", cwd: Path | None = None, env: Mapping[str, str] | None = None, **more: Any
+        *arguments: object,
+        stdin: bytes = b"",
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> subprocess.CompletedProcess[bytes]:
         words = [sys.executable, "-m", "mmprompt", *map(str, arguments)]
         environment = {**command_environment, **(env or {})}

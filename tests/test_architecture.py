@@ -10,8 +10,8 @@ import mmprompt
 PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
-    "_version", "log", "errors", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "media", "templates",
-    "icl", "turns", "merging", "role_text", "meta_template", "targets", "datasets", "default_prompt", "task_files", "tasks", "render",
+    "_version", "log", "errors", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "media", "structure", "templates",
+    "icl", "turns", "merging", "role_text", "meta_template", "targets", "datasets", "default_prompt", "origins", "task_config", "task_files", "tasks", "render",
     "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
@@ -63,17 +63,42 @@ def test_only_the_media_package_opens_what_a_sample_names():
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
-            if called in {"open", "os.open", "io.open", "codecs.open", "Image.open", "av.open", "soundfile.read", "runpy.run_path", "urlopen"}:
+            if called in {
+                "open",
+                "os.open",
+                "io.open",
+                "codecs.open",
+                "Image.open",
+                "av.open",
+                "soundfile.read",
+                "runpy.run_path",
+                "urlopen",
+            }:
                 openers.add(path.relative_to(PACKAGE).as_posix())
-            if called.split(".")[-1] in {"read_text", "read_bytes", "memmap", "fromfile"} or called.split(".")[0] in {"requests", "urllib3"}:
+            if called.split(".")[-1] in {"read_text", "read_bytes", "memmap", "fromfile"} or called.split(".")[0] in {
+                "requests",
+                "urllib3",
+            }:
                 openers.add(path.relative_to(PACKAGE).as_posix())
-    allowed = {"media/files.py", "datasets/source.py", "task_files.py", "targets/limits.py", "cli/__init__.py", "cli/render.py"}
+    allowed = {
+        "media/files.py",
+        "datasets/source.py",
+        "task_files.py",
+        "targets/limits.py",
+        "cli/__init__.py",
+        "cli/render.py",
+    }
     assert openers <= allowed
     assert "media/files.py" in openers
 
 
 def test_base64_is_used_in_one_file_only():
-    users = {p.relative_to(PACKAGE).as_posix() for p, _, tree in modules() for name, _ in imported(tree) if name in {"base64", "pybase64", "binascii"}}
+    users = {
+        p.relative_to(PACKAGE).as_posix()
+        for p, _, tree in modules()
+        for name, _ in imported(tree)
+        if name in {"base64", "pybase64", "binascii"}
+    }
     assert users == {"media/base64_text.py"}
 
 
@@ -103,5 +128,10 @@ def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, mmprompt; from mmprompt import parse_segments, PromptTemplate, MetaTemplate, to_openai; print(' '.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not set(loaded) & HEAVY
-    bare = subprocess.run([sys.executable, "-c", "import sys, mmprompt; print(' '.join(sys.modules))"], capture_output=True, text=True, check=True)
+    bare = subprocess.run(
+        [sys.executable, "-c", "import sys, mmprompt; print(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert {m for m in bare.stdout.split() if m.startswith("mmprompt")} == {"mmprompt"}

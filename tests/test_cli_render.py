@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
-import pty
 import re
 import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import threading
 import time
 from pathlib import Path
@@ -25,7 +21,9 @@ import mmprompt
 from mmprompt.cli import main
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals, FIFOs and terminals of POSIX")
-PNG = base64.b64encode((Path(__file__).parent.parent / "fixtures/broken/media/album/triangle.png").read_bytes()).decode()
+PNG = base64.b64encode(
+    (Path(__file__).parent.parent / "fixtures/broken/media/album/triangle.png").read_bytes()
+).decode()
 
 
 def write_rows(path: Path, *rows: Any) -> Path:
@@ -48,7 +46,9 @@ def start(environment: dict[str, str], *arguments: object, **more: Any) -> subpr
     words = [sys.executable, "-m", "mmprompt", *map(str, arguments)]
     # a shell that started the tests in the background made them deaf to SIGINT, and the child would inherit that
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    return subprocess.Popen(words, env=environment, **{**hear, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+    return subprocess.Popen(
+        words, env=environment, **{**hear, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    )
 
 
 def wait_for(condition: Any) -> None:
@@ -170,7 +170,7 @@ def test_the_old_output_is_kept_when_a_run_dies(
     os.mkfifo(fifo)
     process = start(command_environment, "render", fifo, "--media-root", tour, "-o", out)
     with fifo.open("wb") as rows:
-        rows.write(b'{"image": "media/train.jpg", "question": "q"}\n' + b'{"image": "media/coffee.jpg"}\n' * 30)
+        rows.write(b'{"image": "media/coffee.jpg"}\n' * 30)
         rows.flush()
 
         def partial() -> list[Path]:
@@ -201,6 +201,26 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert main(["render", str(data), "-o", str(tmp_path / "link.jsonl")]) == 0
     assert (tmp_path / "link.jsonl").is_symlink()
     assert (tmp_path / "real" / "out.jsonl").read_bytes().startswith(b'{"id":0,')
+
+
+def test_the_input_is_never_the_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    before = data.read_bytes()
+    (tmp_path / "link.jsonl").symlink_to("data.jsonl")
+    for out in (data, tmp_path / "link.jsonl"):
+        assert main(["render", str(data), "-o", str(out)]) == 2
+    assert "is what is read" in capfd.readouterr().err
+    assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_a_dataset_that_cannot_be_read_at_all_is_a_usage_error(
+    strict: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("question,question\nq,q\n")
+    assert main(["render", str(data), *strict]) == 2
+    assert "data.csv:1: the header names 'question' twice; " in capfd.readouterr().err
 
 
 def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) -> None:
@@ -297,7 +317,9 @@ def test_emit_puts_its_key_in_the_place_of_messages(folder: Path, capfd: pytest.
     data = write_rows(folder / "data.jsonl", {"id": 1, "image": "media/coffee.jpg", "question": "你好", "answer": "A"})
     task = folder / "task.json"
     template = {"round": [{"role": "HUMAN", "prompt": "Q: {question}"}, {"role": "BOT", "prompt": "A: {answer}"}]}
-    meta = {"round": [{"role": "HUMAN", "begin": "<h>", "end": "</h>"}, {"role": "BOT", "begin": "<b>", "generate": True}]}
+    meta = {
+        "round": [{"role": "HUMAN", "begin": "<h>", "end": "</h>"}, {"role": "BOT", "begin": "<b>", "generate": True}]
+    }
     config = {
         "dataset": "data.jsonl",
         "reader_cfg": {"output_column": "answer"},
@@ -309,7 +331,9 @@ def test_emit_puts_its_key_in_the_place_of_messages(folder: Path, capfd: pytest.
         {"id": 1, "prompt": [{"role": "HUMAN", "prompt": "Q: 你好"}, {"role": "BOT", "prompt": "A: "}], "answer": "A"}
     ]
     assert rendered(capfd, task, "--emit", "string")[1] == [{"id": 1, "string": "<h>Q: 你好</h><b>", "answer": "A"}]
-    assert rendered(capfd, task)[1] == [{"id": 1, "messages": [{"role": "user", "content": "<h>Q: 你好</h>"}], "answer": "A"}]
+    assert rendered(capfd, task)[1] == [
+        {"id": 1, "messages": [{"role": "user", "content": "<h>Q: 你好</h>"}], "answer": "A"}
+    ]
     assert rendered(capfd, data, "--emit", "prompt")[1][0]["prompt"] == [
         {
             "role": "HUMAN",
@@ -401,7 +425,9 @@ def test_in_every_mode_a_path_passes_the_policy(media: str, folder: Path, capfd:
 
 def test_a_further_root_is_allowed_by_name(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "rows").mkdir()
-    data = write_rows(folder / "rows" / "data.jsonl", {"image": "coffee.jpg"}, {"image": str(folder / "media/coffee.jpg")})
+    data = write_rows(
+        folder / "rows" / "data.jsonl", {"image": "coffee.jpg"}, {"image": str(folder / "media/coffee.jpg")}
+    )
     assert rendered(capfd, data)[0] == 1
     code, records, err = rendered(capfd, data, "--media-root", folder / "media")
     assert (code, len(records), err) == (0, 2, "")
@@ -426,14 +452,16 @@ def test_what_a_target_refuses_is_reported_and_left_out(folder: Path, capfd: pyt
 
 
 def test_ids_keep_their_json_type(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    written = ['1', '"1"', "1.5", "true", "123456789012345678901234567890", '"七"', '["a",1]', "-7"]
+    written = ["1", '"1"', "1.5", "true", "123456789012345678901234567890", '"七"', '["a",1]', "-7"]
     data = write_rows(tmp_path / "data.jsonl", *[f'{{"id": {id_}, "question": "q"}}' for id_ in written])
     assert main(["render", str(data)]) == 0
     out = capfd.readouterr().out
     assert [line.partition('{"id":')[2].partition(',"messages"')[0] for line in out.splitlines()] == written
 
 
-def test_ids_come_from_id_index_question_id_or_the_row_number(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_ids_come_from_id_index_question_id_or_the_row_number(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     rows = [{"id": "x", "index": 5}, {"index": 6, "question_id": 7}, {"question_id": 8}, {}, {"id": None}, {"id": 0}]
     data = write_rows(tmp_path / "data.jsonl", *[{**row, "question": "q"} for row in rows])
     assert [r["id"] for r in rendered(capfd, data)[1]] == ["x", 6, 8, 3, 4, 0]
@@ -458,7 +486,9 @@ def test_a_row_without_an_answer_has_no_answer(tmp_path: Path, capfd: pytest.Cap
 # ---- what is reported
 
 
-def test_a_repeated_id_is_rendered_and_reported_with_its_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_repeated_id_is_rendered_and_reported_with_its_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     ids = [1, "1", 2, 1, None, 4, 2]
     data = write_rows(tmp_path / "data.jsonl", *[{"id": id_, "question": "q"} for id_ in ids])
     code, records, err = rendered(capfd, data)
@@ -499,7 +529,11 @@ def test_a_task_key_cannot_write_to_the_terminal(tmp_path: Path, capfd: pytest.C
 def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows = [
         {"id": "a.jpg", "question": "What is in a.jpg?", "image": "a.jpg"},
-        {"id": "a.jpg-2", "question": "a.jpg?", "content": "<AIS_TEXT_START>a.jpg<AIS_CONTENT_TAG><AIS_IMAGE_START>a.jpg"},
+        {
+            "id": "a.jpg-2",
+            "question": "a.jpg?",
+            "content": "<AIS_TEXT_START>a.jpg<AIS_CONTENT_TAG><AIS_IMAGE_START>a.jpg",
+        },
         {"id": "a.jpg-3", "images": ["https://example.com/b.jpg", "a.jpg"], "question": "q"},
     ]
     data = write_rows(tmp_path / "data.jsonl", *rows)
@@ -536,6 +570,11 @@ def test_files_are_utf8_whatever_the_locale(
 
 def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
     """Return what the command writes to a terminal that is its standard error."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     process = start(environment, *arguments, stdout=subprocess.DEVNULL, stderr=theirs)
@@ -567,7 +606,9 @@ def test_a_task_takes_another_dataset(folder: Path, capfd: pytest.CaptureFixture
     other = folder / "other.txt"
     other.write_text("id,question\n7,other\n")
     task = folder / "task.yaml"
-    task.write_text("dataset: own.jsonl\ninfer_cfg: {prompt_template: {type: PromptTemplate, template: 'Q {question}'}}\n")
+    task.write_text(
+        "dataset: own.jsonl\ninfer_cfg: {prompt_template: {type: PromptTemplate, template: 'Q {question}'}}\n"
+    )
     assert rendered(capfd, task)[1][0]["messages"][0]["content"] == "Q own"
     record = rendered(capfd, task, "--dataset", other, "--format", "csv")[1][0]
     assert (record["id"], record["messages"][0]["content"]) == ("7", "Q other")

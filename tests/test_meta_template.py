@@ -5,7 +5,12 @@ import pytest
 
 from mmprompt import MediaRef, Message, MetaTemplate, PromptError, PromptList, PromptTemplate, TemplateError, TextPart
 
-PLAIN = {"round": [{"role": "HUMAN", "begin": "<H>", "end": "</H>\n"}, {"role": "BOT", "begin": "<B>", "end": "</B>\n", "generate": True}]}
+PLAIN = {
+    "round": [
+        {"role": "HUMAN", "begin": "<H>", "end": "</H>\n"},
+        {"role": "BOT", "begin": "<B>", "end": "</B>\n", "generate": True},
+    ]
+}
 WITH_SYSTEM = {**PLAIN, "reserved_roles": [{"role": "SYSTEM", "begin": "<S>", "end": "</S>\n"}]}
 API = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
 DEFAULTS = {
@@ -56,7 +61,14 @@ def test_a_turn_shows_every_role_in_the_order_of_the_meta_round():
 
 
 def test_strings_of_the_meta_round_are_put_in_place_each_turn():
-    meta = {"round": ["### ", {"role": "HUMAN", "begin": "U:", "end": "|"}, " ~ ", {"role": "BOT", "begin": "A:", "end": "|"}]}
+    meta = {
+        "round": [
+            "### ",
+            {"role": "HUMAN", "begin": "U:", "end": "|"},
+            " ~ ",
+            {"role": "BOT", "begin": "A:", "end": "|"},
+        ]
+    }
     assert MetaTemplate(meta).to_string(TWO_TURNS, "ppl") == "### U:1+1=?| ~ A:2|### U:2+2=?| ~ A:4|"
 
 
@@ -94,25 +106,36 @@ def test_an_unknown_role_is_named_with_the_known_ones():
 
 def test_a_reserved_role_in_a_round_stands_where_it_is_and_ends_no_turn():
     meta = MetaTemplate(WITH_SYSTEM)
-    assert meta.to_string([{"role": "SYSTEM", "prompt": "s"}, h("a"), b("c")], "ppl") == "<S>s</S>\n<H>a</H>\n<B>c</B>\n"
-    assert meta.to_string([h("a"), {"role": "SYSTEM", "prompt": "s"}, b("c")], "ppl") == "<H>a</H>\n<S>s</S>\n<B>c</B>\n"
+    assert (
+        meta.to_string([{"role": "SYSTEM", "prompt": "s"}, h("a"), b("c")], "ppl") == "<S>s</S>\n<H>a</H>\n<B>c</B>\n"
+    )
+    assert (
+        meta.to_string([h("a"), {"role": "SYSTEM", "prompt": "s"}, b("c")], "ppl") == "<H>a</H>\n<S>s</S>\n<B>c</B>\n"
+    )
     assert meta.to_string([h("a"), {"role": "SYSTEM", "prompt": "s"}]) == "<H>a</H>\n<S>s</S>\n<B>"
 
 
 def test_a_role_that_falls_back_before_a_turn_is_rendered_alone():
     assert MetaTemplate(PLAIN).to_string([s("s"), h("a"), b("c")], "ppl") == "<H>s</H>\n<H>a</H>\n<B>c</B>\n"
-    assert MetaTemplate(PLAIN).to_string([h("a"), b("c"), s("s"), h("d")]) == "<H>a</H>\n<B>c</B>\n<H>s</H>\n<H>d</H>\n<B>"
+    assert (
+        MetaTemplate(PLAIN).to_string([h("a"), b("c"), s("s"), h("d")]) == "<H>a</H>\n<B>c</B>\n<H>s</H>\n<H>d</H>\n<B>"
+    )
 
 
 def test_a_role_that_falls_back_inside_a_turn_counts_as_its_fallback_role():
-    assert MetaTemplate(PLAIN).to_string([h("a"), {"role": "X", "prompt": "x", "fallback_role": "BOT"}], "ppl") == "<H>a</H>\n<B>x</B>\n"
+    assert (
+        MetaTemplate(PLAIN).to_string([h("a"), {"role": "X", "prompt": "x", "fallback_role": "BOT"}], "ppl")
+        == "<H>a</H>\n<B>x</B>\n"
+    )
     assert MetaTemplate(PLAIN).to_string([s("s"), b("c")], "ppl") == "<H>s</H>\n<B>c</B>\n"
 
 
 def test_only_the_last_turn_of_the_round_generates_not_an_example():
     template = PromptTemplate({"begin": "</E>", "round": [h("{q}"), b("{a}")]}, ice_token="</E>")
     example = template.generate_ice_item({"q": "e", "a": "1"})
-    prompt = template.generate_item({"q": "x", "a": "2"}, "a", example + template.generate_ice_item({"q": "f", "a": "3"}))
+    prompt = template.generate_item(
+        {"q": "x", "a": "2"}, "a", example + template.generate_ice_item({"q": "f", "a": "3"})
+    )
     assert MetaTemplate(PLAIN).to_string(prompt) == "<H>e</H>\n<B>1</B>\n<H>f</H>\n<B>3</B>\n<H>x</H>\n<B>"
 
 
@@ -131,7 +154,9 @@ def test_neighbours_of_one_role_merge_with_a_line_break_between_texts():
 
 
 def test_neighbours_with_media_merge_into_one_part_list():
-    [message] = MetaTemplate(API).to_messages([s("be brief"), h([text("t"), image("a.jpg")]), h([image("b.jpg"), text("u")]), h("v")])
+    [message] = MetaTemplate(API).to_messages(
+        [s("be brief"), h([text("t"), image("a.jpg")]), h([image("b.jpg"), text("u")]), h("v")]
+    )
     assert message == Message(
         "user", [TextPart("be brief\nt"), MediaRef("image", "a.jpg"), MediaRef("image", "b.jpg"), TextPart("u\nv")]
     )
@@ -139,17 +164,30 @@ def test_neighbours_with_media_merge_into_one_part_list():
 
 def test_begin_and_end_of_a_role_touch_its_text_or_stand_beside_its_media():
     meta = MetaTemplate({"round": [{"role": "HUMAN", "begin": "[", "end": "]"}]})
-    assert meta.to_messages([h([image("a.jpg"), text("t")])])[0].parts == (TextPart("["), MediaRef("image", "a.jpg"), TextPart("t]"))
+    assert meta.to_messages([h([image("a.jpg"), text("t")])])[0].parts == (
+        TextPart("["),
+        MediaRef("image", "a.jpg"),
+        TextPart("t]"),
+    )
 
 
 @pytest.mark.parametrize(
     ("meta", "expected"),
     [
         ({**API, "begin": "Meta."}, [("user", "Meta.\nq"), ("assistant", "r")]),
-        ({**API, "begin": "Meta.", "reserved_roles": [{"role": "SYSTEM"}]}, [("system", "Meta."), ("user", "q"), ("assistant", "r")]),
-        ({**API, "begin": {"role": "SYSTEM", "prompt": "Own."}}, [("system", "Own."), ("user", "q"), ("assistant", "r")]),
+        (
+            {**API, "begin": "Meta.", "reserved_roles": [{"role": "SYSTEM"}]},
+            [("system", "Meta."), ("user", "q"), ("assistant", "r")],
+        ),
+        (
+            {**API, "begin": {"role": "SYSTEM", "prompt": "Own."}},
+            [("system", "Own."), ("user", "q"), ("assistant", "r")],
+        ),
         ({**API, "end": "Bye."}, [("user", "q"), ("assistant", "r"), ("user", "Bye.")]),
-        ({**API, "end": "Bye.", "reserved_roles": [{"role": "SYSTEM"}]}, [("user", "q"), ("assistant", "r"), ("system", "Bye.")]),
+        (
+            {**API, "end": "Bye.", "reserved_roles": [{"role": "SYSTEM"}]},
+            [("user", "q"), ("assistant", "r"), ("system", "Bye.")],
+        ),
     ],
 )
 def test_the_metas_own_begin_and_end_find_their_message(meta, expected):
@@ -159,7 +197,10 @@ def test_the_metas_own_begin_and_end_find_their_message(meta, expected):
 def test_the_metas_end_is_left_out_where_a_role_generates():
     assert messages({**API, "end": "Bye."}, [h("q"), b("r")]) == [("user", "q")]
     assert MetaTemplate({**PLAIN, "end": "Bye."}).to_string([h("q")]) == "<H>q</H>\n<B>"
-    assert MetaTemplate({**PLAIN, "begin": "Hi. ", "end": "Bye."}).to_string([h("q"), b("r")], "ppl") == "Hi. <H>q</H>\n<B>r</B>\nBye."
+    assert (
+        MetaTemplate({**PLAIN, "begin": "Hi. ", "end": "Bye."}).to_string([h("q"), b("r")], "ppl")
+        == "Hi. <H>q</H>\n<B>r</B>\nBye."
+    )
 
 
 def test_a_loose_string_joins_the_message_after_it_or_else_before_it(caplog):
@@ -172,7 +213,12 @@ def test_a_loose_string_joins_the_message_after_it_or_else_before_it(caplog):
 
 def test_name_and_tool_calls_survive_and_are_not_merged_away():
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    prompt = [h("q", name="bob"), b("", tool_calls=[call]), {"role": "TOOL", "prompt": "42", "tool_call_id": "1"}, b("done")]
+    prompt = [
+        h("q", name="bob"),
+        b("", tool_calls=[call]),
+        {"role": "TOOL", "prompt": "42", "tool_call_id": "1"},
+        b("done"),
+    ]
     assert MetaTemplate(None).to_messages(prompt, "ppl") == [
         Message("user", "q", "bob"),
         Message("assistant", "", None, [call]),
@@ -192,7 +238,7 @@ def test_a_string_model_gets_placeholders_and_the_media_beside():
 
 
 def test_text_that_contains_the_placeholder_is_refused():
-    with pytest.raises(PromptError, match="contains '<image>', the placeholder of image"):
+    with pytest.raises(PromptError, match="contains '<image>', which is a media placeholder"):
         MetaTemplate(PLAIN).to_string([h("an <image> here")], media_placeholder={"image": "<image>"})
 
 
@@ -200,7 +246,10 @@ def test_strings_are_prompts_and_plain_lists_of_prompts_are_batches():
     meta = MetaTemplate(PLAIN)
     assert meta.to_string("as is") == "as is"
     assert meta.to_string(["a", "b"]) == ["a", "b"]
-    assert MetaTemplate(API).to_messages([PromptList([h("a")]), PromptList([h("b")])]) == [[Message("user", "a")], [Message("user", "b")]]
+    assert MetaTemplate(API).to_messages([PromptList([h("a")]), PromptList([h("b")])]) == [
+        [Message("user", "a")],
+        [Message("user", "b")],
+    ]
 
 
 def test_the_end_section_is_rendered_in_ppl_and_where_nothing_generates():
@@ -220,7 +269,7 @@ def test_the_end_section_is_rendered_in_ppl_and_where_nothing_generates():
         ({"round": [{"begin": "x"}]}, "give a dict with 'role'"),
         ({"round": [{"role": "A", "begn": "x"}]}, "did you mean 'begin'"),
         ({"round": [{"role": "A", "begin": 1.5}]}, "begin holds float"),
-        ({"begin": 1.5}, "float is no text"),
+        ({"begin": 1.5}, r"in meta_template\.begin: begin holds float"),
     ],
 )
 def test_faults_of_a_meta_template_are_found_at_construction(meta, message):
@@ -234,4 +283,6 @@ def test_an_unknown_mode_is_refused():
 
 
 def test_meta_templates_pickle():
-    assert pickle.loads(pickle.dumps(MetaTemplate(PLAIN))).to_string(TWO_TURNS) == MetaTemplate(PLAIN).to_string(TWO_TURNS)
+    assert pickle.loads(pickle.dumps(MetaTemplate(PLAIN))).to_string(TWO_TURNS) == MetaTemplate(PLAIN).to_string(
+        TWO_TURNS
+    )

@@ -56,7 +56,10 @@ def test_other_columns_are_filled_beside_the_tagged_one():
 
 def test_two_tagged_columns_are_joined_in_the_order_of_their_slots():
     prompt_mm = {"text": text("[{context}|{question}]"), "image": IMAGE}
-    entry = {"question": tagged(("text", "q"), ("image", "q.jpg")), "context": tagged(("image", "c.jpg"), ("text", "c"))}
+    entry = {
+        "question": tagged(("text", "q"), ("image", "q.jpg")),
+        "context": tagged(("image", "c.jpg"), ("text", "c")),
+    }
     assert item(prompt_mm, entry) == [image("c.jpg"), text("[c|]"), text("[|q]"), image("q.jpg")]
 
 
@@ -74,7 +77,11 @@ def test_column_names_the_feeding_column_outright():
 
 def test_without_tags_columns_fill_the_parts_in_the_order_of_the_keys():
     prompt_mm = {"image": IMAGE, "text": text("{question}"), "audio": FULL["audio"]}
-    assert item(prompt_mm, {"question": "q?", "image": ["1.jpg", "2.jpg"]}) == [image("1.jpg"), image("2.jpg"), text("q?")]
+    assert item(prompt_mm, {"question": "q?", "image": ["1.jpg", "2.jpg"]}) == [
+        image("1.jpg"),
+        image("2.jpg"),
+        text("q?"),
+    ]
 
 
 def test_a_null_media_column_is_an_error():
@@ -85,7 +92,10 @@ def test_a_null_media_column_is_an_error():
 
 
 @pytest.mark.parametrize("prefix", ["file://", "data:image/jpeg;base64,"])
-@pytest.mark.parametrize("source", ["a.jpg", "file://a.jpg", "https://h/a.jpg", "/data/a.jpg", "a%20b#c?.jpg", "data:image/png;base64,iVBORw0KGgo="])
+@pytest.mark.parametrize(
+    "source",
+    ["a.jpg", "file://a.jpg", "https://h/a.jpg", "/data/a.jpg", "a%20b#c?.jpg", "data:image/png;base64,iVBORw0KGgo="],
+)
 def test_the_sources_own_form_wins_over_the_skeletons_prefix(prefix, source):
     skeleton = {"type": "image_url", "image_url": {"url": prefix + "{image}"}}
     assert item({"image": skeleton}, {"content": tagged(("image", source))}) == [image(source)]
@@ -101,8 +111,14 @@ def test_bare_base64_becomes_a_data_uri_of_the_type_its_bytes_say():
 
 def test_a_folder_in_the_skeleton_goes_before_a_path_and_slots_in_it_are_filled():
     skeleton = {"type": "image_url", "image_url": {"url": "{folder}/{image}", "detail": "{detail}"}, "min_pixels": 4}
-    parts = item({"image": skeleton}, {"content": tagged(("image", "a.jpg"), ("image", "https://h/a")), "folder": "pics", "detail": "low"})
-    assert parts == [{**image("pics/a.jpg", detail="low"), "min_pixels": 4}, {**image("https://h/a", detail="low"), "min_pixels": 4}]
+    parts = item(
+        {"image": skeleton},
+        {"content": tagged(("image", "a.jpg"), ("image", "https://h/a")), "folder": "pics", "detail": "low"},
+    )
+    assert parts == [
+        {**image("pics/a.jpg", detail="low"), "min_pixels": 4},
+        {**image("https://h/a", detail="low"), "min_pixels": 4},
+    ]
 
 
 def test_mm_url_takes_any_medium():
@@ -129,7 +145,9 @@ def test_without_a_text_segment_the_text_is_emitted_once_after_the_media():
 
 
 def test_a_text_segment_that_no_slot_receives_is_an_error():
-    with pytest.raises(TemplateError, match=r"a text segment that no slot of the template receives; write \{question\}"):
+    with pytest.raises(
+        TemplateError, match=r"a text segment that no slot of the template receives; write \{question\}"
+    ):
         item({"text": text("Describe."), "image": IMAGE}, {"content": tagged(("image", "a.jpg"), ("text", "lost"))})
 
 
@@ -152,7 +170,10 @@ def test_bad_tags_are_reported_with_column_and_offset():
 
 def test_ordinary_prompts_read_tagged_columns_as_text_and_refuse_media():
     template = MMPromptTemplate({"begin": "On {question}", "round": [{"role": "HUMAN", "prompt": "{question}!"}]})
-    assert template.generate_item({"question": tagged(("text", "a"), ("text", "b"))}) == ["On ab", {"role": "HUMAN", "prompt": "ab!"}]
+    assert template.generate_item({"question": tagged(("text", "a"), ("text", "b"))}) == [
+        "On ab",
+        {"role": "HUMAN", "prompt": "ab!"},
+    ]
     with pytest.raises(TemplateError, match="column 'question' holds image and is used in a text"):
         template.generate_item({"question": tagged(("image", "a.jpg"))})
 
@@ -161,7 +182,10 @@ def test_system_and_bot_prompts_are_filled_and_masked():
     template = MMPromptTemplate(
         {
             "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be {style}."}],
-            "round": [{"role": "HUMAN", "prompt_mm": {"text": text("{question}{answer}")}}, {"role": "BOT", "prompt": "A: {answer}"}],
+            "round": [
+                {"role": "HUMAN", "prompt_mm": {"text": text("{question}{answer}")}},
+                {"role": "BOT", "prompt": "A: {answer}"},
+            ],
         }
     )
     assert template.generate_item({"question": "q", "answer": "gold", "style": "brief"}, "answer") == [
@@ -177,7 +201,10 @@ def test_several_items_are_each_fed_by_their_own_column():
         {"role": "BOT", "prompt": "ok"},
         {"role": "HUMAN", "prompt_mm": {"text": text("{second}"), "image": IMAGE}},
     ]
-    entry = {"first": tagged(("image", "1.jpg"), ("text", "one")), "second": tagged(("text", "two"), ("image", "2.jpg"))}
+    entry = {
+        "first": tagged(("image", "1.jpg"), ("text", "one")),
+        "second": tagged(("text", "two"), ("image", "2.jpg")),
+    }
     prompt = MMPromptTemplate({"round": rounds}).generate_item(entry)
     assert [p["prompt"] for p in prompt] == [[image("1.jpg"), text("one")], "ok", [text("two"), image("2.jpg")]]
 
@@ -186,7 +213,9 @@ def test_an_example_carries_its_media_and_answer():
     rounds = [{"role": "HUMAN", "prompt_mm": FULL}, {"role": "BOT", "prompt": "{answer}"}]
     template = MMPromptTemplate({"begin": "</E>", "round": rounds}, ice_token="</E>")
     example = template.generate_ice_item({"content": tagged(("image", "e.jpg"), ("text", "e")), "answer": "yes"})
-    prompt = template.generate_item({"content": tagged(("image", "q.jpg"), ("text", "q")), "answer": "no"}, "answer", example)
+    prompt = template.generate_item(
+        {"content": tagged(("image", "q.jpg"), ("text", "q")), "answer": "no"}, "answer", example
+    )
     assert prompt == PromptList(
         [
             {"role": "HUMAN", "prompt": [image("e.jpg"), text("Q: e")]},
@@ -208,7 +237,7 @@ def test_a_column_may_hold_segments_or_content_parts():
     [
         ({"images": IMAGE}, "unknown modality 'images' in prompt_mm; did you mean 'image'"),
         ({"image": {"type": "img_url", "img_url": "x"}}, "unknown content part type 'img_url'"),
-        ({"image": {"type": "video_url", "video_url": {"url": "{image}"}}}, "an? image part of type 'video_url'"),
+        ({"image": {"type": "video_url", "video_url": {"url": "{image}"}}}, "image under type 'video_url'"),
         ({"image": {"type": "image_url"}}, "names no source"),
         ({"text": {"type": "text"}}, "no text part"),
         ({}, "no dict of modality"),
@@ -227,6 +256,8 @@ def test_a_string_is_no_multimodal_template():
 
 def test_multimodal_templates_pickle_with_their_options():
     prompt_mm = {**FULL, "text": text("<{c}>")}
-    template = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": prompt_mm}]}, column="c", order="template", repeat_text=False)
+    template = MMPromptTemplate(
+        {"round": [{"role": "HUMAN", "prompt_mm": prompt_mm}]}, column="c", order="template", repeat_text=False
+    )
     entry = {"c": tagged(("image", "1.jpg"), ("text", "a"), ("text", "b"))}
     assert pickle.loads(pickle.dumps(template)).generate_item(entry) == template.generate_item(entry)

@@ -11,7 +11,7 @@ ITEMS = ["hi {a}", {"role": "HUMAN", "prompt": "{b}!"}, {"role": "BOT"}]
 
 def test_a_prompt_list_equals_the_plain_list_of_its_items():
     assert PromptList(ITEMS) == ITEMS
-    assert ITEMS == PromptList(ITEMS)
+    assert PromptList(ITEMS) == ITEMS
 
 
 def test_lists_and_strings_add_on_either_side():
@@ -31,7 +31,10 @@ def test_lists_and_strings_add_on_either_side():
 
 def test_str_joins_texts_without_separator_and_without_json():
     assert str(PromptList(["a", {"role": "HUMAN", "prompt": '问"'}, {"role": "BOT"}])) == 'a问"'
-    assert str(PromptList([{"prompt": [{"type": "text", "text": "t"}, {"type": "image_url", "image_url": {"url": "x"}}]}])) == "t"
+    assert (
+        str(PromptList([{"prompt": [{"type": "text", "text": "t"}, {"type": "image_url", "image_url": {"url": "x"}}]}]))
+        == "t"
+    )
 
 
 @pytest.mark.parametrize("column", ["self", "input_str", "mapping", "Question Text"])
@@ -45,7 +48,12 @@ def test_format_fills_keywords_and_does_not_search_values():
 
 def test_replace_with_a_list_takes_the_place_of_loose_text():
     pl = PromptList(["x</E>y", {"role": "HUMAN", "prompt": "q"}])
-    assert pl.replace("</E>", [{"role": "BOT", "prompt": "e"}]) == ["x", {"role": "BOT", "prompt": "e"}, "y", {"role": "HUMAN", "prompt": "q"}]
+    assert pl.replace("</E>", [{"role": "BOT", "prompt": "e"}]) == [
+        "x",
+        {"role": "BOT", "prompt": "e"},
+        "y",
+        {"role": "HUMAN", "prompt": "q"},
+    ]
     assert pl.replace("q", "z") == ["x</E>y", {"role": "HUMAN", "prompt": "z"}]
 
 
@@ -57,7 +65,14 @@ def test_replace_with_a_list_inside_a_role_prompt_is_an_error():
 def test_sections_survive_slices_sums_copies_and_pickles():
     template = PromptTemplate({"begin": ["start"], "round": [{"role": "HUMAN", "prompt": "{q}"}], "end": ["over"]})
     prompt = template.generate_item({"q": "1"})
-    for same in (prompt[:], [] + prompt, prompt.copy(), copy.deepcopy(prompt), pickle.loads(pickle.dumps(prompt)), prompt.format(q=1)):
+    for same in (
+        prompt[:],
+        [] + prompt,
+        prompt.copy(),
+        copy.deepcopy(prompt),
+        pickle.loads(pickle.dumps(prompt)),
+        prompt.format(q=1),
+    ):
         assert [section_of(i).kind for i in same] == ["begin", "round", "end"]
 
 

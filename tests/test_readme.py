@@ -34,7 +34,11 @@ def test_python_examples_print_what_they_say():
 @pytest.mark.parametrize(("arguments", "printed"), CONSOLE, ids=lambda v: v[:40])
 def test_console_examples_print_what_they_say(arguments, printed):
     run = subprocess.run(
-        [sys.executable, "-m", "mmprompt", *shlex.split(arguments)], capture_output=True, encoding="utf-8", check=False, timeout=60
+        [sys.executable, "-m", "mmprompt", *shlex.split(arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
     )
     seen = (run.stdout + run.stderr).replace("\r\n", "\n")
     pattern = re.escape(printed.strip("\n")).replace(r"\.\.\.", "(?:.|\n)*")

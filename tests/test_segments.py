@@ -6,7 +6,9 @@ from mmprompt import Segment, TagError, join_segments, parse_segments
 from mmprompt.segments import START_TAGS, TERMINATOR
 
 TAGS = [*START_TAGS, TERMINATOR]
-pieces = st.lists(st.one_of(st.sampled_from(TAGS), st.text(max_size=8), st.sampled_from(["<AIS_", ">", " ", "\n", "<"])))
+pieces = st.lists(
+    st.one_of(st.sampled_from(TAGS), st.text(max_size=8), st.sampled_from(["<AIS_", ">", " ", "\n", "<"]))
+)
 tagged_texts = pieces.map("".join)
 
 
@@ -48,7 +50,9 @@ def test_empty_and_blank_text_segments_are_kept():
     assert pairs("<AIS_TEXT_START><AIS_CONTENT_TAG><AIS_TEXT_START> <AIS_CONTENT_TAG>") == [("text", ""), ("text", " ")]
 
 
-@pytest.mark.parametrize("text", ["<ais_image_start>a", "<AIS_IMG_START>a.jpg<AIS_TEXT_END>", "<AIS_IMAGE_START", "< AIS_IMAGE_START>"])
+@pytest.mark.parametrize(
+    "text", ["<ais_image_start>a", "<AIS_IMG_START>a.jpg<AIS_TEXT_END>", "<AIS_IMAGE_START", "< AIS_IMAGE_START>"]
+)
 def test_near_misses_of_tags_stay_text(text):
     assert pairs(text) == [("text", text)]
 

@@ -50,7 +50,10 @@ def test_examples_for_a_template_without_a_token_are_an_error():
 def test_dialogue_examples_inside_a_text_keep_their_texts_and_media():
     template = PromptTemplate({"round": [{"role": "HUMAN", "prompt": "See:\n</E>Now {question}"}]}, ice_token="</E>")
     picture = {"type": "image_url", "image_url": {"url": "a.jpg"}}
-    examples = [{"role": "HUMAN", "prompt": [{"type": "text", "text": "ex "}, picture]}, {"role": "BOT", "prompt": "4\n"}]
+    examples = [
+        {"role": "HUMAN", "prompt": [{"type": "text", "text": "ex "}, picture]},
+        {"role": "BOT", "prompt": "4\n"},
+    ]
     assert template.generate_item(ROW, "answer", examples) == [
         {
             "role": "HUMAN",
@@ -60,7 +63,9 @@ def test_dialogue_examples_inside_a_text_keep_their_texts_and_media():
 
 
 def test_labels_choose_their_template_and_an_unknown_one_is_named():
-    template = PromptTemplate({"yes": "{question} yes", "no": {"round": [{"role": "HUMAN", "prompt": "{question} no"}]}})
+    template = PromptTemplate(
+        {"yes": "{question} yes", "no": {"round": [{"role": "HUMAN", "prompt": "{question} no"}]}}
+    )
     assert template.labels == ("yes", "no")
     assert template.prompt_type == "origin"
     assert template.generate_label_prompt_item(ROW, None, "yes") == "1+1=? yes"
@@ -93,9 +98,15 @@ def test_column_tokens_work_in_roles_and_in_begin():
         ({"template": {"begin": "a"}}, "in template: a dialogue has no round"),
         ({"template": {"round": []}}, r"in template\.round: the round is empty"),
         ({"template": {"round": {"role": "HUMAN"}}}, "it is a list of role dicts"),
-        ({"template": {"round": [{"role": "HUMAN", "promt": "x"}]}}, r"in template\.round\[0\]: unknown key 'promt' .* did you mean 'prompt'"),
+        (
+            {"template": {"round": [{"role": "HUMAN", "promt": "x"}]}},
+            r"in template\.round\[0\]: unknown key 'promt' .* did you mean 'prompt'",
+        ),
         ({"template": {"round": [{"prompt": "x"}]}}, "without a role"),
-        ({"template": {"round": [{"role": "HUMAN", "prompt": 3}]}}, r"in template\.round\[0\]\.prompt: a prompt is text, not int"),
+        (
+            {"template": {"round": [{"role": "HUMAN", "prompt": 3}]}},
+            r"in template\.round\[0\]\.prompt: a prompt is text, not int",
+        ),
         ({"template": {"round": ["loose"]}}, "the string 'loose' in a round"),
         ({"template": {"round": [{"role": "HUMAN", "prompt_mm": {}}]}}, "use MMPromptTemplate"),
         ({"template": {"A": 3}}, r"in template\['A'\]"),

@@ -12,7 +12,6 @@ import http.client
 import json
 import re
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -118,9 +117,9 @@ def in_columns(row: dict[str, Any], folder: Path) -> list[tuple[str, ...]]:
     for column, value in row.items():
         if column not in ("image", "images", "audio", "video"):
             continue
-        if isinstance(value, str) and value.startswith("["):
-            value = json.loads(value)
-        sources = value if isinstance(value, list) else [value]
+        cell = isinstance(value, str) and value.startswith("[")
+        listed = json.loads(value) if cell else value
+        sources = listed if isinstance(listed, list) else [listed]
         parts += [medium(column.removesuffix("s"), source, folder) for source in sources]
     return [*parts, ("text", row["question"])]
 
@@ -204,12 +203,12 @@ Tour = tuple[str, list[dict[str, Any]], list[dict[str, Any]], list[tuple[object,
 
 
 @pytest.fixture(scope="module", params=DATASETS)
-def journey(request: pytest.FixtureRequest, command: Any, tour: Path) -> Iterator[Tour]:
+def journey(request: pytest.FixtureRequest, command: Any, tour: Path) -> Tour:
     name = request.param
     done = command("render", tour / name)
     assert (done.returncode, done.stderr) == (0, b"")
     lines = done.stdout.splitlines()
-    yield name, [json.loads(line) for line in lines], post_lines(lines), expected(name, tour)
+    return name, [json.loads(line) for line in lines], post_lines(lines), expected(name, tour)
 
 
 def test_every_row_arrives_with_its_roles_texts_media_types_and_bytes_in_order(journey: Tour) -> None:
@@ -226,7 +225,9 @@ def test_every_line_has_the_id_and_the_answer_of_its_row(journey: Tour) -> None:
 
 
 def test_the_expectation_covers_each_medium_of_the_tour(tour: Path) -> None:
-    seen = {part for name in DATASETS for _, _, messages in expected(name, tour) for _, parts in messages for part in parts}
+    seen = {
+        part for name in DATASETS for _, _, messages in expected(name, tour) for _, parts in messages for part in parts
+    }
     files = {sha(file.read_bytes()) for file in (tour / "media").iterdir()}
     assert {part[2] for part in seen if part[0] != "text"} >= files
     assert ("image", "url", "https://example.com/photos/cat.jpg") in seen

@@ -19,8 +19,22 @@ from mmprompt import (
 )
 
 IMAGE = {"type": "image_url", "image_url": {"url": "file://{image}"}}
-MM = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{anything} Q: {question}"}, "image": IMAGE}}]})
-LM = {"round": [{"role": "HUMAN", "begin": "H:", "end": "\n"}, {"role": "BOT", "begin": "B:", "end": "\n", "generate": True}]}
+MM = MMPromptTemplate(
+    {
+        "round": [
+            {
+                "role": "HUMAN",
+                "prompt_mm": {"text": {"type": "text", "text": "{anything} Q: {question}"}, "image": IMAGE},
+            }
+        ]
+    }
+)
+LM = {
+    "round": [
+        {"role": "HUMAN", "begin": "H:", "end": "\n"},
+        {"role": "BOT", "begin": "B:", "end": "\n", "generate": True},
+    ]
+}
 API = {"round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}]}
 
 
@@ -38,7 +52,11 @@ def test_tags_in_question_are_read_with_other_slots_beside_it():
 
 
 def test_text_outside_tags_is_not_dropped():
-    assert [p["text"] for p in parts({"content": "see <AIS_IMAGE_START>a.jpg<AIS_CONTENT_TAG> and say", "anything": ""}) if p["type"] == "text"] == [" Q: see ", " Q:  and say"]
+    assert [
+        p["text"]
+        for p in parts({"content": "see <AIS_IMAGE_START>a.jpg<AIS_CONTENT_TAG> and say", "anything": ""})
+        if p["type"] == "text"
+    ] == [" Q: see ", " Q:  and say"]
 
 
 def test_a_missing_middle_terminator_swallows_no_segment():
@@ -47,7 +65,9 @@ def test_a_missing_middle_terminator_swallows_no_segment():
 
 
 def test_file_scheme_is_not_written_twice():
-    assert urls(parts({"content": "<AIS_IMAGE_START>file://a.jpg<AIS_CONTENT_TAG><AIS_IMAGE_START>https://h/a.jpg"})) == ["file://a.jpg", "https://h/a.jpg"]
+    assert urls(
+        parts({"content": "<AIS_IMAGE_START>file://a.jpg<AIS_CONTENT_TAG><AIS_IMAGE_START>https://h/a.jpg"})
+    ) == ["file://a.jpg", "https://h/a.jpg"]
 
 
 def test_bare_prompt_lists_go_through_a_meta_template():
@@ -58,16 +78,32 @@ def test_bare_prompt_lists_go_through_a_meta_template():
 
 
 def test_the_end_section_works_in_ppl_and_in_gen():
-    prompt = PromptTemplate({"round": [{"role": "HUMAN", "prompt": "q"}], "end": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "bye"}]}).generate_item({})
+    prompt = PromptTemplate(
+        {
+            "round": [{"role": "HUMAN", "prompt": "q"}],
+            "end": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "bye"}],
+        }
+    ).generate_item({})
     assert MetaTemplate(LM).to_string(prompt, "ppl") == "H:q\nB:\nH:bye\n"
     assert MetaTemplate(LM).to_string(prompt, "gen") == "H:q\nB:"
 
 
 def test_system_falls_back_to_human_with_media():
-    template = MMPromptTemplate({"begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}], "round": [{"role": "HUMAN", "prompt_mm": {"image": IMAGE}}]})
+    template = MMPromptTemplate(
+        {
+            "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}],
+            "round": [{"role": "HUMAN", "prompt_mm": {"image": IMAGE}}],
+        }
+    )
     [message] = MetaTemplate(API).to_messages(template.generate_item({"image": "https://h/a.jpg"}))
     assert to_openai([message]) == [
-        {"role": "user", "content": [{"type": "text", "text": "Be brief."}, {"type": "image_url", "image_url": {"url": "https://h/a.jpg"}}]}
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Be brief."},
+                {"type": "image_url", "image_url": {"url": "https://h/a.jpg"}},
+            ],
+        }
     ]
 
 
@@ -79,15 +115,22 @@ def test_neighbours_of_one_role_with_media_merge():
 
 def test_media_are_kept_beside_a_system_message():
     image = {"type": "image_url", "image_url": {"url": "https://h/a.jpg"}}
-    system, user = MetaTemplate(None).to_messages([{"role": "SYSTEM", "prompt": "s"}, {"role": "HUMAN", "prompt": [image]}])
+    system, user = MetaTemplate(None).to_messages(
+        [{"role": "SYSTEM", "prompt": "s"}, {"role": "HUMAN", "prompt": [image]}]
+    )
     assert (system.role, user.parts[0].source) == ("system", "https://h/a.jpg")
 
 
 def test_a_reserved_role_may_stand_in_a_round():
     meta = {**LM, "reserved_roles": [{"role": "SYSTEM", "begin": "S:", "end": "\n"}]}
-    prompt = PromptTemplate({"round": [{"role": "SYSTEM", "prompt": "s"}, {"role": "HUMAN", "prompt": "q"}]}).generate_item({})
+    prompt = PromptTemplate(
+        {"round": [{"role": "SYSTEM", "prompt": "s"}, {"role": "HUMAN", "prompt": "q"}]}
+    ).generate_item({})
     assert MetaTemplate(meta).to_string(prompt) == "S:s\nH:q\nB:"
-    assert [m.role for m in MetaTemplate({**API, "reserved_roles": [{"role": "SYSTEM"}]}).to_messages(prompt)] == ["system", "user"]
+    assert [m.role for m in MetaTemplate({**API, "reserved_roles": [{"role": "SYSTEM"}]}).to_messages(prompt)] == [
+        "system",
+        "user",
+    ]
 
 
 def test_a_list_plus_a_prompt_list_ends():
@@ -110,21 +153,30 @@ def test_a_stray_terminator_is_reported():
 
 
 def test_a_media_only_sample_is_no_empty_request():
-    template = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}, "image": IMAGE}}]})
-    assert parts({"content": "<AIS_IMAGE_START>a.jpg"}, template) == [{"type": "image_url", "image_url": {"url": "a.jpg"}}]
+    template = MMPromptTemplate(
+        {"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}, "image": IMAGE}}]}
+    )
+    assert parts({"content": "<AIS_IMAGE_START>a.jpg"}, template) == [
+        {"type": "image_url", "image_url": {"url": "a.jpg"}}
+    ]
     with pytest.raises(TemplateError, match="gives no content part"):
         parts({"content": ""}, template)
 
 
 def test_a_text_skeleton_without_a_slot_loses_no_text():
-    template = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "Describe."}, "image": IMAGE}}]})
+    template = MMPromptTemplate(
+        {"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "Describe."}, "image": IMAGE}}]}
+    )
     assert parts({"content": "<AIS_IMAGE_START>a.jpg"}, template)[1] == {"type": "text", "text": "Describe."}
     with pytest.raises(TemplateError, match="no slot of the template receives"):
         parts({"content": "<AIS_TEXT_START>lost"}, template)
 
 
 def test_two_tagged_columns_both_arrive():
-    entry = {"anything": "<AIS_IMAGE_START>c.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>ctx", "question": "<AIS_TEXT_START>q<AIS_CONTENT_TAG><AIS_IMAGE_START>q.jpg"}
+    entry = {
+        "anything": "<AIS_IMAGE_START>c.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>ctx",
+        "question": "<AIS_TEXT_START>q<AIS_CONTENT_TAG><AIS_IMAGE_START>q.jpg",
+    }
     found = parts(entry)
     assert urls(found) == ["c.jpg", "q.jpg"]
     assert [p["text"] for p in found if p["type"] == "text"] == ["ctx Q: ", " Q: q"]
@@ -136,7 +188,9 @@ def test_an_unknown_modality_in_a_prompt_is_an_error_not_a_key_error():
 
 
 def test_loose_strings_are_not_lost_for_api_models():
-    assert MetaTemplate(API).to_messages(["Instruction.", {"role": "HUMAN", "prompt": "q"}])[0].text == "Instruction.\nq"
+    assert (
+        MetaTemplate(API).to_messages(["Instruction.", {"role": "HUMAN", "prompt": "q"}])[0].text == "Instruction.\nq"
+    )
 
 
 def test_an_unknown_role_is_an_error_not_a_printed_line(capsys):
@@ -147,8 +201,15 @@ def test_an_unknown_role_is_an_error_not_a_printed_line(capsys):
 
 def test_integers_over_64_bits_nan_and_a_bom_are_read_as_python_reads_them(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'\xef\xbb\xbf{"id": 1, "n": 123456789012345678901234567890, "x": NaN}\n{"id": 123456789012345678901234567890, "n": -0.0, "x": 1e400}\n')
-    task = load_task({"dataset": {"path": str(path)}, "infer_cfg": {"prompt_template": {"type": "PromptTemplate", "template": "{n} {x}"}}})
+    path.write_bytes(
+        b'\xef\xbb\xbf{"id": 1, "n": 123456789012345678901234567890, "x": NaN}\n{"id": 123456789012345678901234567890, "n": -0.0, "x": 1e400}\n'
+    )
+    task = load_task(
+        {
+            "dataset": {"path": str(path)},
+            "infer_cfg": {"prompt_template": {"type": "PromptTemplate", "template": "{n} {x}"}},
+        }
+    )
     expected = [json.loads(line) for line in path.read_text(encoding="utf-8-sig").splitlines()]
     assert list(task.prompts()) == [(e["id"], f"{e['n']} {e['x']}") for e in expected]
     assert [s.id for s in dataset_task(str(path)).samples()] == [1, 123456789012345678901234567890]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import say
-from mmprompt.errors import MMPromptError, TaskError, nearest, shown
+from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
     from mmprompt.tasks import Task
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 EMITS = ("messages", "prompt", "string")
 MEDIA = ("inline", "file", "url", "keep")
 MODALITIES = ("image", "audio", "video")
+_NOTES_SHOWN = 20
 
 _EPILOG = """\
 examples:
@@ -68,7 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.render import Renderer, render, task_policy  # noqa: PLC0415  # loads with the command
 
+    for given in (arguments.input, arguments.dataset):
+        if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
+            raise TaskError(f"{shown(arguments.output)} is what is read", "write to another file")
     task = _task(arguments)
+    notes = _Notes()
     renderer = Renderer(
         task,
         emit=arguments.emit,
@@ -86,19 +92,40 @@ def run(arguments: argparse.Namespace) -> int:
                 strict=arguments.strict,
                 workers=arguments.workers,
                 on_error=_report,
+                on_note=notes.add,
                 on_row=advance,
             )
     except MMPromptError as error:
-        if not arguments.strict or error.where.line is None:
+        of_row = error.where.line is not None and (isinstance(error, RowError) or not isinstance(error, DatasetError))
+        if not (arguments.strict and of_row):
             raise
         say(str(error))
         return 1
-    for note in task.notes():
-        say(note)
+    for note in [*notes.texts(), *task.notes()]:
+        say(f"note: {note}")
     total = report.rendered + report.failed
     if report.failed or report.repeated:
         say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out")
     return 1 if report.failed or report.repeated else 0
+
+
+class _Notes:
+    """The first notes of a run, and how many more there were: a million rows may all have the same small fault."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._more = 0
+
+    def add(self, note: str) -> None:
+        """Keep the note, or count it."""
+        if len(self._first) < _NOTES_SHOWN:
+            self._first.append(note)
+        else:
+            self._more += 1
+
+    def texts(self) -> list[str]:
+        """Return a line for each note kept, and one for the others."""
+        return [*self._first, f"… and {self._more} more such notes"] if self._more else self._first
 
 
 def _task(arguments: argparse.Namespace) -> Task:
@@ -116,6 +143,10 @@ def _task(arguments: argparse.Namespace) -> Task:
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+
+
+def _same_file(one: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _mapped(item: str) -> tuple[str, str]:
@@ -167,7 +198,12 @@ def _output(path: str | None) -> Iterator[Any]:
     try:
         with file:
             yield ChunkWriter(file)
-        os.replace(temporary, target)
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        try:
+            os.replace(temporary, target)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)

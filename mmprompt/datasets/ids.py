@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 _BATCH = 1 << 12
-_SPILL = 1 << 18  # a multiple of _BATCH
+_SPILL = 1 << 14  # a multiple of _BATCH
+_SLOTS = 1 << 20
+_SUSPECTS = 1 << 15
 _PARTITION = 1 << 20
 _INTEGERS = (1 << 61) - 1  # below this an int is its own hash
 _ENTRY = 16
@@ -32,14 +34,19 @@ class RepeatedIds:
 
     ``add`` each id with its line, then ask ``repeats`` once or more. Ids of different JSON type (1, "1", true, 1.0)
     are different; lists and objects compare by their JSON text. Use it as a context manager or ``close`` it.
+
+    A table of ``_SLOTS`` bytes tells most ids apart at once; only hashes that meet a used slot are suspects, and only
+    their lines are looked up in the end. Where the suspects are too many the whole file is sorted instead.
     """
 
-    __slots__ = ("_file", "_hashes", "_lines", "_names", "_spilled")
+    __slots__ = ("_file", "_hashes", "_lines", "_names", "_slots", "_spilled", "_suspects")
 
     def __init__(self) -> None:
         self._names: list[object] = []
         self._hashes = array("q")
         self._lines = array("q")
+        self._slots = bytearray(_SLOTS)
+        self._suspects: set[int] = set()
         self._file: IO[bytes] | None = None
         self._spilled = 0
 
@@ -54,12 +61,16 @@ class RepeatedIds:
     def _hash(self) -> None:
         """Replace the ids at hand by their hashes: in one go, which costs a third of doing it id by id."""
         names = self._names
-        kinds = set(map(type, names))
-        if kinds == {str}:
-            self._hashes.extend(map(hash, names))
-        else:
-            self._hashes.extend(map(_key, names))
+        hashes = list(map(hash if set(map(type, names)) == {str} else _key, names))
         names.clear()
+        slots, suspects = self._slots, self._suspects
+        for key in hashes if len(suspects) < _SUSPECTS else ():
+            slot = key & (_SLOTS - 1)
+            if slots[slot]:
+                suspects.add(key)
+            else:
+                slots[slot] = 1
+        self._hashes.extend(hashes)
         if len(self._hashes) >= _SPILL:
             self._spill()
 
@@ -79,15 +90,27 @@ class RepeatedIds:
         In the order of the lines up to 2**20 ids; beyond, in the order of the lines within each of several partitions.
         """
         self._hash()
-        if self._file is None:
-            first: dict[int, int] = {}
-            for key, line in zip(self._hashes, self._lines, strict=True):
-                if key in first:
-                    yield line, first[key]
-                else:
-                    first[key] = line
+        if len(self._suspects) >= _SUSPECTS and self._file is not None:
+            yield from self._spilled_repeats(self._file)
             return
-        yield from self._spilled_repeats(self._file)
+        first: dict[int, int] = {}
+        for key, line in self._entries():
+            if key not in self._suspects:
+                continue
+            if key in first:
+                yield line, first[key]
+            else:
+                first[key] = line
+
+    def _entries(self) -> Iterator[tuple[int, int]]:
+        """Yield hash and line of all ids, as they were added."""
+        for number in range(self._spilled // _SPILL):
+            if self._file is None or not self._suspects:
+                return
+            self._file.seek(number * _SPILL * _ENTRY)
+            block = array("q", self._file.read(_SPILL * _ENTRY))
+            yield from zip(block[:_SPILL], block[_SPILL:], strict=True)
+        yield from zip(self._hashes, self._lines, strict=True)
 
     def _spilled_repeats(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         import numpy as np  # noqa: PLC0415  # only needed here
@@ -146,6 +169,8 @@ class RepeatedIds:
         self._names.clear()
         self._hashes = array("q")
         self._lines = array("q")
+        self._slots = bytearray(_SLOTS)
+        self._suspects = set()
         self._spilled = 0
         if self._file is not None:
             self._file.close()

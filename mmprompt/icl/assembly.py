@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Union
 
@@ -12,8 +13,12 @@ from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.text import PromptTemplate
 
 TEMPLATES: Mapping[str, type[PromptTemplate]] = {"PromptTemplate": PromptTemplate, "MMPromptTemplate": MMPromptTemplate}
-RETRIEVERS = ("ZeroRetriever",)
-INFERENCERS = ("GenInferencer", "PPLInferencer")
+RETRIEVERS = {"ZeroRetriever": ("ice_eos_token", "ice_separator", "ice_num")}
+INFERENCERS = {
+    "GenInferencer": ("max_out_len", "max_seq_len", "batch_size", "generation_kwargs", "stopping_criteria"),
+    "PPLInferencer": ("max_seq_len", "batch_size", "labels"),
+}
+"""The types of each kind, and the arguments that each takes."""
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
 
 Prompt = Union[str, PromptList]
@@ -42,13 +47,17 @@ class Assembly:
         self.template = template
         _check_type(infer_cfg.get("retriever"), RETRIEVERS, "infer_cfg.retriever")
         self.inferencer = (
-            _check_type(infer_cfg.get("inferencer"), INFERENCERS, "infer_cfg.inferencer") or INFERENCERS[0]
+            _check_type(infer_cfg.get("inferencer"), INFERENCERS, "infer_cfg.inferencer") or "GenInferencer"
         )
         if self.inferencer == "GenInferencer" and template.labels:
             mend = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError("a template of labels with GenInferencer", mend)
-        if self.inferencer == "PPLInferencer" and not template.labels:
-            raise TaskError("PPLInferencer with a template without labels", "map each label to its template")
+        inferencer = infer_cfg.get("inferencer")
+        given = inferencer.get("labels") if isinstance(inferencer, Mapping) else None
+        self.labels: tuple[object, ...] = tuple(given or template.labels)
+        if self.inferencer == "PPLInferencer" and not self.labels:
+            mend = "map each label to its template, or give the inferencer 'labels'"
+            raise TaskError("PPLInferencer with a template without labels", mend)
 
     @property
     def mode(self) -> str:
@@ -63,7 +72,7 @@ class Assembly:
         """
         if self.mode == "gen":
             return self.template.generate_item(entry, self.output_column)
-        return {label: self.template.generate_label_prompt_item(entry, None, label) for label in self.template.labels}
+        return {label: self.template.generate_label_prompt_item(entry, None, label) for label in self.labels}
 
 
 def build_template(config: object, place: str) -> PromptTemplate | None:
@@ -84,12 +93,12 @@ def build_template(config: object, place: str) -> PromptTemplate | None:
     arguments = {k: v for k, v in config.items() if k != "type"}
     if "template" not in arguments:
         raise TaskError(f"{place} has no template", "give 'template'")
+    known = tuple(inspect.signature(cls).parameters)
+    for argument in arguments:
+        if argument not in known:
+            raise TaskError(f"{cls.__name__} takes no argument {shown(argument)}", nearest(argument, known))
     try:
         return cls(**arguments)
-    except TypeError:
-        known = ("template", "ice_token", "sep_token", "column_token_map", "column", "order", "repeat_text")
-        unknown = next((k for k in arguments if k not in known), next(iter(arguments)))
-        raise TaskError(f"{cls.__name__} takes no argument '{unknown}'", nearest(unknown, known)) from None
     except TemplateError as error:
         within = error.where.template or ""
         raise type(error)(
@@ -97,13 +106,16 @@ def build_template(config: object, place: str) -> PromptTemplate | None:
         ) from None
 
 
-def _check_type(config: object, known: tuple[str, ...], place: str) -> str | None:
+def _check_type(config: object, known: Mapping[str, tuple[str, ...]], place: str) -> str | None:
     if config is None:
         return None
     named = config.get("type") if isinstance(config, Mapping) else config
     name = _short_name(named)
     if name not in known:
         raise TaskError(f"{place} has unknown type {shown(name)}", nearest(name, known))
+    for key in config if isinstance(config, Mapping) else ():
+        if key != "type" and key not in known[name]:
+            raise TaskError(f"{name} takes no argument {shown(key)}", nearest(key, known[name]))
     return name
 
 

@@ -44,8 +44,7 @@ _BASE64_STARTS = frozenset(
 _LONGEST_PATH = 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+\Z")
 _URL = re.compile(
-    r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+)(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z",
-    re.IGNORECASE,
+    r"(?i:https?)://(?:[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z"
 )
 _BAD_IN_URL = re.compile(r"[\s\\\x00-\x20\x7f-\x9f]")
 _NO_SOURCE = "give a path, URL, data URI, base64, bytes, a PIL image, an array with its rate, or an open binary file"
@@ -60,12 +59,12 @@ def classify(source: object) -> Source:
     """
     if not isinstance(source, str):
         return _classify_object(source)
+    if is_plain_url(source):
+        return _new(Source, ("url", source))
     # base64 is looked for before the schemes, which it cannot be mistaken for: ":" is no character of it
     if source[:2] in _BASE64_STARTS and _is_base64(source):
         return _new(Source, ("base64", source))
     if ":" in source:
-        if _URL.match(source) and source.isascii():
-            return _new(Source, ("url", source))
         kind = _scheme_kind(source)
         if kind == "url":
             _check_url(source)
@@ -76,6 +75,11 @@ def classify(source: object) -> Source:
     if source < "!":  # empty, or a blank at its head
         return _classify_after_blanks(source)
     return _new(Source, ("path", source))
+
+
+def is_plain_url(source: str) -> bool:
+    """Tell whether a source is an http(s) URL that every parser reads alike: most are, and need no further look."""
+    return source[:4] == "http" and _URL.match(source) is not None and source.isascii()
 
 
 def _scheme_kind(source: str) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from mmprompt.errors import PolicyError, SourceError, nearest, shown
 from mmprompt.media.base64_text import decode
-from mmprompt.media.classify import Source, classify, in_short
+from mmprompt.media.classify import Source, classify, in_short, is_plain_url
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
 from mmprompt.media.files import GuardedFiles
 from mmprompt.media.media_types import (
@@ -71,7 +71,11 @@ class MediaReader:
         modality, source, form, options, extra, _ = ref
         if modality not in MODALITIES:
             raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
+        if type(source) is str and is_plain_url(source):
+            return _new(MediaRef, (modality, source, form, options, extra, source))
         kind, value = classify(source)
+        if kind == "url":
+            return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind in ("path", "file"):
             if not self._inline:
                 return self._named(ref, value)
@@ -80,8 +84,6 @@ class MediaReader:
             findings = () if value.endswith(found.suffixes) else _suffix_findings(value, found, media_type)
             fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
             return _new(MediaPart, fields)
-        if kind == "url":
-            return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind == "scheme":
             return ref
         if self.mode in ("file", "url"):

@@ -44,7 +44,8 @@ class ChunkWriter:
     def write(self, chunks: list[bytes]) -> None:
         """Take the chunks of a record; they must not change any more."""
         self._chunks += chunks
-        self._size += sum(map(len, chunks))
+        for chunk in chunks:
+            self._size += len(chunk)
         if self._size >= AT_ONCE:
             self.flush()
 

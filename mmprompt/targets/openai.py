@@ -1,7 +1,7 @@
 """Messages ⇄ the chat form of OpenAI, which vLLM and most servers speak.
 
-``to_openai`` writes, ``from_openai`` (in ``openai_reading``) reads. ``wire_messages`` is the writer with the payloads
-left to its caller, for those who write bytes without copying them.
+``to_openai`` writes, ``from_openai`` (in ``openai_reading``) reads. ``OpenAIWriter`` leaves the payloads to its
+caller, for those who write bytes without copying them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from mmprompt.media.classify import classify, in_short
 from mmprompt.media.media_types import media_type_for, sniff
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
-from mmprompt.targets.limits import Limits, Taken, check_count, check_media, limits, taken_of
+from mmprompt.targets.limits import Limits, check_count, check_media, limits, taken_of
 from mmprompt.targets.openai_reading import AUDIO_FORMATS, from_openai
 
-__all__ = ["from_openai", "text_payload", "to_openai", "wire_messages"]
+__all__ = ["OpenAIWriter", "from_openai", "text_payload", "to_openai"]
 
 Wire = dict[str, Any]
 Payload = Callable[[str, MediaPart], object]
+Read = Callable[[MediaRef], "MediaPart | MediaRef"]
 
 _READ = "let it be read first: read_messages(...)"
 
@@ -36,7 +37,7 @@ def to_openai(messages: Iterable[Message], target: str = "vllm", *, content: str
     Raises:
         TargetError: an unknown target, media that has not been read, or what the target does not take.
     """
-    return wire_messages(messages, target, content, text_payload)
+    return OpenAIWriter(target, content=content).write(messages)
 
 
 def text_payload(prefix: str, part: MediaPart) -> str:
@@ -46,78 +47,114 @@ def text_payload(prefix: str, part: MediaPart) -> str:
     return prefix + encode(part.data).decode("ascii")
 
 
-def wire_messages(messages: Iterable[Message], target: str, content: str, payload: Payload) -> list[Wire]:
-    """Return messages like ``to_openai``, with ``payload(prefix, part)`` standing for each base64 text.
+class OpenAIWriter:
+    """Writes messages for one target as ``to_openai`` does; made once, called for each sample, safe to share.
 
-    ``prefix`` is what precedes the base64 in the string: ``data:image/jpeg;base64,`` or nothing.
+    ``payload(prefix, part)`` gives what stands for a base64 text, whose ``prefix`` is ``data:image/jpeg;base64,`` or
+    nothing. ``read``, such as ``MediaReader.read``, is asked for each medium that has only been named; its errors pass
+    as they are.
+
+    Raises:
+        TargetError: an unknown target or content form.
     """
-    known = limits(target)
-    if known.wire != "openai":
-        raise TargetError(f"target {target} has another wire form", f"use to_{known.wire}")
-    if content not in ("auto", "parts"):
-        raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
-    auto = content == "auto"
-    out: list[Wire] = []
-    for role, parts, name, tool_calls, tool_call_id in messages:
-        body: object
-        if auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
-            body = parts[0].text
-        elif parts or not auto:
-            body = _content(parts, known, payload, len(out) + 1)
-        else:
-            body = None if tool_calls else ""
-        wire: Wire = {"role": role, "content": body}
-        if name is not None:
-            wire["name"] = name
-        if tool_calls:
-            wire["tool_calls"] = [plain(call) for call in tool_calls]
-        if tool_call_id is not None:
-            wire["tool_call_id"] = tool_call_id
-        out.append(wire)
-    if known.counted:
-        _check_counts(out, known)
-    return out
 
+    __slots__ = ("_auto", "_forms", "_known", "_payload", "_read")
 
-def _content(parts: tuple[Part, ...], known: Limits, payload: Payload, message: int) -> list[Wire]:
-    out: list[Wire] = []
-    place = 0
-    try:
-        for part in parts:
-            place += 1
-            if isinstance(part, TextPart):
-                wire: Wire = {"type": "text", "text": part.text}
-                out.append(_with(wire, part.extra) if part.extra else wire)
-            elif isinstance(part, MediaRef):
-                out.append(_named(part, known))
-            elif part.frames and part.modality not in known.modalities:
-                out.extend([_read(frame, known, payload) for frame in _frames(part)])
+    def __init__(
+        self, target: str, *, content: str = "auto", payload: Payload = text_payload, read: Read | None = None
+    ) -> None:
+        known = limits(target)
+        if known.wire != "openai":
+            raise TargetError(f"target {target} has another wire form", f"use to_{known.wire}")
+        if content not in ("auto", "parts"):
+            raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
+        self._known = known
+        self._forms = {modality: taken.forms for modality, taken in known.modalities.items()}
+        self._auto = content == "auto"
+        self._payload = payload
+        self._read = read
+
+    def write(self, messages: Iterable[Message]) -> list[Wire]:
+        """Return the messages as plain data.
+
+        Raises:
+            TargetError: media that has not been read, or what the target does not take.
+        """
+        out: list[Wire] = []
+        for message in messages:
+            role, parts, name, tool_calls, tool_call_id = message
+            body: object
+            if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
+                body = parts[0].text
+            elif parts or not self._auto:
+                body = self._content(parts, len(out) + 1)
             else:
-                out.append(_read(part, known, payload))
-    except MMPromptError as error:
-        raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
-    return out
+                body = None if tool_calls else ""
+            wire: Wire = {"role": role, "content": body}
+            if name is not None:
+                wire["name"] = name
+            if tool_calls:
+                wire["tool_calls"] = [plain(call) for call in tool_calls]
+            if tool_call_id is not None:
+                wire["tool_call_id"] = tool_call_id
+            out.append(wire)
+        if self._known.counted:
+            _check_counts(out, self._known)
+        return out
 
+    def _content(self, parts: tuple[Part, ...], message: int) -> list[Wire]:
+        out: list[Wire] = []
+        read = self._read
+        for place, given in enumerate(parts, 1):
+            if type(given) is TextPart and not given.extra:
+                out.append({"type": "text", "text": given.text})
+                continue
+            part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
+            try:
+                if isinstance(part, TextPart):
+                    out.append(_with({"type": "text", "text": part.text}, part.extra))
+                elif isinstance(part, MediaRef):
+                    out.append(self._named(part))
+                elif part.frames and part.modality not in self._forms:
+                    out.extend([self._embedded(frame) for frame in _frames(part)])
+                else:
+                    out.append(self._embedded(part))
+            except MMPromptError as error:
+                raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
+        return out
 
-def _named(ref: MediaRef, known: Limits) -> Wire:
-    """Return the content part of media that goes by name."""
-    url, source = ref.name, ref.source
-    if url is None:
-        kind, value = classify(source)
-        if kind not in ("url", "scheme"):
-            raise TargetError(f"{ref.modality} {_quoted(source)} has not been read", _READ)
-        url = str(value)
-    if ref.name is None or not isinstance(source, str) or url != source:
-        _check_scheme(url, known)
-    form = _form(ref, taken_of(known, ref.modality))
-    if form == "input_audio":
-        raise TargetError(
-            f"input_audio carries bytes, and {_quoted(url)} is a name",
-            "let it be read (a URL: --fetch), or use audio_url where the target takes it",
-        )
-    holder: Wire = {"url": url}
-    wire = {"type": form, form: _with(holder, ref.options) if ref.options else holder}
-    return _with(wire, ref.extra) if ref.extra else wire
+    def _named(self, ref: MediaRef) -> Wire:
+        """Return the content part of media that goes by name."""
+        modality, source, form, options, extra, url = ref
+        if url is None:
+            kind, value = classify(source)
+            if kind not in ("url", "scheme"):
+                raise TargetError(f"{modality} {_quoted(source)} has not been read", _READ)
+            url = str(value)
+            _check_scheme(url, self._known)
+        elif url is not source:
+            _check_scheme(url, self._known)
+        forms = self._forms.get(modality) or taken_of(self._known, modality).forms
+        form = form if form in forms else forms[0]  # that of the template where the target has it
+        if form == "input_audio":
+            raise TargetError(
+                f"input_audio carries bytes, and {_quoted(url)} is a name",
+                "let it be read (a URL: --fetch), or use audio_url where the target takes it",
+            )
+        holder: Wire = {"url": url}
+        wire = {"type": form, form: _with(holder, options) if options else holder}
+        return _with(wire, extra) if extra else wire
+
+    def _embedded(self, part: MediaPart) -> Wire:
+        """Return the content part of media that was read."""
+        forms = check_media(part, self._known).forms
+        form = part.form if part.form in forms else forms[0]
+        if form == "input_audio":
+            body: Wire = {"data": self._payload("", part), "format": _audio_format(part.media_type)}
+        else:
+            body = {"url": self._payload(f"data:{part.media_type};base64,", part)}
+        wire = {"type": form, form: _with(body, part.options) if part.options else body}
+        return _with(wire, part.extra) if part.extra else wire
 
 
 def _check_scheme(url: str, known: Limits) -> None:
@@ -130,17 +167,6 @@ def _check_scheme(url: str, known: Limits) -> None:
         )
 
 
-def _read(part: MediaPart, known: Limits, payload: Payload) -> Wire:
-    """Return the content part of media that was read."""
-    form = _form(part, check_media(part, known))
-    if form == "input_audio":
-        audio: Wire = {"data": payload("", part), "format": _audio_format(part.media_type)}
-    else:
-        audio = {"url": payload(f"data:{part.media_type};base64,", part)}
-    wire = {"type": form, form: _with(audio, part.options) if part.options else audio}
-    return _with(wire, part.extra) if part.extra else wire
-
-
 def _audio_format(media_type: str) -> str:
     """Return what ``input_audio`` calls a media type; a type that a user's target added goes by its subtype."""
     return AUDIO_FORMATS.get(media_type) or media_type.partition("/")[2]
@@ -148,11 +174,6 @@ def _audio_format(media_type: str) -> str:
 
 def _quoted(source: object) -> str:
     return shown(in_short(source))
-
-
-def _form(part: MediaRef | MediaPart, taken: Taken) -> str:
-    """Return the content part type: the one the template asked for where the target has it, else the target's own."""
-    return part.form if part.form in taken.forms else taken.forms[0]
 
 
 def _frames(video: MediaPart) -> list[MediaPart]:

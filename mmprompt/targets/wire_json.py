@@ -22,6 +22,7 @@ _HOLE = b"\0"
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LINE = _OPTIONS | orjson.OPT_APPEND_NEWLINE
+_EXACT = (str, int, type(None))  # what orjson prints as json would, or refuses
 _FRAGMENT = orjson.Fragment(_HOLE)
 
 
@@ -52,17 +53,20 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
         payloads.append(leaf)
         return _FRAGMENT
 
-    for key in ("id", "answer"):
-        value = record.get(key)
-        if value is not None and not isinstance(value, (str, int)):
-            record = {**record, key: orjson.Fragment(exact_json.dumps(value))}
+    if type(record.get("id")) not in _EXACT or type(record.get("answer")) not in _EXACT:
+        spelled: dict[str, Any] = {
+            k: orjson.Fragment(exact_json.dumps(record[k])) for k in ("id", "answer") if k in record
+        }
+        record = {**record, **spelled}
     option = _LINE if newline else _OPTIONS
     try:
         text = orjson.dumps(record, note, option)
     except TypeError:
         payloads.clear()
         text = orjson.dumps(_exact(record, ""), note, option)
-    return _filled(text, payloads) if payloads else [text]
+    if not payloads:
+        return [text]
+    return _filled(text, payloads)
 
 
 def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:

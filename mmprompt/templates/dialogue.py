@@ -7,9 +7,9 @@ parts), so this module knows only that it can be rendered for an entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from typing import Any, NamedTuple, Protocol, Union
+from typing import Any, NamedTuple, Protocol, Union, cast
 
+from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
 from mmprompt.slots import Marker, SlotText, compile_text
@@ -23,6 +23,18 @@ ROLE_KEYS = frozenset(
     }
 )  # fmt: skip
 
+_KEY_TYPES: Mapping[str, tuple[type, ...]] = {
+    "role": (str,),
+    "fallback_role": (str,),
+    "api_role": (str,),
+    "name": (str,),
+    "tool_call_id": (str,),
+    "generate": (bool,),
+    "tool_calls": (list, tuple),
+    "begin": (str, int, list, tuple),
+    "end": (str, int, list, tuple),
+}
+
 Examples = Union[str, PromptList, None]
 Said = Union[str, list[dict[str, Any]]]
 
@@ -30,13 +42,13 @@ Said = Union[str, list[dict[str, Any]]]
 class Speech(Protocol):
     """What a role says, or what stands loose in begin and end: it can be rendered for a sample.
 
-    ``names`` are the names in braces: the columns it may use.
+    ``names`` are the names in braces: the columns that it may use.
     """
 
     has_marker: bool
     names: tuple[str, ...]
 
-    def render(self, entry: Entry, examples: str) -> Said:
+    def render(self, entry: Entry, examples: Examples) -> Said:
         """Return the text or the content parts for ``entry``; ``examples`` go where the text has its marker."""
         ...
 
@@ -53,16 +65,24 @@ class TextSpeech:
         self.has_marker = text.has_marker
 
     def columns(self, entry: Entry) -> Mapping[str, object]:
-        """Return the columns as this text sees them."""
-        return entry.columns
+        """Return the columns as this text sees them; the hidden one is masked as the text is filled."""
+        return entry.raw
 
-    def render(self, entry: Entry, examples: str) -> str:
-        """Return the text with the slots filled from the columns."""
-        return filled(self._text, self.columns(entry), examples, self._place)
+    def render(self, entry: Entry, examples: Examples) -> Said:
+        """Return the text with the slots filled from the columns; parts where dialogue examples stand inside it."""
+        if isinstance(examples, list) and self.has_marker:
+            parts = parts_with_examples(self.around_marker(entry), examples)
+            return parts if any(p.get("type") != "text" for p in parts) else "".join([p["text"] for p in parts])
+        if self._text.literal is not None:
+            return self._text.literal
+        try:
+            return self._text.fill(self.columns(entry), entry.hidden, "" if examples is None else str(examples))
+        except KeyError as error:
+            raise _no_column(error.args[0], entry.raw, self._place) from None
 
     def around_marker(self, entry: Entry) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""
-        return around_marker(self._text, self.columns(entry), self._place)
+        return around_marker(self._text, self.columns(entry), self._place, entry.hidden)
 
 
 class RoleLine(NamedTuple):
@@ -72,27 +92,11 @@ class RoleLine(NamedTuple):
     speech: Speech | None
     nested: bool
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that the line may use."""
-        return () if self.speech is None else self.speech.names
-
-    def item(self, section: Section) -> RoleItem:
-        """Return a fresh role dict without its prompt; what the template holds is never handed out."""
-        item = RoleItem(deepcopy(self.keys) if self.nested else self.keys)
-        item.section = section
-        return item
-
 
 class LooseLine(NamedTuple):
     """A string of begin or end, or the place of the examples between turns."""
 
-    speech: Speech
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that the line may use."""
-        return self.speech.names
+    speech: TextSpeech
 
 
 Line = Union[RoleLine, LooseLine]
@@ -146,7 +150,7 @@ def is_dialogue(template: object) -> bool:
     return isinstance(template, Mapping) and set(template) <= DIALOGUE_KEYS
 
 
-def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Callable[[str, str], Speech]) -> Form:
+def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Callable[[str, str], TextSpeech]) -> Form:
     """Compile a template of any form.
 
     Raises:
@@ -179,7 +183,7 @@ def _with_token(text: SlotText, tokens: Tokens, place: str) -> SlotText:
 
 
 def _compile_dialogue(
-    template: Mapping[str, Any], compiler: Compiler, loose: Callable[[str, str], Speech], tokens: Tokens, place: str
+    template: Mapping[str, Any], compiler: Compiler, loose: Callable[[str, str], TextSpeech], tokens: Tokens, place: str
 ) -> Dialogue:
     if "round" not in template:
         raise TemplateError("a dialogue has no round", "give 'round', a list of role dicts").located(template=place)
@@ -202,7 +206,13 @@ def _compile_dialogue(
 
 
 def _compile_line(
-    item: object, compiler: Compiler, loose: Callable[[str, str], Speech], place: str, *, in_round: bool, tokens: Tokens
+    item: object,
+    compiler: Compiler,
+    loose: Callable[[str, str], TextSpeech],
+    place: str,
+    *,
+    in_round: bool,
+    tokens: Tokens,
 ) -> Line:
     if isinstance(item, str):
         if in_round and not (tokens.ice and tokens.ice in item):
@@ -216,22 +226,28 @@ def _compile_line(
             raise TemplateError(f"unknown key {shown(key)} in a role dict", nearest(key, ROLE_KEYS)).located(
                 template=place
             )
-    if not isinstance(item.get("role"), str):
+    if "role" not in item:
         raise TemplateError("a role dict without a role", "give 'role', such as HUMAN").located(template=place)
+    for key, kinds in _KEY_TYPES.items():
+        if item.get(key) is not None and not isinstance(item[key], kinds):
+            names = " or ".join(k.__name__ for k in kinds)
+            raise TemplateError(f"'{key}' is {type(item[key]).__name__}", f"give {names}").located(template=place)
     keys = {k: v for k, v in item.items() if k not in {"prompt", "prompt_mm"}}
     nested = any(isinstance(v, (list, Mapping)) for v in keys.values())
-    return RoleLine(deepcopy(keys), compiler(item, place), nested)
+    return RoleLine(copied(keys), compiler(item, place), nested)
 
 
-def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: str) -> str:
+def filled(text: SlotText, columns: Mapping[str, object], examples: str, place: str, masked: str | None = None) -> str:
     """Fill a text, turning a missing column of ``column_token_map`` into our error."""
     try:
-        return text.fill(columns, examples=examples)
+        return text.fill(columns, masked, examples)
     except KeyError as error:
-        name = error.args[0]
-        raise TemplateError(
-            f"column '{name}' of column_token_map is not in the sample", nearest(name, columns)
-        ).located(template=place) from None
+        raise _no_column(error.args[0], columns, place) from None
+
+
+def _no_column(name: str, columns: Mapping[str, object], place: str) -> TemplateError:
+    what = f"column '{name}' of column_token_map is not in the sample"
+    return TemplateError(what, nearest(name, columns)).located(template=place)
 
 
 def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> PromptList:
@@ -243,13 +259,15 @@ def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> Pro
 
 
 def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, section: Section) -> list[Any]:
-    """Return the items of a section, with the examples at their place."""
+    """Return the items of a section; dialogue examples take the place of a loose line's token."""
+    if not isinstance(examples, list):
+        return [render_line(line, entry, examples, section) for line in lines]
     out: list[Any] = []
     for line in lines:
-        if line.speech is not None and line.speech.has_marker and isinstance(examples, list):
-            out.extend(_spliced(line, entry, examples, section))
+        if isinstance(line, LooseLine) and line.speech.has_marker:
+            out.extend(splice(line.speech.around_marker(entry), examples, section))
         else:
-            out.append(render_line(line, entry, "" if examples is None else str(examples), section))
+            out.append(render_line(line, entry, examples, section))
     return out
 
 
@@ -258,36 +276,26 @@ def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
     section = Section("ice")
     return PromptList(
         [
-            render_line(line, entry, "", section)
+            render_line(line, entry, None, section)
             for line in dialogue.round
             if not (isinstance(line, LooseLine) and line.speech.has_marker)
         ]
     )
 
 
-def render_line(line: Line, entry: Entry, examples: str, section: Section) -> RoleItem | TextItem:
-    """Return one line for ``entry``; ``examples`` is text that goes where the line has its marker."""
-    if isinstance(line, LooseLine):
+def render_line(line: Line, entry: Entry, examples: Examples, section: Section) -> RoleItem | TextItem:
+    """Return one line for ``entry``, with the examples inside what it says."""
+    if type(line) is LooseLine:
         return TextItem(str(line.speech.render(entry, examples)), section)
-    item = line.item(section)
-    if line.speech is not None:
-        item["prompt"] = line.speech.render(entry, examples)
+    keys, speech, nested = cast("RoleLine", line)
+    item = RoleItem(copied(keys) if nested else keys)  # what the template holds is never handed out
+    item.section = section
+    if speech is not None:
+        item["prompt"] = speech.render(entry, examples)
     return item
 
 
-def _spliced(line: Line, entry: Entry, examples: PromptList, section: Section) -> list[Any]:
-    """Put dialogue examples in place: beside the text around a loose token, as parts inside a role's text."""
-    if not isinstance(line.speech, TextSpeech):
-        raise TemplateError("the examples' token stands in a content part", "put it into begin, or between turns")
-    texts = line.speech.around_marker(entry)
-    if isinstance(line, LooseLine):
-        return splice(texts, examples, section)
-    item = line.item(section)
-    item["prompt"] = _prompt_with_examples(texts[0], texts[1:], examples)
-    return [item]
-
-
-def splice(texts: list[str], examples: PromptList, section: Section) -> list[Any]:
+def splice(texts: list[str], examples: Sequence[Any], section: Section) -> list[Any]:
     """Return the items of a loose text with dialogue examples between its pieces; empty pieces are left out."""
     out: list[Any] = [TextItem(texts[0], section)] if texts[0] else []
     for after in texts[1:]:
@@ -297,12 +305,13 @@ def splice(texts: list[str], examples: PromptList, section: Section) -> list[Any
     return out
 
 
-def around_marker(text: SlotText, columns: Mapping[str, object], place: str) -> list[str]:
+def around_marker(text: SlotText, columns: Mapping[str, object], place: str, masked: str | None = None) -> list[str]:
     """Return the filled texts before, between and after the places of the examples."""
-    return [filled(piece, columns, "", place) for piece in text.split_at(lambda p: isinstance(p, Marker))]
+    return [filled(piece, columns, "", place, masked) for piece in text.split_at(lambda p: isinstance(p, Marker))]
 
 
-def _prompt_with_examples(before: str, rest: list[str], examples: PromptList) -> Said:
+def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return texts with what dialogue examples say between them, as content parts; texts that touch become one."""
     parts: list[dict[str, Any]] = []
 
     def add(piece: Any) -> None:
@@ -313,13 +322,11 @@ def _prompt_with_examples(before: str, rest: list[str], examples: PromptList) ->
         elif piece:
             parts.append({"type": "text", "text": piece})
 
-    add(before)
-    for after in rest:
+    add(texts[0])
+    for after in texts[1:]:
         for example in examples:
-            prompt = example if isinstance(example, str) else example.get("prompt", "")
+            prompt = example if isinstance(example, str) else example.get("prompt") or ""
             for piece in [prompt] if isinstance(prompt, str) else prompt:
                 add(piece["text"] if not isinstance(piece, str) and piece.get("type") == "text" else piece)
         add(after)
-    if all(part.get("type") == "text" for part in parts):
-        return "".join([part["text"] for part in parts])
     return parts

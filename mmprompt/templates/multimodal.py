@@ -30,7 +30,7 @@ class MixedText(TextSpeech):
             tagged = {c: entry.text(c) for c in self._text.columns if entry.segments(c) is not None}
         except TemplateError as error:
             raise error.located(template=self._place) from None
-        return {**entry.columns, **tagged} if tagged else entry.columns
+        return {**entry.raw, **tagged} if tagged else entry.raw
 
 
 class MMPromptTemplate(PromptTemplate):
@@ -91,20 +91,17 @@ class MMPromptTemplate(PromptTemplate):
             repeat_text=self._repeat_text,
         )
 
-    def _loose(self, text: str, place: str) -> Speech:
+    def _loose(self, text: str, place: str) -> TextSpeech:
         return MixedText(self._tokens.compile(text), place)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle as the arguments, see ``__reduce__``."""
-        return {}
+    def _entry(self, entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+        return super()._entry(entry, hidden).tagging(self._column)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""
-        return (
-            _rebuilt,
-            (super().__reduce__()[1], {"column": self._column, "order": self._order, "repeat_text": self._repeat_text}),
-        )
+        keywords = {"column": self._column, "order": self._order, "repeat_text": self._repeat_text}
+        return (_rebuilt, (type(self), super().__reduce__()[1], keywords))
 
 
-def _rebuilt(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> MMPromptTemplate:
-    return MMPromptTemplate(*arguments, **keywords)
+def _rebuilt(cls: type[MMPromptTemplate], arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> MMPromptTemplate:
+    return cls(*arguments, **keywords)

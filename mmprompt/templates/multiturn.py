@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from mmprompt.errors import TemplateError, shown
 from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
 from mmprompt.templates.dialogue import Dialogue, Examples, LooseLine, render_line, render_section
-from mmprompt.templates.entry import Entry, entry_of
+from mmprompt.templates.entry import Entry
 from mmprompt.templates.multimodal import MMPromptTemplate
 
 INFER_MODES = ("every", "every_with_gt", "last")
@@ -63,11 +63,11 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
         expanded = self.expand(entry, output_field, ice)
         if output_field is not None and expanded.exchanges:
             last = expanded.exchanges[-1]
-            turns = self._turns(entry_of(entry))
+            turns = self._turns(self._entry(entry))
             masked = turns[-1].masked(output_field)
             section = expanded.items[last.before].section
             line = self._dialogue().round[last.before % len(self._dialogue().round)]
-            expanded.items[last.before] = render_line(line, masked, "", section)
+            expanded.items[last.before] = render_line(line, masked, None, section)
         return PromptList([*expanded.begin, *expanded.items, *expanded.end])
 
     def expand(
@@ -86,7 +86,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
         """
         dialogue = self._dialogue()
         self._check_examples(dialogue, ice)
-        whole = entry_of(entry)
+        whole = self._entry(entry)
         turns = self._turns(whole)
         section = Section("round")
         items: list[Any] = []
@@ -101,7 +101,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
                 generates = line.keys["role"] in generating
                 if generates:
                     exchanges.append(Exchange(len(exchanges), len(items)))
-                items.append(render_line(line, turn if generates else masked, "", section))
+                items.append(render_line(line, turn if generates else masked, None, section))
         hidden = whole.masked(output_field)
         outer = {s.kind: render_section(lines, hidden, ice, s) for s, lines in dialogue.sections if s.kind != "round"}
         return Expanded(outer.get("begin", []), items, outer.get("end", []), exchanges)
@@ -114,8 +114,9 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
 
     def _turns(self, entry: Entry) -> list[Entry]:
         """Return one entry for each turn, in which the list columns of the round read as their element."""
-        names = dict.fromkeys(name for line in self._dialogue().round for name in line.columns)
-        lists = {n: v for n in names if isinstance(v := entry.columns.get(n), (list, tuple))}
+        speeches = [line.speech for line in self._dialogue().round if line.speech is not None]
+        names = dict.fromkeys(name for speech in speeches for name in speech.names)
+        lists = {n: v for n in names if isinstance(v := entry.raw.get(n), (list, tuple))}
         if not lists:
             columns = ", ".join(names) or "none"
             raise TemplateError(

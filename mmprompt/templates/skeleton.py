@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.media.classify import as_written, compose
-from mmprompt.slots import Slot, SlotText
+from mmprompt.parts import MediaPart, MediaRef
+from mmprompt.slots import Slot, SlotText, slot_text
 from mmprompt.templates.dialogue import Tokens, filled
+from mmprompt.templates.entry import Entry, check_source
 
 MEDIA = ("image", "audio", "video")
 PART_TYPES = (
-    "image_url", "audio_url", "video_url", "input_audio", "input_image", "input_video", "image", "audio", "video", "mm_url",
+    "image_url", "audio_url", "video_url", "input_audio", "input_image", "input_video", "image", "audio", "video",
+    "mm_url",
 )  # fmt: skip
 _SOURCE_KEYS = ("url", "data", "path")
 
 
 class TextSkeleton(NamedTuple):
-    """A text part: the keys that stay, and its text."""
+    """A text part: the compiled keys beside the text, and the text."""
 
     keys: dict[str, Any]
     text: SlotText
 
-    def part(self, text: str) -> dict[str, Any]:
+    def part(self, text: str, columns: Mapping[str, object], place: str) -> dict[str, Any]:
         """Return the part that says ``text``."""
-        return {**self.keys, "text": text}
+        if not self.keys:
+            return {"type": "text", "text": text}
+        return {"type": "text", "text": text, **_filled_deep(self.keys, columns, place)}
 
-    def is_only(self, slots: Iterable[str]) -> bool:
+    def is_only(self, slots: Collection[str]) -> bool:
         """Tell whether the text is nothing but these slots."""
-        names = set(slots)
-        return all(isinstance(p, Slot) and p.column in names for p in self.text.pieces)
+        return all(isinstance(p, Slot) and p.column in slots for p in self.text.pieces)
 
 
 class MediaSkeleton(NamedTuple):
     """A media part.
 
-    ``type`` is its content part type, ``source`` the compiled text of its source, ``source_key`` where that stands
-    (``url`` within the body, or ``""`` for the body itself), ``options`` the keys beside it, ``extra`` those of the
-    part.
+    ``type`` is its content part type and ``body`` the key of its body. ``source`` is the compiled text of its source,
+    ``source_key`` where that stands in the body (``url``, or ``""`` for the body itself), ``options`` the keys beside
+    it, ``extra`` those of the part.
     """
 
     key: str
     type: str
+    body: str
     source: SlotText
     source_key: str
     options: dict[str, Any]
@@ -56,37 +61,41 @@ class MediaSkeleton(NamedTuple):
         return self.source.columns
 
     def part(
-        self, modality: str, value: object, slots: set[str], columns: Mapping[str, object]
+        self, modality: str, value: object, slots: Collection[str], columns: Mapping[str, object]
     ) -> dict[str, Any] | None:
-        """Return the part for one source, put where the first of ``slots`` stands; None if none of them does."""
+        """Return the part for one source, put where the first of ``slots`` stands; None if none of them does.
+
+        A value that is a part itself gives its source, and its own options win over the skeleton's.
+        """
         pieces = self.source.pieces
         at = next((i for i, p in enumerate(pieces) if isinstance(p, Slot) and p.column in slots), None)
         if at is None:
             return None
-        prefix = filled(SlotText(pieces[:at]), columns, "", self.place)
-        suffix = filled(SlotText(pieces[at + 1 :]), columns, "", self.place)
-        return self._part(modality, as_written(compose(prefix, value, suffix)), columns)
+        prefix = filled(slot_text(pieces[:at]), columns, "", self.place)
+        suffix = filled(slot_text(pieces[at + 1 :]), columns, "", self.place)
+        if isinstance(value, (MediaRef, MediaPart)):
+            source: object = value.source if isinstance(value, MediaRef) else list(value.frames) or value.data
+            part = self._part(modality, as_written(compose(prefix, source, suffix)), columns, dict(value.options))
+            return {**part, **dict(value.extra)}
+        return self._part(modality, as_written(compose(prefix, value, suffix)), columns, {})
 
-    def from_columns(self, columns: Mapping[str, object], *, list_cells: bool) -> Iterator[dict[str, Any]]:
+    def from_columns(self, entry: Entry, columns: Mapping[str, object]) -> Iterator[dict[str, Any]]:
         """Give the parts that a plain column fills: one per element of a list; a constant source gives one part.
 
         Raises:
             TemplateError: the column is null.
+            SourceError: the column is blank.
         """
         if not self.source.columns:
-            yield self._part(self.key, filled(self.source, columns, "", self.place), columns)
+            yield self._part(self.key, filled(self.source, columns, "", self.place), columns, {})
             return
         column = self._column(columns)
-        if column is None:
+        if column is None or column == entry.hidden:
             return
-        value = columns[column]
-        if value is None:
-            raise TemplateError(
-                f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row"
-            ).located(column=column, template=self.place)
         modality = self.key if self.key != "mm_url" else _modality_of(columns, column)
-        for element in listed(value, cells=list_cells):
+        for element in listed(columns[column], cells=entry.list_cells):
             try:
+                check_source(element, column)
                 part = self.part(modality, element, {column}, columns)
             except MMPromptError as error:
                 raise error.located(column=column, template=self.place) from None
@@ -95,19 +104,19 @@ class MediaSkeleton(NamedTuple):
 
     def _column(self, columns: Mapping[str, object]) -> str | None:
         """Return the column of the medium: the slot named like it, else the last slot that names a column."""
-        named = [c for c in self.source.columns if c in columns and columns[c] != ""]
+        named = [c for c in self.source.columns if c in columns]
         return self.key if self.key in named else (named[-1] if named else None)
 
-    def _part(self, modality: str, source: object, columns: Mapping[str, object]) -> dict[str, Any]:
-        kind = f"{modality}_url" if self.type == "mm_url" else self.type
+    def _part(
+        self, modality: str, source: object, columns: Mapping[str, object], own: Mapping[str, object]
+    ) -> dict[str, Any]:
+        kind = f"{modality}_url" if self.key == "mm_url" else self.type
         body: object = source
-        if self.source_key:
-            body = {
-                self.source_key: source,
-                **{k: _filled_deep(v, columns, self.place) for k, v in self.options.items()},
-            }
-        extra = {k: _filled_deep(v, columns, self.place) for k, v in self.extra.items()}
-        return {"type": kind, kind: body, **extra}
+        if self.source_key or own:
+            options = _filled_deep(self.options, columns, self.place) if self.options else {}
+            body = {self.source_key or "url": source, **options, **own}
+        part = {"type": kind, kind if self.body == self.type else self.body: body}
+        return {**part, **_filled_deep(self.extra, columns, self.place)} if self.extra else part
 
 
 def compile_text_skeleton(skeleton: object, tokens: Tokens, place: str) -> TextSkeleton:
@@ -120,11 +129,11 @@ def compile_text_skeleton(skeleton: object, tokens: Tokens, place: str) -> TextS
         skeleton = {"type": "text", "text": skeleton}
     if not isinstance(skeleton, Mapping) or not isinstance(skeleton.get("text"), str):
         raise TemplateError("no text part", 'give {"type": "text", "text": "…"}').located(template=place)
-    if skeleton.get("type", "text") not in {"text", "input_text"}:
+    if skeleton.get("type", "text") not in ("text", "input_text"):
         raise TemplateError(f"a text part of type {shown(skeleton['type'])}", 'its type is "text"').located(
             template=place
         )
-    keys = {"type": "text", **{k: v for k, v in skeleton.items() if k not in {"type", "text"}}}
+    keys = {k: _compiled_deep(v, tokens) for k, v in skeleton.items() if k not in {"type", "text"}}
     return TextSkeleton(keys, tokens.compile(skeleton["text"]))
 
 
@@ -141,22 +150,22 @@ def compile_media(key: str, skeleton: object, tokens: Tokens, place: str) -> Med
         raise TemplateError("no content part", f'give {{"type": "{key}_url", …}}').located(template=place)
     kind = str(skeleton.get("type"))
     if kind not in PART_TYPES:
-        raise TemplateError(f"unknown content part type {shown(kind)}", nearest(kind, PART_TYPES)).located(
-            template=place
-        )
+        what = f"unknown content part type {shown(kind)}"
+        raise TemplateError(what, nearest(kind, PART_TYPES)).located(template=place)
     if key != "mm_url" and kind != "mm_url" and key not in kind:
-        raise TemplateError(f"a {key} part of type '{kind}'", f"its type is '{key}_url'").located(template=place)
-    body = skeleton.get(kind, skeleton.get("url"))
-    extra = {k: _compiled_deep(v, tokens) for k, v in skeleton.items() if k not in {"type", kind}}
+        raise TemplateError(f"{key} under type '{kind}'", f"its type is '{key}_url'").located(template=place)
+    body_key = kind if kind in skeleton else "url"
+    body = skeleton.get(body_key)
+    extra = {k: _compiled_deep(v, tokens) for k, v in skeleton.items() if k not in {"type", body_key}}
     if isinstance(body, str):
-        return MediaSkeleton(key, kind, tokens.compile(body), "", {}, extra, place)
+        return MediaSkeleton(key, kind, body_key, tokens.compile(body), "", {}, extra, place)
     source_key = next((k for k in _SOURCE_KEYS if isinstance(body, Mapping) and isinstance(body.get(k), str)), None)
     if source_key is None or not isinstance(body, Mapping):
-        raise TemplateError(
-            f"the {key} part names no source", f'give {{"type": "{kind}", "{kind}": {{"url": "{{{key}}}"}}}}'
-        ).located(template=place)
+        mend = f'give {{"type": "{kind}", "{kind}": {{"url": "{{{key}}}"}}}}'
+        raise TemplateError(f"the {key} part names no source", mend).located(template=place)
     options = {k: _compiled_deep(v, tokens) for k, v in body.items() if k != source_key}
-    return MediaSkeleton(key, kind, tokens.compile(body[source_key]), source_key, options, extra, place)
+    source = tokens.compile(body[source_key])
+    return MediaSkeleton(key, kind, body_key, source, source_key, options, extra, place)
 
 
 def _compiled_deep(value: Any, tokens: Tokens) -> Any:

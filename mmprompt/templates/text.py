@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
+from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.prompt_list import PromptList, Section
 from mmprompt.slots import SlotText
@@ -51,8 +51,8 @@ class PromptTemplate:
         sep_token: str | None = None,
         column_token_map: Mapping[str, str] | None = None,
     ) -> None:
-        self._template = deepcopy(template)
-        self._tokens = Tokens(ice_token, sep_token, _checked_tokens(column_token_map or {}, ice_token))
+        self._template = copied(template)
+        self._tokens = _checked_tokens(column_token_map, ice_token, sep_token)
         self._form = self._compile()
 
     def _compile(self) -> Form:
@@ -71,13 +71,14 @@ class PromptTemplate:
             )
         return self._loose(prompt, f"{place}.prompt")
 
-    def _loose(self, text: str, place: str) -> Speech:
+    def _loose(self, text: str, place: str) -> TextSpeech:
         return TextSpeech(self._tokens.compile(text), place)
 
     @property
     def template(self) -> str | Mapping[Any, Any]:
-        """The template as given."""
-        return self._template
+        """A copy of the template as given."""
+        template: str | Mapping[Any, Any] = copied(self._template)
+        return template
 
     @property
     def ice_token(self) -> str | None:
@@ -110,44 +111,54 @@ class PromptTemplate:
             TemplateError: the sample cannot fill the template, or there are examples and no place for them.
         """
         form = next(iter(self._form.forms.values())) if isinstance(self._form, Labels) else self._form
-        return self._render(form, entry_of(entry).masked(output_field), ice)
+        return self._render(form, self._entry(entry, output_field), ice)
 
     def generate_ice_item(self, entry: Mapping[str, object] | Entry, label: object = None) -> str | PromptList:
         """Return a sample as an in-context example: the round alone, with its answer."""
         form = self._form_of(label)
         if isinstance(form, SlotText):
-            return self._text(form, entry_of(entry), "")
-        return render_example(form, entry_of(entry))
+            return self._text(form, self._entry(entry), "")
+        return render_example(form, self._entry(entry))
 
     def generate_label_prompt_item(
         self, entry: Mapping[str, object] | Entry, ice: Examples = None, label: object = None
     ) -> str | PromptList:
         """Return the prompt of one label, with nothing masked."""
-        return self._render(self._form_of(label), entry_of(entry), ice)
+        return self._render(self._form_of(label), self._entry(entry), ice)
+
+    def _entry(self, entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+        return entry_of(entry, hidden)
 
     def _form_of(self, label: object) -> SlotText | Dialogue:
         if not isinstance(self._form, Labels):
             return self._form
-        try:
-            return self._form.forms[label]
-        except (KeyError, TypeError):
-            raise TemplateError(f"no template for label {shown(label)}", nearest(label, self._form.forms)) from None
+        forms = self._form.forms
+        found = next((f for known, f in forms.items() if known == label and type(known) is type(label)), None)
+        if found is None:
+            found = next((f for known, f in forms.items() if str(known) == str(label)), None)
+        if found is None:
+            raise TemplateError(f"no template for label {shown(label)}", nearest(label, forms))
+        return found
 
     def _render(self, form: SlotText | Dialogue, entry: Entry, ice: Examples) -> str | PromptList:
-        self._check_examples(form, ice)
+        if ice is not None:
+            self._check_examples(form, ice)
         if isinstance(form, Dialogue):
             return render_dialogue(form, entry, ice)
-        if ice is not None and not isinstance(ice, str):
-            return PromptList(splice(around_marker(form, entry.columns, "template"), ice, Section("round")))
+        if isinstance(ice, list):
+            return PromptList(splice(around_marker(form, entry.raw, "template", entry.hidden), ice, Section("round")))
         return self._text(form, entry, ice or "")
 
     def _check_examples(self, form: SlotText | Dialogue, ice: Examples) -> None:
+        if ice is not None and not isinstance(ice, (str, list)):
+            raise TemplateError(f"in-context examples are {type(ice).__name__}", "give text, or a PromptList")
         if ice and not form.has_marker:
             token = f"put {shown(self.ice_token)} where they go" if self.ice_token else "give ice_token"
-            raise TemplateError("there are in-context examples and the template has no place for them", token)
+            what = "there are in-context examples and the template has no place for them"
+            raise TemplateError(what, token).located(template="template")
 
     def _text(self, form: SlotText, entry: Entry, examples: str) -> str:
-        return filled(form, entry.columns, examples, "template")
+        return filled(form, entry.raw, examples, "template", entry.hidden)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""
@@ -161,17 +172,25 @@ class PromptTemplate:
         return f"{type(self).__name__}({self._template!r})"
 
 
-def _checked_tokens(column_token_map: Mapping[str, str], ice_token: str | None) -> dict[str, str]:
-    """Return token to column; refuse tokens that would be ambiguous."""
+def _checked_tokens(column_token_map: Mapping[str, str] | None, ice_token: str | None, sep_token: str | None) -> Tokens:
+    """Return the tokens of a template; refuse those that would be ambiguous."""
+    given = {"ice_token": ice_token, "sep_token": sep_token}
+    for name, token in given.items():
+        if token is not None and not isinstance(token, str):
+            raise TemplateError(f"{name} is {type(token).__name__}", "give a literal text, or None")
+    if column_token_map is not None and not isinstance(column_token_map, Mapping):
+        raise TemplateError(f"column_token_map is {type(column_token_map).__name__}", "give a dict of column to token")
+    if ice_token and ice_token == sep_token:
+        raise TemplateError("ice_token and sep_token are the same", "give each its own")
     tokens: dict[str, str] = {}
-    for column, token in column_token_map.items():
+    for column, token in (column_token_map or {}).items():
         if not isinstance(token, str) or not token:
             raise TemplateError(f"the token of column '{column}' is empty or no string", "give a literal text")
         if token in tokens:
-            raise TemplateError(
-                f"columns '{tokens[token]}' and '{column}' have the same token {shown(token)}", "give each its own"
-            )
-        if token == ice_token:
-            raise TemplateError(f"the token of column '{column}' is the ice_token", "give each its own")
+            what = f"columns '{tokens[token]}' and '{column}' have the same token {shown(token)}"
+            raise TemplateError(what, "give each its own")
+        for name, other in given.items():
+            if token == other:
+                raise TemplateError(f"the token of column '{column}' is the {name}", "give each its own")
         tokens[token] = column
-    return tokens
+    return Tokens(ice_token, sep_token, tokens)

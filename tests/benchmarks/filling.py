@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import random
 from collections.abc import Callable
 from functools import partial
 
@@ -11,7 +13,7 @@ from mmprompt import PromptTemplate, parse_segments
 
 SIZE = 267 << 10
 BAR = 2.0
-LINEAR_BAR = 12.0
+LINEAR_BAR = 16.0  # ten times the text is ten times the work, and some more where it leaves the cache
 ROUNDS = 2000
 
 _HEAD, _MIDDLE, _TAIL = "Look at this:\n", "\nQuestion: ", "\nAnswer: "
@@ -26,12 +28,13 @@ def filling(*, repetitions: int = 9) -> list[Row]:
     }
     rows = []
     for name, job in jobs.items():
-        base = _segments_base if job is _segments else _join
+        base = {_string: _join, _dialogue: _join_dialogue, _segments: _split}[job]
         timed = interleaved(
             {
                 "ours": _many(job(SIZE), ROUNDS),
                 "base": _many(base(SIZE), ROUNDS),
                 "ours, 10 times": _many(job(10 * SIZE), ROUNDS // 10),
+                "base, 10 times": _many(base(10 * SIZE), ROUNDS // 10),
             },
             repetitions,
         )
@@ -40,12 +43,17 @@ def filling(*, repetitions: int = 9) -> list[Row]:
 
 
 def _rows(name: str, timed: dict[str, Timed]) -> list[Row]:
-    ours, base, longer = (timed[k].best_cpu for k in ("ours", "base", "ours, 10 times"))
-    slower, grows = ours / base, 10 * longer / ours
+    ours, base, longer, base_longer = (timed[k].best_cpu for k in ("ours", "base", "ours, 10 times", "base, 10 times"))
+    slower, grows, base_grows = ours / base, 10 * longer / ours, 10 * base_longer / base
     per = f"{ours / ROUNDS * 1e6:.1f} us, base {base / ROUNDS * 1e6:.1f} us"
     return [
         Row(f"{name}, 267 KiB, time over base", f"{slower:.2f} ({per})", f"<= {BAR}", slower <= BAR),
-        Row(f"{name}, time of ten times as much", f"{grows:.1f}", f"<= {LINEAR_BAR}", grows <= LINEAR_BAR),
+        Row(
+            f"{name}, time of ten times as much",
+            f"{grows:.1f} (base {base_grows:.1f})",
+            f"<= {LINEAR_BAR} or the base's",
+            grows <= max(LINEAR_BAR, base_grows),
+        ),
     ]
 
 
@@ -79,14 +87,20 @@ def _dialogue(size: int) -> Callable[[], object]:
 
 def _join(size: int) -> Callable[[], object]:
     value = _value(size)
-    return lambda: "".join((_HEAD, value, _MIDDLE, "What is it?", _TAIL, ""))
+    pieces = (_HEAD, value, _MIDDLE, "What is it?", _TAIL, "")
+    return lambda: "".join(pieces)
+
+
+def _join_dialogue(size: int) -> Callable[[], object]:
+    pieces = (_HEAD, _value(size), _MIDDLE, "What is it?")
+    return lambda: ["Answer shortly.", {"role": "HUMAN", "prompt": "".join(pieces)}, {"role": "BOT", "prompt": ""}]
 
 
 def _segments(size: int) -> Callable[[], object]:
     return partial(parse_segments, _tagged(size))
 
 
-def _segments_base(size: int) -> Callable[[], object]:
+def _split(size: int) -> Callable[[], object]:
     """Split at the terminator and cut off the start tags, without looking for tags inside."""
     text = _tagged(size)
 
@@ -98,5 +112,5 @@ def _segments_base(size: int) -> Callable[[], object]:
 
 
 def _tagged(size: int) -> str:
-    value = "/9j/4AAQSkZJRgABAQ" + "AAAA" * (size // 4)
+    value = base64.b64encode(b"\xff\xd8\xff" + random.Random(7).randbytes(size // 4 * 3)).decode("ascii")
     return f"<AIS_IMAGE_START>{value}<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?<AIS_CONTENT_TAG>"

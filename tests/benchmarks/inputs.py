@@ -80,9 +80,7 @@ def write_rows(path: str, rows: list[Sample]) -> str:
     """Write samples as AIS JSONL and return the path."""
     with open(path, "w", encoding="utf-8") as file:
         for row in rows:
-            content = (
-                f"<AIS_IMAGE_START>{row.image}<AIS_CONTENT_TAG><AIS_TEXT_START>{row.question}<AIS_CONTENT_TAG>"
-            )
+            content = f"<AIS_IMAGE_START>{row.image}<AIS_CONTENT_TAG><AIS_TEXT_START>{row.question}<AIS_CONTENT_TAG>"
             line = {"id": row.id, "content": content, "answer": row.answer}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return path

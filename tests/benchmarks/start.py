@@ -33,7 +33,12 @@ def start(*, repetitions: int = 25) -> list[Row]:
     over = {name: median[name] - median["bare"] for name in median}
     heavy = _loaded("import mmprompt")
     return [
-        Row("import mmprompt, ms over a bare interpreter", f"{over['import']:.1f}", f"<= {BAR:.0f}", over["import"] <= BAR),
+        Row(
+            "import mmprompt, ms over a bare interpreter",
+            f"{over['import']:.1f}",
+            f"<= {BAR:.0f}",
+            over["import"] <= BAR,
+        ),
         Row("heavy modules it loads", ", ".join(heavy) or "none", "none", not heavy),
         Row("import of the templates, likewise", f"{over['names']:.1f}"),
         Row("mmprompt --version, ms in all (bare interpreter)", f"{median['version']:.1f} ({median['bare']:.1f})"),

@@ -63,7 +63,9 @@ def test_a_string_has_one_kind(source, kind):
     assert classify(source).kind == kind
 
 
-@pytest.mark.parametrize("name", ["cat.webp", "chart.png", "spinner.gif", "train.wav", "train.flac", "train.mp3", "clip.mp4"])
+@pytest.mark.parametrize(
+    "name", ["cat.webp", "chart.png", "spinner.gif", "train.wav", "train.flac", "train.mp3", "clip.mp4"]
+)
 def test_bare_base64_of_every_kind_is_known_by_its_head(name):
     data = (TOUR / name).read_bytes()
     assert classify(base64.b64encode(data).decode()).kind == "base64"
@@ -95,7 +97,9 @@ def test_a_path_is_never_decoded():
     assert classify("%2e%2e/x") == ("path", "%2e%2e/x")
 
 
-@pytest.mark.parametrize("url", ["file://%FF.jpg", "file://a%00.jpg", "file://", "file://localhost/%C3%28", "file://\ud800%20"])
+@pytest.mark.parametrize(
+    "url", ["file://%FF.jpg", "file://a%00.jpg", "file://", "file://localhost/%C3%28", "file://\ud800%20"]
+)
 def test_file_urls_that_name_nothing_are_refused(url):
     with pytest.raises(SourceError):
         classify(url)
@@ -130,7 +134,26 @@ def test_urls_that_parsers_read_differently_are_refused(url, word):
     assert caught.value.mend
 
 
-@pytest.mark.parametrize("source", [None, "", "  \n", 7, 1.5, True, {}, {"bytes": None, "path": None}, {"x": 1}, [], [1], object(), b"", ("a", 3), {"path": {"path": "a"}}])
+@pytest.mark.parametrize(
+    "source",
+    [
+        None,
+        "",
+        "  \n",
+        7,
+        1.5,
+        True,
+        {},
+        {"bytes": None, "path": None},
+        {"x": 1},
+        [],
+        [1],
+        object(),
+        b"",
+        ("a", 3),
+        {"path": {"path": "a"}},
+    ],
+)
 def test_what_is_no_source_is_refused(source):
     with pytest.raises(SourceError):
         classify(source)
@@ -143,14 +166,34 @@ def test_objects_are_sources():
     assert classify({"bytes": b"ab", "path": "x.jpg"}) == ("bytes", b"ab")
     assert classify({"bytes": None, "path": "x.jpg"}) == ("path", "x.jpg")
     image, array = Image.new("RGB", (2, 2)), np.zeros(4, "f4")
-    for source in (image, (array, 16000), {"array": array, "sampling_rate": 16000, "path": None}, [image, image], sys.stdin.buffer):
+    for source in (
+        image,
+        (array, 16000),
+        {"array": array, "sampling_rate": 16000, "path": None},
+        [image, image],
+        sys.stdin.buffer,
+    ):
         kind, value = classify(source)
         assert kind == "object"
         assert value is source
 
 
-@pytest.mark.parametrize("own", [f"data:image/png;base64,{PNG}", "https://h/a.jpg", "file://a%20b.jpg", "gs://b/a", JPEG, f"{JPEG},{JPEG}", b"bytes", {"bytes": b"x"}])
-@pytest.mark.parametrize("prefix", ["file://", "data:image/jpeg;base64,", "images/", "https://host/", "file:///data/x/"])
+@pytest.mark.parametrize(
+    "own",
+    [
+        f"data:image/png;base64,{PNG}",
+        "https://h/a.jpg",
+        "file://a%20b.jpg",
+        "gs://b/a",
+        JPEG,
+        f"{JPEG},{JPEG}",
+        b"bytes",
+        {"bytes": b"x"},
+    ],
+)
+@pytest.mark.parametrize(
+    "prefix", ["file://", "data:image/jpeg;base64,", "images/", "https://host/", "file:///data/x/"]
+)
 def test_a_form_of_its_own_wins_over_the_skeleton(own, prefix):
     assert compose(prefix, own, ".jpg") is own
 
@@ -195,7 +238,19 @@ def test_as_written_keeps_strings_and_gives_bare_base64_its_type():
     assert as_written(clip, "audio") == f"data:audio/mp4;base64,{clip}"
 
 
-@pytest.mark.parametrize("source", [JPEG, f"data:image/png;base64,{PNG}", f"data:{PNG}", b"x" * 999, "a" * 500 + ".jpg", "https://h/" + "p" * 300, "\x1b" * 100, Image.new("RGB", (2, 2))])
+@pytest.mark.parametrize(
+    "source",
+    [
+        JPEG,
+        f"data:image/png;base64,{PNG}",
+        f"data:{PNG}",
+        b"x" * 999,
+        "a" * 500 + ".jpg",
+        "https://h/" + "p" * 300,
+        "\x1b" * 100,
+        Image.new("RGB", (2, 2)),
+    ],
+)
 def test_a_source_in_short_is_short_and_shows_no_payload(source):
     short = in_short(source)
     assert len(short) <= 80
@@ -209,18 +264,32 @@ def test_a_source_in_short_shows_no_query_and_no_password():
     assert "se/cret" not in in_short("https://user:se/cret@h/a")
 
 
-@given(st.one_of(st.text(), st.text().map("file://".__add__), st.text().map("http://".__add__), st.text().map("data:".__add__), st.text("/9jAQkU+_-=,. \n")))
+@given(
+    st.one_of(
+        st.text(),
+        st.text().map("file://".__add__),
+        st.text().map("http://".__add__),
+        st.text().map("data:".__add__),
+        st.text("/9jAQkU+_-=,. \n"),
+    )
+)
 def test_any_text_is_classified_or_refused_and_nothing_is_opened(text):
     opened = []
     real_open, real_os_open = builtins.open, os.open
     builtins.open = lambda *a, **k: opened.append(a) or real_open(*a, **k)
     os.open = lambda *a, **k: opened.append(a) or real_os_open(*a, **k)
     try:
-        for act in (classify, as_written, in_short, lambda s: compose("file://", s, ""), lambda s: compose("images/", s, ".jpg")):
+        for act in (
+            classify,
+            as_written,
+            in_short,
+            lambda s: compose("file://", s, ""),
+            lambda s: compose("images/", s, ".jpg"),
+        ):
             try:
                 act(text)
             except MMPromptError as error:
-                assert len(str(error)) < 400  # noqa: PT017  # most texts raise nothing
+                assert len(str(error)) < 400  # most texts raise nothing
     finally:
         builtins.open, os.open = real_open, real_os_open
     assert opened == []

@@ -44,7 +44,15 @@ def test_every_sound_file_is_known_and_agrees_with_its_suffix(path):
 
 @pytest.mark.parametrize(
     ("form", "name"),
-    [("JPEG", "JPEG"), ("PNG", "PNG"), ("GIF", "GIF"), ("WEBP", "WebP"), ("BMP", "BMP"), ("TIFF", "TIFF"), ("AVIF", "AVIF")],
+    [
+        ("JPEG", "JPEG"),
+        ("PNG", "PNG"),
+        ("GIF", "GIF"),
+        ("WEBP", "WebP"),
+        ("BMP", "BMP"),
+        ("TIFF", "TIFF"),
+        ("AVIF", "AVIF"),
+    ],
 )
 def test_what_pillow_writes_is_known(form, name):
     if form == "AVIF" and not features.check("avif"):
@@ -54,14 +62,35 @@ def test_what_pillow_writes_is_known(form, name):
     assert sniff(buffer.getvalue()).name == name
 
 
-@pytest.mark.parametrize(("form", "subtype", "name"), [("WAV", "PCM_16", "WAV"), ("FLAC", "PCM_16", "FLAC"), ("OGG", "VORBIS", "Ogg"), ("OGG", "OPUS", "Ogg"), ("MP3", "MPEG_LAYER_III", "MP3"), ("RF64", "PCM_16", "WAV")])
+@pytest.mark.parametrize(
+    ("form", "subtype", "name"),
+    [
+        ("WAV", "PCM_16", "WAV"),
+        ("FLAC", "PCM_16", "FLAC"),
+        ("OGG", "VORBIS", "Ogg"),
+        ("OGG", "OPUS", "Ogg"),
+        ("MP3", "MPEG_LAYER_III", "MP3"),
+        ("RF64", "PCM_16", "WAV"),
+    ],
+)
 def test_what_soundfile_writes_is_known(form, subtype, name):
     buffer = io.BytesIO()
     soundfile.write(buffer, [0.0] * 16000, 16000, format=form, subtype=subtype)
     assert sniff(buffer.getvalue()).name == name
 
 
-@pytest.mark.parametrize(("form", "codec", "name"), [("mp4", "mpeg4", "MP4"), ("mov", "mpeg4", "QuickTime"), ("webm", "libvpx", "WebM"), ("matroska", "mpeg4", "Matroska"), ("avi", "mpeg4", "AVI"), ("mpeg", "mpeg2video", "MPEG"), ("mpegts", "mpeg2video", "MPEG-TS")])
+@pytest.mark.parametrize(
+    ("form", "codec", "name"),
+    [
+        ("mp4", "mpeg4", "MP4"),
+        ("mov", "mpeg4", "QuickTime"),
+        ("webm", "libvpx", "WebM"),
+        ("matroska", "mpeg4", "Matroska"),
+        ("avi", "mpeg4", "AVI"),
+        ("mpeg", "mpeg2video", "MPEG"),
+        ("mpegts", "mpeg2video", "MPEG-TS"),
+    ],
+)
 def test_what_pyav_writes_is_known(form, codec, name):
     av = pytest.importorskip("av")
     buffer = io.BytesIO()
@@ -190,7 +219,17 @@ def test_each_repair_is_a_finding():
     assert len(decode("_- 8")[1]) == 3
 
 
-@pytest.mark.parametrize(("text", "shown"), [("QUJ*", "'*' at character 3"), ("Q U\n!J", "'!' at character 4"), ("QQ==QQ==", "'=' at character 2"), ("QUJé", "'é' at character 3"), ("QU\u3000JD", "at character 2"), ("QUJD\x00", "at character 4")])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("QUJ*", "'*' at character 3"),
+        ("Q U\n!J", "'!' at character 4"),
+        ("QQ==QQ==", "'=' at character 2"),
+        ("QUJé", "'é' at character 3"),
+        ("QU\u3000JD", "at character 2"),
+        ("QUJD\x00", "at character 4"),
+    ],
+)
 def test_junk_is_refused_with_its_place(text, shown):
     with pytest.raises(SourceError, match="at character") as caught:
         decode(text)

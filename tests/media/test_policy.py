@@ -22,7 +22,9 @@ def test_a_policy_allows_nothing_by_default_and_has_limits():
 
 
 def test_a_policy_is_a_value():
-    policy = MediaPolicy(["a", pathlib.PurePath("b")], ["Example.COM."], max_bytes=5, max_seconds=None).with_files("x.jpg")
+    policy = MediaPolicy(["a", pathlib.PurePath("b")], ["Example.COM."], max_bytes=5, max_seconds=None).with_files(
+        "x.jpg"
+    )
     assert policy.roots == ("a", "b")
     assert policy.allow_domains == ("example.com",)
     assert pickle.loads(pickle.dumps(policy)) == policy == copy.deepcopy(policy)

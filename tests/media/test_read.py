@@ -105,7 +105,15 @@ def test_a_type_that_is_declared_or_named_wrongly_is_a_finding_and_the_bytes_win
     assert read(local, "noext").findings == read(local, "X.JPeG").findings == ()
     part = read(reader, f"data:image/jpeg;base64,{P64}")
     assert (part.media_type, part.findings) == ("image/png", ("declared image/jpeg, bytes are PNG",))
-    for declared in ("image/png", "IMAGE/PNG", "image/x-png", "", "application/octet-stream", "image/png;charset=utf-8", "image/png;name=a.png"):
+    for declared in (
+        "image/png",
+        "IMAGE/PNG",
+        "image/x-png",
+        "",
+        "application/octet-stream",
+        "image/png;charset=utf-8",
+        "image/png;name=a.png",
+    ):
         assert read(reader, f"data:{declared};base64,{P64}").findings == ()
 
 
@@ -138,7 +146,15 @@ def test_junk_and_oversized_payloads_are_refused_without_showing_them(reader):
     assert J64[10:40] not in str(error)
     small = MediaReader(MediaPolicy(max_bytes=1000))
     huge = "A" * 2_000_000
-    for source in (f"data:image/jpeg;base64,{huge}", f"data:image/jpeg,{huge}", "/9j/" + huge, f"data:image/jpeg;base64,%41{huge}", JPEG, f"data:video/jpeg;base64,{J64}", io.BytesIO(JPEG)):
+    for source in (
+        f"data:image/jpeg;base64,{huge}",
+        f"data:image/jpeg,{huge}",
+        "/9j/" + huge,
+        f"data:image/jpeg;base64,%41{huge}",
+        JPEG,
+        f"data:video/jpeg;base64,{J64}",
+        io.BytesIO(JPEG),
+    ):
         error = refusal(small, source, "video" if str(source).startswith("data:video") else "image")
         assert "max_bytes" in str(error)
         assert len(str(error)) < 300
@@ -146,7 +162,16 @@ def test_junk_and_oversized_payloads_are_refused_without_showing_them(reader):
     assert "comma" in str(refusal(reader, "data:" + huge))
 
 
-@pytest.mark.parametrize(("source", "modality", "word"), [("media/clock.jpg", "audio", "tag it as image"), ("media/clock.jpg", "video", "tag it as image"), ("media/train.wav", "image", "tag it as audio"), ("media/clip.mp4", "image", "tag it as video"), (f"data:audio/wav;base64,{J64}", "audio", "JPEG, which is no audio")])
+@pytest.mark.parametrize(
+    ("source", "modality", "word"),
+    [
+        ("media/clock.jpg", "audio", "tag it as image"),
+        ("media/clock.jpg", "video", "tag it as image"),
+        ("media/train.wav", "image", "tag it as audio"),
+        ("media/clip.mp4", "image", "tag it as video"),
+        (f"data:audio/wav;base64,{J64}", "audio", "JPEG, which is no audio"),
+    ],
+)
 def test_bytes_of_another_modality_are_an_error(reader, source, modality, word):
     assert word in str(refusal(reader, source, modality))
 
@@ -212,7 +237,16 @@ def test_every_mode_opens_and_checks_what_it_names(mode, tmp_path):
     (tmp_path / "e.jpg").touch()
     (tmp_path / "big.jpg").write_bytes(JPEG)
     local = MediaReader(MediaPolicy([tmp_path], max_bytes=100), mode)
-    for source in ("t.jpg", "e.jpg", "none.jpg", "big.jpg", "/etc/passwd", "../x", "data:image/png;base64,AAAA", "data:image/png;base64,*"):
+    for source in (
+        "t.jpg",
+        "e.jpg",
+        "none.jpg",
+        "big.jpg",
+        "/etc/passwd",
+        "../x",
+        "data:image/png;base64,AAAA",
+        "data:image/png;base64,*",
+    ):
         refusal(local, source)
     assert "is JPEG" in str(refusal(MediaReader(MediaPolicy([TOUR]), mode), "media/clock.jpg", "audio"))
 
@@ -224,7 +258,20 @@ def test_an_unknown_mode_or_modality_is_refused(reader):
         reader.read(MediaRef("text", "a.jpg"))
 
 
-@pytest.mark.parametrize(("mode", "media_type"), [("RGB", "image/jpeg"), ("L", "image/jpeg"), ("CMYK", "image/jpeg"), ("RGBA", "image/png"), ("P", "image/png"), ("1", "image/png"), ("LA", "image/png"), ("I;16", "image/png"), ("RGBa", "image/png")])
+@pytest.mark.parametrize(
+    ("mode", "media_type"),
+    [
+        ("RGB", "image/jpeg"),
+        ("L", "image/jpeg"),
+        ("CMYK", "image/jpeg"),
+        ("RGBA", "image/png"),
+        ("P", "image/png"),
+        ("1", "image/png"),
+        ("LA", "image/png"),
+        ("I;16", "image/png"),
+        ("RGBa", "image/png"),
+    ],
+)
 def test_pil_images_are_encoded_with_what_was_done_recorded(reader, mode, media_type):
     image = Image.new(mode, (9, 7))
     part = read(reader, image)
@@ -321,7 +368,11 @@ def test_hf_structs_give_their_bytes_else_their_path(reader):
 
 def test_messages_are_read_part_by_part_and_not_changed():
     messages = [
-        Message("HUMAN", [TextPart("a"), MediaRef("image", "media/clock.jpg"), MediaRef("image", "x", name="https://h/x")], name="n"),
+        Message(
+            "HUMAN",
+            [TextPart("a"), MediaRef("image", "media/clock.jpg"), MediaRef("image", "x", name="https://h/x")],
+            name="n",
+        ),
         Message("BOT", "b"),
     ]
     before = pickle.dumps(messages)

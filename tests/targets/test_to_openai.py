@@ -64,8 +64,6 @@ class TestContent:
     def test_unknown_names_come_with_the_nearest(self):
         with pytest.raises(TargetError, match="did you mean 'openai'"):
             to_openai([], "opnai")
-        with pytest.raises(TargetError, match="use to_anthropic"):
-            to_openai([], "anthropic")
         with pytest.raises(TargetError, match="did you mean 'parts'"):
             to_openai([], content="part")
 

@@ -12,14 +12,14 @@ from sample_messages import CALLS, FRAMES, JPEG, MESSAGES, MP3, TEXT, WAV
 
 from mmprompt.errors import TargetError
 from mmprompt.parts import MediaPart, Message, TextPart
-from mmprompt.targets.openai import to_openai, wire_messages
+from mmprompt.targets.openai import OpenAIWriter, to_openai
 from mmprompt.targets.wire_json import Payload, record_chunks
 
 HARD = st.sampled_from(["\0", '"\0"', "\\u0000", "𝄞", "\\", "\x7f\u2028", "</script>", "data:image/jpeg;base64,"])
 
 
 def record(messages: list[Message], **more: object) -> dict[str, object]:
-    return {"id": 1, "messages": wire_messages(messages, "vllm", "auto", Payload), **more}
+    return {"id": 1, "messages": OpenAIWriter("vllm", payload=Payload).write(messages), **more}
 
 
 @settings(max_examples=200, deadline=None)

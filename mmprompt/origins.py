@@ -1,0 +1,40 @@
+"""Where in a row a source stands, for messages about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mmprompt.segments import START_TAGS, Segment
+
+
+def place_of(columns: Mapping[str, object], source: object, output_column: str) -> dict[str, Any]:
+    """Return ``column`` and ``offset`` of a source; empty where the source was composed and stands in no column.
+
+    The column that holds it most surely is named: an id or a question may well hold the name of the file too.
+    """
+    best: tuple[int, dict[str, Any]] = (0, {})
+    for column, value in columns.items():
+        if column == output_column:
+            continue
+        rank, offset = _holds(value, source)
+        if rank > best[0]:
+            best = rank, {"column": column, "offset": offset}
+    return best[1]
+
+
+def _holds(value: object, source: object) -> tuple[int, int | None]:
+    """Return how surely a source comes from a column's value, 0 if it does not, and its offset in the value."""
+    if value is source:
+        return 5, None
+    if isinstance(value, (list, tuple)):
+        return max((_holds(v, source)[0] - 1 for v in value if not isinstance(v, (list, tuple))), default=0), None
+    if isinstance(value, Segment):
+        return _holds(value.value, source)
+    if not isinstance(value, str) or not isinstance(source, str):
+        return 0, None
+    for tag, modality in START_TAGS.items():
+        if modality != "text" and (start := value.find(tag + source)) >= 0:
+            return 4, start + len(tag)
+    offset = value.find(source)
+    return (0, None) if offset < 0 else (2, None) if len(value) == len(source) else (1, offset)

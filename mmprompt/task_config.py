@@ -1,0 +1,142 @@
+"""What a task file may say, checked key by key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.media.read import MODES
+
+KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
+SCORERS = ("exact", "choice", "contains", "anls", "vqa")
+ANSWER = "answer"
+_DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
+_READER_KEYS = ("input_columns", "output_column", "tagged_columns")
+_MEDIA_KEYS = ("mode", "roots", "max_bytes")
+_MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
+_LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "fetch", "allow_domains", "max_seconds")
+
+
+class TaskConfig(NamedTuple):
+    """A task's settings.
+
+    ``output_column`` is the column that goes out as ``answer``; ``masked`` the one that prompts hide, None where the
+    task says that it has no output column.
+    """
+
+    dataset: Mapping[str, Any] | None
+    input_columns: tuple[str, ...]
+    output_column: str
+    masked: str | None
+    tagged_columns: tuple[str, ...] | None
+    infer_cfg: Mapping[str, Any] | None
+    media: Mapping[str, Any]
+    meta_template: Any
+    media_placeholder: Mapping[str, str]
+
+
+def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfig:
+    """Check a task's mapping; ``dataset`` takes the place of its own, ``base`` is the folder of its relative paths.
+
+    Raises:
+        TaskError: an unknown key (with the nearest known one), or a value of the wrong kind.
+    """
+    _check_keys(config, KEYS, "the task")
+    reader = _section(config, "reader_cfg", _READER_KEYS)
+    model = _section(config, "model", _MODEL_KEYS)
+    scorer = _section(config, "eval_cfg", ("scorer",)).get("scorer")
+    if scorer is not None and scorer not in SCORERS:
+        raise TaskError(f"unknown scorer {shown(scorer)}", nearest(scorer, SCORERS))
+    masked = _name(reader.get("output_column", ANSWER), "reader_cfg.output_column") or None
+    infer = config.get("infer_cfg")
+    tagged = _names(reader["tagged_columns"], "reader_cfg.tagged_columns") if "tagged_columns" in reader else None
+    return TaskConfig(
+        _dataset(config.get("dataset"), base) if dataset is None else _dataset(dataset, ""),
+        _names(reader.get("input_columns"), "reader_cfg.input_columns"),
+        masked or ANSWER,
+        masked,
+        tagged,
+        None if infer is None else _mapping(infer, "infer_cfg"),
+        _media(config, base),
+        model.get("meta_template"),
+        _mapping(model.get("media_placeholder") or {}, "model.media_placeholder"),
+    )
+
+
+def _dataset(config: Any, base: str) -> Mapping[str, Any] | None:
+    """Return the dataset's section, its paths below ``base``."""
+    if config is None:
+        return None
+    if isinstance(config, (str, os.PathLike)):
+        config = {"path": config}
+    config = dict(_mapping(config, "dataset"))
+    _check_keys(config, _DATASET_KEYS, "dataset")
+    for path, rows in (("path", "rows"), ("train", "train_rows")):
+        if path in config and rows in config:
+            raise TaskError(f"dataset has both '{path}' and '{rows}'", "keep one of them")
+        if path not in config:
+            continue
+        if not isinstance(config[path], (str, os.PathLike)):
+            raise TaskError(f"dataset.{path} is {type(config[path]).__name__}", "give the name of a file")
+        name = os.fspath(config[path])
+        config[path] = name if name == "-" else os.path.join(base, name)
+    if "path" not in config and "rows" not in config:
+        raise TaskError("the dataset names no path", "give 'path' or 'rows'")
+    if not isinstance(config.get("format", ""), (str, type(None))):
+        raise TaskError(f"dataset.format is {type(config['format']).__name__}", "give the name of a format")
+    checked: Mapping[str, Any] = config
+    return checked
+
+
+def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
+    media = _mapping(config.get("media") or {}, "media")
+    for key in media:
+        if key in _LATER:
+            raise TaskError(f"media.{key} asks for a change of media", "this version passes media through unchanged")
+    _check_keys(media, _MEDIA_KEYS, "media")
+    mode = media.get("mode", MODES[0])
+    if mode not in MODES:
+        raise TaskError(f"unknown media.mode {shown(mode)}", nearest(mode, MODES))
+    roots = media.get("roots") or ()
+    roots = [roots] if isinstance(roots, (str, os.PathLike)) else roots
+    if not isinstance(roots, (list, tuple)) or not all(isinstance(root, (str, os.PathLike)) for root in roots):
+        raise TaskError("media.roots is no list of folders", "give a folder, or a list of them")
+    return {**media, "mode": mode, "roots": [os.path.join(base, root) for root in roots]}
+
+
+def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+    section = _mapping(config.get(name) or {}, name)
+    _check_keys(section, known, name)
+    return section
+
+
+def _mapping(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TaskError(f"{name} is {type(value).__name__}", "give a mapping")
+    return value
+
+
+def _check_keys(mapping: Mapping[str, Any], known: tuple[str, ...], name: str) -> None:
+    for key in mapping:
+        if key not in known:
+            raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
+
+
+def _name(value: Any, place: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise TaskError(f"{place} is {type(value).__name__}", "give the name of one column")
+
+
+def _names(value: Any, place: str) -> tuple[str, ...]:
+    """Return column names given as a list, or as one string with blanks between them."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(value.split())
+    names = list(value) if isinstance(value, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise TaskError(f"{place} is no list of column names", "give a list, or names separated by blanks")
+    return tuple([str(name) for name in names])
