@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # type checkers take it for true; importing typing would 
 
 if TYPE_CHECKING:
     from mmprompt._version import __version__
+    from mmprompt.chat_template import ChatTemplate
     from mmprompt.errors import (
         DatasetError,
         MediaError,
@@ -23,17 +24,23 @@ if TYPE_CHECKING:
         TemplateError,
         Where,
     )
+    from mmprompt.icl.bm25 import BM25Retriever
+    from mmprompt.icl.dialogues import converse
+    from mmprompt.icl.retrievers import FixKRetriever, RandomRetriever, SlidingWindowRetriever, ZeroRetriever
+    from mmprompt.icl.topk import TopkRetriever
     from mmprompt.media.policy import MediaPolicy
     from mmprompt.media.read import MediaReader, read_messages
     from mmprompt.meta_template import MetaTemplate
     from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
     from mmprompt.prompt_list import PromptList
+    from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
     from mmprompt.tasks import Task, dataset_task, load_task
     from mmprompt.templates.multimodal import MMPromptTemplate
+    from mmprompt.templates.multiturn import MultiTurnPromptTemplate
     from mmprompt.templates.text import PromptTemplate
 
 _HOMES = {
@@ -42,6 +49,13 @@ _HOMES = {
         "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "SourceError",
         "TagError", "TargetError", "TaskError", "TemplateError", "Where",
     ),
+    "mmprompt.chat_template": ("ChatTemplate",),
+    "mmprompt.icl.bm25": ("BM25Retriever",),
+    "mmprompt.icl.dialogues": ("converse",),
+    "mmprompt.icl.retrievers": ("FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "ZeroRetriever"),
+    "mmprompt.icl.topk": ("TopkRetriever",),
+    "mmprompt.prompters": ("AlpacaPrompter", "ChatPrompter", "EmptyPrompter"),
+    "mmprompt.templates.multiturn": ("MultiTurnPromptTemplate",),
     "mmprompt.media.policy": ("MediaPolicy",),
     "mmprompt.media.read": ("MediaReader", "read_messages"),
     "mmprompt.meta_template": ("MetaTemplate",),
@@ -58,7 +72,13 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AlpacaPrompter",
+    "BM25Retriever",
+    "ChatPrompter",
+    "ChatTemplate",
     "DatasetError",
+    "EmptyPrompter",
+    "FixKRetriever",
     "MMPromptError",
     "MMPromptTemplate",
     "MediaError",
@@ -68,12 +88,15 @@ __all__ = [
     "MediaRef",
     "Message",
     "MetaTemplate",
+    "MultiTurnPromptTemplate",
     "PolicyError",
     "PromptError",
     "PromptList",
     "PromptTemplate",
+    "RandomRetriever",
     "RowError",
     "Segment",
+    "SlidingWindowRetriever",
     "SourceError",
     "TagError",
     "TargetError",
@@ -81,8 +104,11 @@ __all__ = [
     "TaskError",
     "TemplateError",
     "TextPart",
+    "TopkRetriever",
     "Where",
+    "ZeroRetriever",
     "__version__",
+    "converse",
     "dataset_task",
     "from_openai",
     "join_segments",

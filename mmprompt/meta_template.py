@@ -51,6 +51,12 @@ class MetaTemplate:
         return None if self._meta is None else dict(copied(self._meta))
 
     @property
+    def generating_roles(self) -> frozenset[str]:
+        """The roles that the model speaks for: those that generate, else BOT."""
+        roles = [spec.role for spec in self._round.roles.values() if spec.generate]
+        return frozenset(roles or ("BOT",))
+
+    @property
     def eos_token_id(self) -> int | None:
         """The id of the token that ends a reply, if the meta template names one."""
         return self._meta.get("eos_token_id") if self._meta else None

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
+from mmprompt.icl.assembly import Assembled
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message, part_of
+from mmprompt.targets.limits import limits
 from mmprompt.targets.openai import OpenAIWriter, to_openai
 from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.tasks import Task, at
@@ -77,6 +79,9 @@ class Renderer:
         self._target = target
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
         self._write = OpenAIWriter(target, payload=Payload, read=self._reader.read).write
+        self._sends = emit == "messages"
+        images = limits(target).modalities.get("image")
+        self._max_images = images.max_count if images is not None and self._sends else None
         self._answer = task.output_column
         self._put = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
 
@@ -90,17 +95,39 @@ class Renderer:
         if isinstance(row, RowError):
             return Rendered(row, None, row, ())
         try:
-            record: dict[str, Any] = {"id": row.id}
-            self._put(row, record)
-            if self._answer in row.columns:
-                record["answer"] = row.columns[self._answer]
-            chunks = record_chunks(record, newline=True)
-            return _new(Rendered, (row, chunks, None, _noted(record) if len(chunks) > 1 else ()))
+            messages = self._task.plain_messages(row) if self._sends else None
+            if messages is not None:
+                record = {"id": row.id, "messages": self._wire(row, messages)}
+                return self._line(row, record)
+            lines = [self._line(row, self._record(row, made)) for made in self._assembled(row)]
         except MMPromptError as error:
             return Rendered(row, None, at(error, row), ())
+        if len(lines) == 1:
+            return lines[0]
+        chunks = [chunk for line in lines for chunk in line.chunks or ()]
+        return Rendered(row, chunks, None, [part for line in lines for part in line.findings])
 
-    def _messages(self, sample: Sample, record: dict[str, Any]) -> None:
-        messages = self._task.messages_of(sample)
+    def _line(self, row: Sample, record: dict[str, Any]) -> Rendered:
+        if self._answer in row.columns:
+            record["answer"] = row.columns[self._answer]
+        chunks = record_chunks(record, newline=True)
+        return _new(Rendered, (row, chunks, None, _noted(record) if len(chunks) > 1 else ()))
+
+    def _assembled(self, row: Sample) -> list[Assembled]:
+        return self._task.assembled(row, max_images=self._max_images)
+
+    def _record(self, sample: Sample, made: Assembled) -> dict[str, Any]:
+        """Return the record of one prompt; what was dropped from it is told."""
+        record: dict[str, Any] = {"id": sample.id}
+        if made.turn is not None:
+            record["turn"] = made.turn
+        self._put(sample, made, record)
+        if made.dropped:
+            record["dropped_examples"] = made.dropped
+        return record
+
+    def _messages(self, sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
+        messages = self._task.messages_of(made)
         if type(messages) is dict:
             record["messages"] = {str(label): self._wire(sample, m) for label, m in messages.items()}
         else:
@@ -123,11 +150,11 @@ class Renderer:
                         return self._task.place_of(sample, part.source)
         return {}
 
-    def _prompt(self, sample: Sample, record: dict[str, Any]) -> None:
-        record["prompt"] = plain_prompt(self._task.prompt_of(sample), self._reader)
+    def _prompt(self, _sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
+        record["prompt"] = plain_prompt(made.prompt, self._reader)
 
-    def _string(self, sample: Sample, record: dict[str, Any]) -> None:
-        string = self._task.string_of(sample)
+    def _string(self, sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
+        string = self._task.string_of(made)
         if isinstance(string, Mapping):
             record["string"] = {str(label): str(s) for label, s in string.items()}
             return
@@ -162,10 +189,10 @@ def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
 
 def task_policy(task: Task, *, roots: Iterable[str] = ()) -> MediaPolicy:
     """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and further roots."""
-    own = task.dataset.root if task.dataset is not None else None
+    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
     named = task.media.get("roots") or ()
     options = {k: task.media[k] for k in ("max_bytes",) if k in task.media}
-    return MediaPolicy([*([own] if own else []), *([named] if isinstance(named, str) else named), *roots], **options)
+    return MediaPolicy([*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots], **options)
 
 
 def render(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
-from mmprompt.icl.assembly import Assembly
+from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.origins import place_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mmprompt.datasets.sample import Sample
 
 OnError = Callable[[MMPromptError], None]
+CountTokens = Callable[[str], int]
 
 
 class Task:
@@ -33,26 +34,63 @@ class Task:
     """
 
     dataset: Dataset | None
+    train: Dataset | None
     config: TaskConfig
     assembly: Assembly | None
     meta_template: MetaTemplate
     map_columns: Mapping[str, str]
     _tagged: frozenset[str] | None
     _plain: bool  # neither template nor meta template: rows go out as default messages
+    _count_tokens: CountTokens | None
 
     def __init__(
-        self, config: TaskConfig, dataset: Dataset | None, *, map_columns: Mapping[str, str] | None = None
+        self,
+        config: TaskConfig,
+        dataset: Dataset | None,
+        train: Dataset | None = None,
+        *,
+        map_columns: Mapping[str, str] | None = None,
+        count_tokens: CountTokens | None = None,
     ) -> None:
         infer = config.infer_cfg
+        meta = MetaTemplate(config.meta_template)
+        tagged = None if config.tagged_columns is None else frozenset(config.tagged_columns)
+        columns = Columns(config.input_columns, config.output_column, config.masked, tagged)
         vars(self).update(
             config=config,
             dataset=dataset,
-            assembly=None if infer is None else Assembly(infer, config.masked),
-            meta_template=MetaTemplate(config.meta_template),
+            train=train,
+            assembly=None if infer is None else Assembly(infer, columns, meta),
+            meta_template=meta,
             map_columns=dict(map_columns or {}),
-            _tagged=None if config.tagged_columns is None else frozenset(config.tagged_columns),
+            _tagged=tagged,
             _plain=infer is None and config.meta_template is None and not config.input_columns,
+            _count_tokens=count_tokens,
         )
+        if self.assembly is not None:
+            self._bind(self.assembly)
+
+    def _bind(self, assembly: Assembly) -> None:
+        """Read the examples, and refuse what can be known to fail at each row.
+
+        Raises:
+            TaskError: no examples where they are asked for, or no tokenizer to keep ``max_seq_len``.
+            RowError: an example that cannot be read.
+        """
+        if assembly.arguments.get("max_seq_len") is not None and self._count_tokens is None:
+            raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
+        if not assembly.needs_examples or (self.train is None and self.dataset is None):
+            return
+        if self.train is None:
+            name = type(assembly.retriever).__name__
+            raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
+        rows = []
+        for row in self.train:
+            if isinstance(row, RowError):
+                raise row
+            rows.append(row)
+        own = self.train.root if self.dataset is None or self.train.root != self.dataset.root else None
+        assembly.over(rows, own)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a task is immutable."""
@@ -85,44 +123,71 @@ class Task:
         return iter(self.dataset)
 
     def notes(self) -> list[str]:
-        """Return what the dataset's reader accepted and found worth a report, so far."""
-        return list(self.dataset.notes) if self.dataset is not None else []
+        """Return what the dataset's reader accepted and found worth a report, so far, and what cannot be rendered."""
+        notes = [] if self.dataset is None else list(self.dataset.notes)
+        if self.assembly is not None and self.assembly.needs_replies:
+            notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
+        return notes
 
     def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
-        """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label."""
-        return self._each(self.prompt_of, on_error)
+        """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label.
+
+        A dialogue under ``every_with_gt`` gives one for each turn, under ``last`` its last, under ``every`` its first.
+        """
+        return self._each(lambda sample: [made.prompt for made in self.assembled(sample)], on_error)
 
     def strings(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
         """Give ``(id, string)`` after the meta template, for language models; ``.media`` holds the media beside it."""
-        return self._each(self.string_of, on_error)
+        return self._each(lambda sample: [self.string_of(made) for made in self.assembled(sample)], on_error)
 
     def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
-        return self._each(self.messages_of, on_error)
+        return self._each(self._all_messages, on_error)
 
-    def prompt_of(self, sample: Sample) -> Any:
-        """Return the prompt of one sample before the meta template."""
+    def assembled(self, sample: Sample, *, max_images: int | None = None) -> list[Assembled]:
+        """Return the prompts of one sample before the meta template, with how each came about.
+
+        Examples are dropped, the last first, while a prompt is longer than ``max_seq_len`` or has more than
+        ``max_images`` images.
+        """
         entry = self.entry_of(sample)
-        if self.assembly is not None:
-            return self.assembly.prompt(entry)
-        return PromptList(_role_dict(m) for m in self._default(entry, sample))
+        if self.assembly is None:
+            return [Assembled(PromptList(_role_dict(m) for m in self._default(entry, sample)))]
+        limit = self.assembly.arguments.get("max_seq_len")
+        bounded = limit is not None or max_images is not None
+        fits = (lambda prompt: self._fits(prompt, limit, max_images)) if bounded else None
+        return self.assembly.assemble(entry, sample, sample.row, fits)
 
-    def string_of(self, sample: Sample) -> Any:
-        """Return the string of one sample."""
-        return self._through(self.prompt_of(sample), self._to_string)
+    def string_of(self, made: Assembled) -> Any:
+        """Return the string of an assembled prompt, under PPL a dict by label."""
+        return self._through(made.prompt, self._to_string)
 
-    def messages_of(self, sample: Sample) -> Any:
-        """Return the messages of one sample, under PPL a dict by label."""
+    def messages_of(self, made: Assembled) -> Any:
+        """Return the messages of an assembled prompt, under PPL a dict by label."""
+        return self._through(made.prompt, self.meta_template.to_messages)
+
+    def plain_messages(self, sample: Sample) -> list[Message] | None:
+        """Return the messages of a sample that no template shapes, None where one does."""
         if self._plain:
             content = sample.columns.get(CONTENT)
             if type(content) is str and sample.messages is None:
                 return content_messages(content, scanned=sample.scanned)
-            return self._default(self.entry_of(sample), sample)
-        if self.assembly is None and self.meta_template.meta is None:
-            return self._default(self.entry_of(sample), sample)
-        if self.assembly is None:
-            return self.meta_template.to_messages(self.prompt_of(sample))
-        return self._through(self.assembly.prompt(self.entry_of(sample)), self.meta_template.to_messages)
+        elif self.assembly is not None or self.meta_template.meta is not None:
+            return None
+        return self._default(self.entry_of(sample), sample)
+
+    def _all_messages(self, sample: Sample) -> list[Any]:
+        plain = self.plain_messages(sample)
+        return [plain] if plain is not None else [self.messages_of(made) for made in self.assembled(sample)]
+
+    def _fits(self, prompt: Any, max_tokens: int | None, max_images: int | None) -> bool:
+        if max_images is not None and images_in(prompt) > max_images:
+            return False
+        if max_tokens is None or self._count_tokens is None:
+            return True
+        return (
+            self._count_tokens(str(prompt if images_in(prompt) else self._to_string(prompt, self.mode))) <= max_tokens
+        )
 
     def entry_of(self, sample: Sample) -> Entry:
         """Return a sample as templates see it.
@@ -154,17 +219,27 @@ class Task:
             return {label: render(p, "ppl") for label, p in prompt.items()}
         return render(prompt, "gen")
 
-    def _each(self, make: Callable[[Sample], Any], on_error: OnError | None) -> Iterator[tuple[object, Any]]:
+    def _each(self, make: Callable[[Sample], list[Any]], on_error: OnError | None) -> Iterator[tuple[object, Any]]:
         for row in self.samples():
             try:
                 if isinstance(row, RowError):
                     raise row
-                yield row.id, make(row)
+                made = make(row)
             except MMPromptError as error:
                 located = error if isinstance(row, RowError) else at(error, row)
                 if on_error is None:
                     raise located from None
                 on_error(located)
+            else:
+                yield from ((row.id, one) for one in made)
+
+
+def images_in(prompt: Any) -> int:
+    """Return how many images a prompt holds."""
+    if not isinstance(prompt, list):
+        return 0
+    said = [part for item in prompt if isinstance(item, Mapping) for part in item.get("prompt") or ()]
+    return sum(isinstance(part, Mapping) and "image" in str(part.get("type")) for part in said)
 
 
 def at(error: MMPromptError, sample: Sample) -> MMPromptError:
@@ -172,11 +247,12 @@ def at(error: MMPromptError, sample: Sample) -> MMPromptError:
     return error.located(file=sample.file, line=sample.line, sample=sample.label)
 
 
-def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = None) -> Task:
+def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = None, *, tokenizer: Any = None) -> Task:
     """Load a task from a YAML, TOML, JSON or Python file, or from a mapping.
 
     ``dataset`` takes the place of the task's own: a path, or a mapping with ``path`` or ``rows``. A relative path in
-    a task file is relative to that file.
+    a task file is relative to that file. ``tokenizer``, a Hugging Face tokenizer or a callable from text to a number
+    of tokens, counts for ``max_seq_len``.
 
     Raises:
         TaskError: the file or mapping is no task; unknown keys come with the nearest known one.
@@ -184,19 +260,31 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
         DatasetError: the dataset cannot be opened.
     """
     if isinstance(task, Mapping):
-        return _task(task, dataset, "")
+        return _task(task, dataset, "", tokenizer)
     if not isinstance(task, (str, os.PathLike)):
         raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
     path = os.fspath(task)
     try:
-        return _task(read_task_file(path, KEYS), dataset, os.path.dirname(path))
+        return _task(read_task_file(path, KEYS), dataset, os.path.dirname(path), tokenizer)
     except (TaskError, TemplateError) as error:
         raise error.located(file=path) from None
 
 
-def _task(config: Mapping[str, Any], dataset: Any, base: str) -> Task:
+def _task(config: Mapping[str, Any], dataset: Any, base: str, tokenizer: Any) -> Task:
     checked = task_config(config, dataset, base)
-    return Task(checked, _open_dataset(checked.dataset))
+    own, train = _open_datasets(checked.dataset or {})
+    return Task(checked, own, train, count_tokens=_counter(tokenizer))
+
+
+def _counter(tokenizer: Any) -> CountTokens | None:
+    """Return what counts the tokens of a text, of a tokenizer or of a function that does."""
+    if tokenizer is None:
+        return None
+    if hasattr(tokenizer, "encode"):
+        return lambda text: len(tokenizer.encode(text))
+    if callable(tokenizer):
+        return lambda text: int(tokenizer(text))
+    raise TaskError(f"a tokenizer is {type(tokenizer).__name__}", "give one with encode(text), or a function")
 
 
 def dataset_task(
@@ -212,14 +300,19 @@ def dataset_task(
     return Task(task_config({}, None, ""), opened, map_columns=map_columns)
 
 
-def _open_dataset(config: Mapping[str, Any] | None) -> Dataset | None:
+def _open_datasets(config: Mapping[str, Any]) -> tuple[Dataset | None, Dataset | None]:
+    """Open the test set and the set that holds the examples, those of them that are named."""
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
-    if config is None:
-        return None
-    if "rows" in config:
-        return rows_dataset(config["rows"])
-    return open_dataset(config["path"], format=config.get("format"))
+    opened: list[Dataset | None] = []
+    for path, rows in (("path", "rows"), ("train", "train_rows")):
+        if rows in config:
+            opened.append(rows_dataset(config[rows]))
+        elif path in config:
+            opened.append(open_dataset(config[path], format=config.get("format") if path == "path" else None))
+        else:
+            opened.append(None)
+    return opened[0], opened[1]
 
 
 def _role_dict(message: Message) -> dict[str, Any]:

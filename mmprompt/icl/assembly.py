@@ -1,124 +1,205 @@
-"""An ``infer_cfg``, compiled: which template makes the prompt of a sample, and with which examples."""
+"""An ``infer_cfg``, compiled: which template makes the prompts of a sample, and with which examples."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
-from typing import Any, Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Union
 
-from mmprompt.errors import TaskError, TemplateError, nearest, shown
+from mmprompt.errors import TaskError, TemplateError, nearest
+from mmprompt.icl.dialogues import check_mode, turn_prompts
+from mmprompt.icl.index_rows import IndexRow
+from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
+from mmprompt.icl.types import build_retriever, build_template, inferencer_of
+from mmprompt.media.rooted import rooted_items
+from mmprompt.meta_template import MetaTemplate
 from mmprompt.prompt_list import PromptList
+from mmprompt.templates.dialogue import Examples
 from mmprompt.templates.entry import Entry
-from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.text import PromptTemplate
+from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 
-TEMPLATES: Mapping[str, type[PromptTemplate]] = {"PromptTemplate": PromptTemplate, "MMPromptTemplate": MMPromptTemplate}
-RETRIEVERS = {"ZeroRetriever": ("ice_eos_token", "ice_separator", "ice_num")}
-INFERENCERS = {
-    "GenInferencer": ("max_out_len", "max_seq_len", "batch_size", "generation_kwargs", "stopping_criteria"),
-    "PPLInferencer": ("max_seq_len", "batch_size", "labels"),
-}
-"""The types of each kind, and the arguments that each takes."""
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
+_KEPT_EXAMPLES = 4096
 
 Prompt = Union[str, PromptList]
+Fits = Callable[[Prompt], bool]
+
+
+class Assembled(NamedTuple):
+    """A prompt of a sample (under PPL, one for each label), and how it came about.
+
+    ``turn`` is that of a dialogue; ``example_ids`` are the rows shown as examples, and ``dropped`` how many more there
+    would have been, had the prompt not grown too long.
+    """
+
+    prompt: Prompt | dict[object, Prompt]
+    turn: int | None = None
+    example_ids: tuple[int, ...] = ()
+    dropped: int = 0
+
+
+class Columns(NamedTuple):
+    """What ``reader_cfg`` says of the columns."""
+
+    input: tuple[str, ...] = ()
+    output: str = "answer"
+    masked: str | None = "answer"
+    tagged: frozenset[str] | None = None
 
 
 class Assembly:
-    """Makes the prompts of a task.
+    """Makes the prompts of a task's samples. Immutable; the index set is bound with ``over``.
 
     ``prompt_template`` may be left out: ``ice_template`` then serves as both.
 
     Raises:
-        TaskError: an unknown key or type, or no template at all.
+        TaskError: an unknown key, type or argument, no template at all, or types that do not go together.
         TemplateError: a template that cannot be compiled.
     """
 
-    def __init__(self, infer_cfg: Mapping[str, Any], output_column: str | None) -> None:
+    def __init__(self, infer_cfg: Mapping[str, Any], columns: Columns, meta_template: MetaTemplate) -> None:
         for key in infer_cfg:
             if key not in _KEYS:
                 raise TaskError(f"unknown key '{key}' in infer_cfg", nearest(key, _KEYS))
-        self.output_column = output_column
-        self.ice_template = build_template(infer_cfg.get("ice_template"), "infer_cfg.ice_template")
-        prompt_template = build_template(infer_cfg.get("prompt_template"), "infer_cfg.prompt_template")
-        template = prompt_template or self.ice_template
+        self._columns = columns
+        self._meta = meta_template
+        self._ice_template = build_template(infer_cfg.get("ice_template"), "infer_cfg.ice_template")
+        template = build_template(infer_cfg.get("prompt_template"), "infer_cfg.prompt_template") or self._ice_template
         if template is None:
             raise TaskError("infer_cfg has neither prompt_template nor ice_template", "give one of them")
-        self.template = template
-        _check_type(infer_cfg.get("retriever"), RETRIEVERS, "infer_cfg.retriever")
-        self.inferencer = (
-            _check_type(infer_cfg.get("inferencer"), INFERENCERS, "infer_cfg.inferencer") or "GenInferencer"
-        )
-        if self.inferencer == "GenInferencer" and template.labels:
+        self._template = template
+        self.retriever = build_retriever(infer_cfg.get("retriever"), "infer_cfg.retriever")
+        self.inferencer, self.arguments = inferencer_of(infer_cfg.get("inferencer"), "infer_cfg.inferencer")
+        self._labels: tuple[object, ...] = tuple(self.arguments.get("labels") or template.labels)
+        self._check_together()
+        self._infer_mode = check_mode(self.arguments.get("infer_mode", "every"))
+        self._bound: BoundRetriever | None = None
+        self._root: str | None = None
+        self._examples: dict[int, Prompt] = {}
+
+    def _check_together(self) -> None:
+        """Refuse a template and an inferencer that do not go together.
+
+        Raises:
+            TaskError: they do not.
+        """
+        turns = isinstance(self._template, MultiTurnPromptTemplate)
+        if self.inferencer == "PPLInferencer":
+            if not self._labels:
+                mend = "map each label to its template, or give the inferencer 'labels'"
+                raise TaskError("PPLInferencer with a template without labels", mend)
+        elif self._template.labels:
             mend = "use PPLInferencer, or a template of begin, round and end"
-            raise TaskError("a template of labels with GenInferencer", mend)
-        inferencer = infer_cfg.get("inferencer")
-        given = inferencer.get("labels") if isinstance(inferencer, Mapping) else None
-        self.labels: tuple[object, ...] = tuple(given or template.labels)
-        if self.inferencer == "PPLInferencer" and not self.labels:
-            mend = "map each label to its template, or give the inferencer 'labels'"
-            raise TaskError("PPLInferencer with a template without labels", mend)
+            raise TaskError(f"a template of labels with {self.inferencer}", mend)
+        if turns != (self.inferencer == "MultiTurnGenInferencer"):
+            raise TaskError(
+                f"{type(self._template).__name__} with {self.inferencer}",
+                "MultiTurnPromptTemplate and MultiTurnGenInferencer go together",
+            )
+        if not isinstance(self.retriever, ZeroRetriever) and self._ice_template is None:
+            name = type(self.retriever).__name__
+            raise TaskError(f"{name} without ice_template", "give the template of the examples")
 
     @property
     def mode(self) -> str:
         """``"gen"`` or ``"ppl"``."""
         return "ppl" if self.inferencer == "PPLInferencer" else "gen"
 
-    def prompt(self, entry: Entry) -> Prompt | dict[object, Prompt]:
-        """Return the prompt of a sample, or under ``PPLInferencer`` one for each label.
+    @property
+    def needs_examples(self) -> bool:
+        """Whether rows of an index set are asked for."""
+        return not isinstance(self.retriever, ZeroRetriever)
+
+    @property
+    def needs_replies(self) -> bool:
+        """Whether the later turns need a model's replies, so that only the first can be rendered without one."""
+        return self.inferencer == "MultiTurnGenInferencer" and self._infer_mode == "every"
+
+    def over(self, index_rows: Sequence[IndexRow], root: str | None) -> None:
+        """Bind the index set; ``root`` is the folder of its media, None if it is that of the test set.
 
         Raises:
+            TaskError: ids outside the index set, or more examples than it has rows.
+        """
+        self._root = root
+        self._bound = self.retriever.bind(
+            index_rows,
+            input_columns=self._columns.input,
+            output_column=self._columns.output,
+            tagged_columns=self._columns.tagged,
+        )
+
+    @property
+    def bound(self) -> bool:
+        """Whether an index set is bound."""
+        return self._bound is not None
+
+    def assemble(self, entry: Entry, sample: IndexRow, position: int, fits: Fits | None = None) -> list[Assembled]:
+        """Return the prompts of a sample: one, or one for each turn that needs no reply.
+
+        While one of them does not fit, the last example is dropped; without examples it stays as it is.
+
+        Raises:
+            TaskError: examples are asked for and no index set is bound.
             TemplateError: the sample cannot fill the template.
         """
+        ids = self._ids(sample, position)
+        kept = len(ids)
+        while True:
+            ice = self._joined(ids[:kept])
+            made = self._made(entry, ice)
+            if not kept or fits is None or all(fits(p) for _, prompt in made for p in _each(prompt)):
+                break
+            kept -= 1
+        return [Assembled(prompt, turn, tuple(ids[:kept]), len(ids) - kept) for turn, prompt in made]
+
+    def _made(self, entry: Entry, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
+        masked = self._columns.masked
+        if isinstance(self._template, MultiTurnPromptTemplate):
+            return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
         if self.mode == "gen":
-            return self.template.generate_item(entry, self.output_column)
-        return {label: self.template.generate_label_prompt_item(entry, None, label) for label in self.labels}
+            return [(None, self._template.generate_item(entry, masked, ice))]
+        make = self._template.generate_label_prompt_item
+        return [(None, {label: make(entry, ice, label) for label in self._labels})]
+
+    def _ids(self, sample: IndexRow, position: int) -> list[int]:
+        if not self.needs_examples:
+            return []
+        if self._bound is None:
+            name = type(self.retriever).__name__
+            raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
+        return self._bound.ids(sample, position)
+
+    def _joined(self, ids: Sequence[int]) -> Examples:
+        if not ids:
+            return None
+        examples = [self._example(number) for number in ids]
+        return join_examples(examples, self.retriever, any(isinstance(e, list) for e in examples)) or None
+
+    def _example(self, number: int) -> Prompt:
+        """Return an example, rendered once; each use gets items of its own section all the same."""
+        found = self._examples.get(number)
+        if found is None:
+            found = self._rendered(number)
+            if len(self._examples) < _KEPT_EXAMPLES:
+                self._examples[number] = found
+        return found
+
+    def _rendered(self, number: int) -> Prompt:
+        if self._ice_template is None or self._bound is None:
+            raise TaskError("examples without ice_template", "give the template of the examples")
+        row = self._bound.index_rows[number]
+        entry = Entry(row.columns, scanned=row.scanned, tagged=self._columns.tagged)
+        label = row.columns.get(self._columns.output)
+        try:
+            example = self._ice_template.generate_ice_item(entry, label)
+        except TemplateError as error:
+            raise error.located(file=row.file, line=row.line, sample=str(row.id)) from None
+        return rooted_items(example, self._root) if isinstance(example, list) and self._root is not None else example
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without the examples at hand; the index set goes along."""
+        return {**vars(self), "_examples": {}}
 
 
-def build_template(config: object, place: str) -> PromptTemplate | None:
-    """Return the template of a config: one that is built already, or a mapping with ``type`` and its arguments.
-
-    Raises:
-        TaskError: an unknown type or argument.
-        TemplateError: the template cannot be compiled.
-    """
-    if config is None or isinstance(config, PromptTemplate):
-        return config
-    if not isinstance(config, Mapping):
-        raise TaskError(f"{place} is {type(config).__name__}", "give a mapping with 'type' and 'template'")
-    named = config.get("type", "PromptTemplate")
-    cls = named if isinstance(named, type) and issubclass(named, PromptTemplate) else TEMPLATES.get(_short_name(named))
-    if cls is None:
-        raise TaskError(f"{place} has unknown type {shown(_short_name(named))}", nearest(_short_name(named), TEMPLATES))
-    arguments = {k: v for k, v in config.items() if k != "type"}
-    if "template" not in arguments:
-        raise TaskError(f"{place} has no template", "give 'template'")
-    known = tuple(inspect.signature(cls).parameters)
-    for argument in arguments:
-        if argument not in known:
-            raise TaskError(f"{cls.__name__} takes no argument {shown(argument)}", nearest(argument, known))
-    try:
-        return cls(**arguments)
-    except TemplateError as error:
-        within = error.where.template or ""
-        raise type(error)(
-            error.what, error.mend, error.where._replace(template=f"{place}: {within}".rstrip(": "))
-        ) from None
-
-
-def _check_type(config: object, known: Mapping[str, tuple[str, ...]], place: str) -> str | None:
-    if config is None:
-        return None
-    named = config.get("type") if isinstance(config, Mapping) else config
-    name = _short_name(named)
-    if name not in known:
-        raise TaskError(f"{place} has unknown type {shown(name)}", nearest(name, known))
-    for key in config if isinstance(config, Mapping) else ():
-        if key != "type" and key not in known[name]:
-            raise TaskError(f"{name} takes no argument {shown(key)}", nearest(key, known[name]))
-    return name
-
-
-def _short_name(named: object) -> str:
-    """Return the class name of a type given as a class, a name or a dotted path."""
-    return named.__name__ if isinstance(named, type) else str(named).rpartition(".")[2]
+def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:
+    return list(prompt.values()) if isinstance(prompt, dict) else [prompt]

@@ -30,6 +30,7 @@ from mmprompt.media.media_types import (
 )
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
 MODES = ("inline", "file", "url", "keep")
@@ -77,6 +78,8 @@ class MediaReader:
         if kind == "url":
             return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind in ("path", "file"):
+            if type(source) is RootedPath:
+                value = source.full(value)
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)

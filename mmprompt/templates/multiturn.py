@@ -16,10 +16,14 @@ BOT = frozenset({"BOT"})
 
 
 class Exchange(NamedTuple):
-    """One place of a dialogue where the model speaks: how many items of the round come before it."""
+    """One place of a dialogue where the model speaks.
+
+    ``before`` is how many items of the round come before it; ``hidden`` is its item without the answer.
+    """
 
     turn: int
     before: int
+    hidden: Any
 
 
 class Expanded(NamedTuple):
@@ -61,14 +65,11 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
             TemplateError: the lists are of unequal lengths, or no column holds one.
         """
         expanded = self.expand(entry, output_field, ice)
+        items = list(expanded.items)
         if output_field is not None and expanded.exchanges:
             last = expanded.exchanges[-1]
-            turns = self._turns(self._entry(entry))
-            masked = turns[-1].masked(output_field)
-            section = expanded.items[last.before].section
-            line = self._dialogue().round[last.before % len(self._dialogue().round)]
-            expanded.items[last.before] = render_line(line, masked, None, section)
-        return PromptList([*expanded.begin, *expanded.items, *expanded.end])
+            items[last.before] = last.hidden
+        return PromptList([*expanded.begin, *items, *expanded.end])
 
     def expand(
         self,
@@ -100,7 +101,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
                     continue
                 generates = line.keys["role"] in generating
                 if generates:
-                    exchanges.append(Exchange(len(exchanges), len(items)))
+                    exchanges.append(Exchange(len(exchanges), len(items), render_line(line, masked, None, section)))
                 items.append(render_line(line, turn if generates else masked, None, section))
         hidden = whole.masked(output_field)
         outer = {s.kind: render_section(lines, hidden, ice, s) for s, lines in dialogue.sections if s.kind != "round"}
@@ -127,6 +128,8 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
             told = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
             raise TemplateError(f"the turns are of unequal lengths: {told}", "give each column one element a turn")
         count = next(iter(lengths.values()))
+        if not count:
+            raise TemplateError("the dialogue has no turn: its lists are empty", "give one element a turn, or drop it")
         return [entry.with_columns({n: v[turn] for n, v in lists.items()}) for turn in range(count)]
 
 
@@ -138,5 +141,3 @@ def _with_prompt(item: Any, text: str) -> RoleItem | TextItem:
     copy.section = item.section
     copy["prompt"] = text
     return copy
-
-

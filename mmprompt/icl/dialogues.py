@@ -1,0 +1,120 @@
+"""Multi-turn dialogues: the prompts of a sample's turns, and the driver that lets a model answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mmprompt.errors import TaskError, TemplateError, nearest, shown
+from mmprompt.meta_template import MetaTemplate
+from mmprompt.parts import Message
+from mmprompt.prompt_list import PromptList
+from mmprompt.templates.dialogue import Examples
+from mmprompt.templates.entry import Entry
+from mmprompt.templates.multiturn import INFER_MODES, Expanded, MultiTurnPromptTemplate
+
+
+class Replied(NamedTuple):
+    """One request of a dialogue and its reply. ``max_out_len`` is that of the turn, if any was given."""
+
+    turn: int
+    prompt: PromptList
+    messages: list[Message]
+    reply: str
+    max_out_len: int | None
+
+
+def converse(
+    template: MultiTurnPromptTemplate,
+    entry: Mapping[str, object] | Entry,
+    reply: Callable[..., str],
+    *,
+    infer_mode: str = "every",
+    meta_template: MetaTemplate | None = None,
+    output_field: str | None = None,
+    ice: Examples = None,
+    max_out_len: int | Sequence[int] | None = None,
+) -> Iterator[Replied]:
+    """Let a model answer the turns of a sample, and yield each request with its reply.
+
+    ``reply(messages)`` returns the model's text; with ``max_out_len`` it is called ``reply(messages, max_out_len=n)``,
+    a list giving each turn its own. ``every`` puts the model's replies into the turns after them, ``every_with_gt``
+    the answers of the sample; ``last`` asks once, for the last turn. What ``reply`` raises ends the dialogue.
+
+    Raises:
+        TaskError: an unknown mode, or lengths for another number of turns.
+        TemplateError: the sample cannot fill the template, or nobody speaks in it.
+    """
+    meta = meta_template or MetaTemplate(None)
+    check_mode(infer_mode)
+    expanded = expand(template, entry, meta, output_field, ice)
+    chosen = expanded.exchanges[-1:] if infer_mode == "last" else expanded.exchanges
+    lengths = _lengths(max_out_len, len(chosen))
+    replies: dict[int, str] = {}
+    for exchange, length in zip(chosen, lengths, strict=True):
+        prompt = expanded.prompt(exchange, replies if infer_mode == "every" else None)
+        messages = meta.to_messages(prompt)
+        text = reply(messages) if length is None else reply(messages, max_out_len=length)
+        if not isinstance(text, str):
+            raise TaskError(f"the reply to turn {exchange.turn} is {type(text).__name__}", "reply with text")
+        replies[exchange.turn] = text
+        yield Replied(exchange.turn, prompt, messages, text, length)
+
+
+def turn_prompts(  # noqa: PLR0917  # what an assembly holds, in its order
+    template: MultiTurnPromptTemplate,
+    entry: Entry,
+    infer_mode: str,
+    meta: MetaTemplate,
+    hidden: str | None,
+    ice: Examples,
+) -> list[tuple[int, PromptList]]:
+    """Return the prompts of a sample that need no reply, with their turns: under ``every`` the first one alone.
+
+    Raises:
+        TemplateError: as ``converse``.
+    """
+    expanded = expand(template, entry, meta, hidden, ice)
+    exchanges = expanded.exchanges
+    chosen = {"every": exchanges[:1], "every_with_gt": exchanges, "last": exchanges[-1:]}[infer_mode]
+    return [(exchange.turn, expanded.prompt(exchange)) for exchange in chosen]
+
+
+def expand(
+    template: MultiTurnPromptTemplate,
+    entry: Mapping[str, object] | Entry,
+    meta: MetaTemplate,
+    hidden: str | None,
+    ice: Examples,
+) -> Expanded:
+    """Return the dialogue of a sample, in which the generating role of the meta template speaks.
+
+    Raises:
+        TemplateError: nobody of that role speaks.
+    """
+    expanded = template.expand(entry, hidden, ice, meta.generating_roles)
+    if not expanded.exchanges:
+        roles = ", ".join(sorted(meta.generating_roles))
+        raise TemplateError(f"no item of the round has the generating role ({roles})", "add one for the model's words")
+    return expanded
+
+
+def check_mode(infer_mode: Any) -> str:
+    """Return a mode that is known.
+
+    Raises:
+        TaskError: it is not.
+    """
+    if infer_mode not in INFER_MODES:
+        raise TaskError(f"unknown infer_mode {shown(infer_mode)}", nearest(infer_mode, INFER_MODES))
+    return str(infer_mode)
+
+
+def _lengths(max_out_len: int | Sequence[int] | None, turns: int) -> list[int | None]:
+    if max_out_len is None or isinstance(max_out_len, int):
+        return [max_out_len] * turns
+    if len(max_out_len) != turns:
+        raise TaskError(
+            f"max_out_len has {len(max_out_len)} lengths for {turns} turns", "give one a turn, or one for all"
+        )
+    return list(max_out_len)

@@ -1,0 +1,125 @@
+"""The types that an ``infer_cfg`` may name, and how they are built from its mappings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from mmprompt.errors import TaskError, TemplateError, nearest, shown
+from mmprompt.icl.bm25 import BM25Retriever
+from mmprompt.icl.retrievers import (
+    FixKRetriever,
+    RandomRetriever,
+    Retriever,
+    SlidingWindowRetriever,
+    ZeroRetriever,
+)
+from mmprompt.icl.topk import TopkRetriever
+from mmprompt.templates.multimodal import MMPromptTemplate
+from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+from mmprompt.templates.text import PromptTemplate
+
+TEMPLATES: dict[str, type[PromptTemplate]] = {
+    "PromptTemplate": PromptTemplate,
+    "MMPromptTemplate": MMPromptTemplate,
+    "MultiTurnPromptTemplate": MultiTurnPromptTemplate,
+}
+RETRIEVERS: dict[str, type[Retriever]] = {
+    "ZeroRetriever": ZeroRetriever,
+    "FixKRetriever": FixKRetriever,
+    "RandomRetriever": RandomRetriever,
+    "SlidingWindowRetriever": SlidingWindowRetriever,
+    "BM25Retriever": BM25Retriever,
+    "TopkRetriever": TopkRetriever,
+}
+_COMMON = ("max_out_len", "max_seq_len", "batch_size", "generation_kwargs", "stopping_criteria")
+INFERENCERS: dict[str, tuple[str, ...]] = {
+    "GenInferencer": _COMMON,
+    "PPLInferencer": ("max_seq_len", "batch_size", "labels"),
+    "MultiTurnGenInferencer": (*_COMMON, "infer_mode"),
+}
+"""Each inferencer with the arguments it takes."""
+
+
+def build_template(config: object, place: str) -> PromptTemplate | None:
+    """Return the template of a config: one that is built already, or a mapping with ``type`` and its arguments.
+
+    Raises:
+        TaskError: an unknown type or argument.
+        TemplateError: the template cannot be compiled.
+    """
+    if config is None or isinstance(config, PromptTemplate):
+        return config
+    cls, arguments = _class_of(config, TEMPLATES, PromptTemplate, place, "PromptTemplate")
+    if "template" not in arguments:
+        raise TaskError(f"{place} has no template", "give 'template'")
+    try:
+        template: PromptTemplate = cls(**arguments)
+    except TemplateError as error:
+        within = f"{place}: {error.where.template or ''}".rstrip(": ")
+        raise type(error)(error.what, error.mend, error.where._replace(template=within)) from None
+    return template
+
+
+def build_retriever(config: object, place: str) -> Retriever:
+    """Return the retriever of a config; without one there are no examples.
+
+    Raises:
+        TaskError: an unknown type, or an argument that is unknown, missing or of the wrong kind.
+    """
+    if config is None or isinstance(config, Retriever):
+        return config or ZeroRetriever()
+    cls, arguments = _class_of(config, RETRIEVERS, Retriever, place)
+    try:
+        inspect.signature(cls).bind(**arguments)
+    except TypeError as error:
+        raise TaskError(f"{place}: {cls.__name__} {error}", "give its arguments") from None
+    retriever: Retriever = cls(**arguments)
+    return retriever
+
+
+def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the name of an inferencer and its arguments; ``GenInferencer`` by default.
+
+    Raises:
+        TaskError: an unknown type or argument.
+    """
+    if config is None:
+        return "GenInferencer", {}
+    named = config.get("type") if isinstance(config, Mapping) else config
+    name = _short_name(named)
+    if name not in INFERENCERS:
+        raise TaskError(f"{place} has unknown type {shown(name)}", nearest(name, INFERENCERS))
+    arguments = {k: v for k, v in config.items() if k != "type"} if isinstance(config, Mapping) else {}
+    for argument in arguments:
+        if argument not in INFERENCERS[name]:
+            raise TaskError(f"{name} takes no argument {shown(argument)}", nearest(argument, INFERENCERS[name]))
+    return name, arguments
+
+
+def _class_of(
+    config: object, known: Mapping[str, type[Any]], base: type[Any], place: str, default: str = ""
+) -> tuple[type[Any], dict[str, Any]]:
+    """Return the class that a config names, and its arguments."""
+    if isinstance(config, (str, type)):
+        config = {"type": config}
+    if not isinstance(config, Mapping):
+        raise TaskError(f"{place} is {type(config).__name__}", "give a mapping with 'type' and its arguments")
+    named = config.get("type", default)
+    cls = named if isinstance(named, type) and issubclass(named, base) else known.get(_short_name(named))
+    if cls is None:
+        raise TaskError(f"{place} has unknown type {shown(_short_name(named))}", nearest(_short_name(named), known))
+    arguments = {k: v for k, v in config.items() if k != "type"}
+    takes = tuple(inspect.signature(cls).parameters)
+    if issubclass(cls, Retriever) and "options" in takes:
+        takes = (*takes, "ice_num", "ice_separator", "ice_eos_token")
+    for argument in arguments:
+        if argument not in takes or argument == "options":
+            raise TaskError(f"{cls.__name__} takes no argument {shown(argument)}", nearest(argument, takes))
+    return cls, arguments
+
+
+def _short_name(named: object) -> str:
+    """Return the class name of a type given as a class, a name or a dotted path."""
+    return named.__name__ if isinstance(named, type) else str(named).rpartition(".")[2]
