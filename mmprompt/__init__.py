@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mmprompt.tasks import Task, dataset_task, load_task
     from mmprompt.templates.multimodal import MMPromptTemplate
     from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+    from mmprompt.templates.raw import RawPromptTemplate
     from mmprompt.templates.text import PromptTemplate
 
 _HOMES = {
@@ -56,6 +57,7 @@ _HOMES = {
     "mmprompt.icl.topk": ("TopkRetriever",),
     "mmprompt.prompters": ("AlpacaPrompter", "ChatPrompter", "EmptyPrompter"),
     "mmprompt.templates.multiturn": ("MultiTurnPromptTemplate",),
+    "mmprompt.templates.raw": ("RawPromptTemplate",),
     "mmprompt.media.policy": ("MediaPolicy",),
     "mmprompt.media.read": ("MediaReader", "read_messages"),
     "mmprompt.meta_template": ("MetaTemplate",),
@@ -94,6 +96,7 @@ __all__ = [
     "PromptList",
     "PromptTemplate",
     "RandomRetriever",
+    "RawPromptTemplate",
     "RowError",
     "Segment",
     "SlidingWindowRetriever",

@@ -1,6 +1,7 @@
 """The prompt of a row without a template: one user message with the row's media and question.
 
-The tagged column feeds it if there is one; else the columns that hold media, in their order, then ``question``.
+The tagged column ``content`` feeds it if there is one; else the columns that hold media, in their order, then
+``question``, whose text is never read for tags: only a task says that another column is tagged.
 """
 
 from __future__ import annotations
@@ -37,10 +38,9 @@ def default_messages(
     value = entry.raw.get(CONTENT)
     if isinstance(value, str) and entry.hidden != CONTENT:
         return content_messages(value, scanned=entry.scanned)
-    column = next((c for c in (CONTENT, QUESTION) if entry.segments(c) is not None), None)
-    if column is None:
+    if entry.segments(CONTENT) is None:
         return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry.columns)
-    return _message([part for part in entry.parts(column) if part != _NOTHING], entry.columns)
+    return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
 
 
 def content_messages(content: str, *, scanned: bool = True) -> list[Message]:

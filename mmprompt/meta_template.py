@@ -6,8 +6,8 @@ The rules are those of the documentation of OpenCompass and AISBench; where thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
 
 from mmprompt.copies import copied
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
@@ -15,6 +15,7 @@ from mmprompt.log import log
 from mmprompt.merging import Draft, merge
 from mmprompt.parts import Message, Part, TextPart
 from mmprompt.prompt_list import PromptList
+from mmprompt.raw_messages import is_ready, merge_meta, meta_messages, ready_messages
 from mmprompt.role_text import RoleWriter, Tokenizer, joined_lines, outer_spec, parts_said
 from mmprompt.turns import RoleSpec, Round, Step, affix, walk
 
@@ -26,19 +27,28 @@ _DEFAULT = {
     "reserved_roles": [{"role": "SYSTEM"}, {"role": "TOOL", "api_role": "tool"}],
 }
 
+Meta = Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]
+"""A meta template as it is given"""
+
 
 class MetaTemplate:
     """What a model wants around each role's words; compiled and validated at construction, immutable.
 
     Args:
-        meta: ``begin``, ``round``, ``end``, ``reserved_roles`` and ``eos_token_id``, or None for no meta template.
+        meta: ``begin``, ``round``, ``end``, ``reserved_roles`` and ``eos_token_id``; or a list of messages, each put
+            before the prompt's own of the same role; or None for no meta template.
+
+    A prompt that is ready messages (``role`` and ``content``) keeps its roles, whatever the meta template.
 
     Raises:
         TemplateError: with the place as ``where.template``.
     """
 
-    def __init__(self, meta: Mapping[str, Any] | None = None) -> None:
-        self._meta = None if meta is None else copied(_checked(meta))
+    def __init__(self, meta: Meta | None = None) -> None:
+        listed = isinstance(meta, (list, tuple)) and bool(meta)
+        self._messages = meta_messages(meta) if listed and isinstance(meta, Sequence) else ()
+        self._given = copied(meta)
+        self._meta = None if meta is None or listed else copied(_checked(meta))
         self._loose_seen: list[bool] = []
         source = _DEFAULT if self._meta is None else self._meta
         self._round = _compile_round(source)
@@ -46,9 +56,10 @@ class MetaTemplate:
         self._end = _compile_outer(source.get("end"), "meta_template.end")
 
     @property
-    def meta(self) -> Mapping[str, Any] | None:
-        """A copy of the mapping as given."""
-        return None if self._meta is None else dict(copied(self._meta))
+    def meta(self) -> Meta | None:
+        """A copy of the meta template as given."""
+        given: Meta | None = copied(self._given)
+        return given
 
     @property
     def generating_roles(self) -> frozenset[str]:
@@ -85,6 +96,9 @@ class MetaTemplate:
         writer = RoleWriter({} if media_placeholder is None else media_placeholder, tokenizer)
         if isinstance(prompt, str):
             return writer.finished(prompt)
+        if self._messages or is_ready(prompt):
+            lines = [{"role": m.role, "prompt": m.parts} for m in self.to_messages(prompt, mode)]
+            return writer.finished(joined_lines(lines, writer))
         if self._meta is None:
             return writer.finished(joined_lines(_items_of(prompt), writer))
         out = [writer.outer(self._begin, self._round)]
@@ -99,7 +113,8 @@ class MetaTemplate:
     def to_messages(self, prompt: Any, mode: str = "gen") -> Any:
         """Return the prompt as a list of messages for an API model.
 
-        A string is one user message. A plain list of strings or of prompts is a batch and gives a list of lists.
+        A string is one user message. A plain list of strings or of prompts is a batch and gives a list of lists. Of
+        ready messages an empty last one of the assistant is left out in ``gen``: there the model speaks.
 
         Raises:
             PromptError: an unknown role, or a prompt that gives no message.
@@ -109,6 +124,12 @@ class MetaTemplate:
             return [Message("user", prompt)]
         if _is_batch(prompt):
             return [self.to_messages(p, mode) for p in prompt]
+        if is_ready(prompt):
+            return merge_meta(self._messages, ready_messages(prompt, generate=mode == "gen"))
+        return merge_meta(self._messages, self._rendered(prompt, mode))
+
+    def _rendered(self, prompt: Any, mode: str) -> list[Message]:
+        """Return a prompt of role dicts as messages."""
         drafts: list[Draft] = [_outer_draft(o, self._round) for o in self._begin]
         generated = False
         for step in walk(_items_of(prompt), self._round, mode):
@@ -132,11 +153,11 @@ class MetaTemplate:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the argument."""
-        return (type(self), (self._meta,))
+        return (type(self), (self._given,))
 
     def __repr__(self) -> str:
-        """Show the class and the mapping."""
-        return f"MetaTemplate({self._meta!r})"
+        """Show the class and what it was given."""
+        return f"MetaTemplate({self._given!r})"
 
 
 def _draft(step: Step) -> Draft | None:
@@ -193,6 +214,9 @@ def _items_of(prompt: Any) -> list[Any]:
         if isinstance(item, Mapping) and "prompt_mm" in item:
             what = f"item {number} of the prompt holds prompt_mm, which is a template"
             raise PromptError(what, "fill it first: MMPromptTemplate(…).generate_item(row)")
+        if isinstance(item, Mapping) and "content" in item and "prompt" not in item:
+            what = f"item {number} of the prompt is a message with 'content' among items of another form"
+            raise PromptError(what, "give messages only, or role dicts with 'prompt'")
     return items
 
 
@@ -213,7 +237,9 @@ def _check_mode(mode: str) -> None:
 
 def _checked(meta: Any) -> Mapping[str, Any]:
     if not isinstance(meta, Mapping):
-        raise TemplateError(f"a meta template is a dict, not {type(meta).__name__}", "give a dict, or None for none")
+        raise TemplateError(
+            f"a meta template is a dict, not {type(meta).__name__}", "give a dict, a list of messages, or None for none"
+        )
     for key in meta:
         if key not in _KEYS:
             raise TemplateError(f"unknown key {shown(key)}", nearest(key, _KEYS)).located(template="meta_template")

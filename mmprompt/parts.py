@@ -97,6 +97,9 @@ class Message(_MessageFields):
             kept: tuple[Part, ...] = (TextPart(parts),) if parts else ()
         else:
             kept = tuple([p for p in parts if not (isinstance(p, TextPart) and not p.text)])
+            for part in kept:
+                if not isinstance(part, (TextPart, MediaRef, MediaPart)):
+                    raise PromptError(f"a message holds {type(part).__name__}", "give text, or a list of content parts")
         return super().__new__(cls, ROLES.get(role, role), kept, name, tuple(tool_calls), tool_call_id)
 
     def __getnewargs__(self) -> tuple[object, ...]:

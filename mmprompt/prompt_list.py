@@ -76,6 +76,15 @@ def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | Te
     return copy
 
 
+def fresh(item: Any) -> Any:
+    """Return an item that can be changed without changing this one."""
+    if type(item) is not RoleItem:
+        return copied(item) if isinstance(item, Mapping) else item
+    copy = RoleItem(item if type(item.get("prompt")) is str else copied(item))
+    copy.section = section_of(item)
+    return copy
+
+
 def text_of(item: object) -> str:
     """Return the text of an item: a string, a role dict's prompt, or the texts of its content parts joined.
 

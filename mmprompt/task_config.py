@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.media.read import MODES
 
+_RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
 KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
 SCORERS = ("exact", "choice", "contains", "anls", "vqa")
 ANSWER = "answer"
 _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
-_READER_KEYS = ("input_columns", "output_column", "tagged_columns")
+_READER_KEYS = (
+    "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
+)  # fmt: skip
 _MEDIA_KEYS = ("mode", "roots", "max_bytes")
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
 _LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "fetch", "allow_domains", "max_seconds")
@@ -35,6 +39,8 @@ class TaskConfig(NamedTuple):
     media: Mapping[str, Any]
     meta_template: Any
     media_placeholder: Mapping[str, str]
+    test_range: slice
+    train_range: slice
 
 
 def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfig:
@@ -62,7 +68,25 @@ def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfi
         _media(config, base),
         model.get("meta_template"),
         _mapping(model.get("media_placeholder") or {}, "model.media_placeholder"),
+        _range(reader.get("test_range"), "reader_cfg.test_range"),
+        _range(reader.get("train_range"), "reader_cfg.train_range"),
     )
+
+
+def _range(value: Any, place: str) -> slice:
+    """Return a range of rows, given as a number of rows or as text: ``[10:20]``, ``[:100]``.
+
+    Raises:
+        TaskError: it is neither, or counts from the end, which a stream of rows does not know.
+    """
+    if value is None or value == "":
+        return slice(None)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return slice(value)
+    match = _RANGE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise TaskError(f"{place} is {shown(value)}", "give a number of rows, or a range such as '[0:100]'")
+    return slice(*[int(number) if number else None for number in match.groups()])
 
 
 def _dataset(config: Any, base: str) -> Mapping[str, Any] | None:

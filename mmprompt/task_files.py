@@ -5,24 +5,34 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import runpy
 import sys
-import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, shown
+from mmprompt.python_configs import run_config
+from mmprompt.upstream_configs import choose_dataset, find_datasets, upstream_task
 
 
-def read_task_file(path: str, known: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the mapping that a task file holds; ``known`` are the variables that a Python file may set.
+class TaskFile(NamedTuple):
+    """What a task file holds, and notes on what of it is not used; ``upstream`` is a runner's own dataset config."""
+
+    config: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    upstream: bool = False
+
+
+def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -> TaskFile:
+    """Return what a task file holds; ``known`` are the variables that a Python file may set.
+
+    ``abbr`` chooses among the datasets of a runner's config.
 
     Raises:
         TaskError: the file is missing, of unknown kind or malformed (with its line), or holds no mapping.
     """
     suffix = os.path.splitext(path)[1].lower()
     readers: dict[str, Callable[[str], Any]] = {
-        ".yaml": _yaml, ".yml": _yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known),
+        ".yaml": _yaml, ".yml": _yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known, abbr),
     }  # fmt: skip
     if suffix not in readers:
         mend = f"give {', '.join(readers)}"
@@ -33,9 +43,11 @@ def read_task_file(path: str, known: tuple[str, ...]) -> Mapping[str, Any]:
         raise TaskError(f"cannot read {shown(path)}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError as error:
         raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+    if isinstance(value, TaskFile):
+        return value
     if not isinstance(value, Mapping):
         raise TaskError(f"{shown(path)} holds {type(value).__name__}", "a task is a mapping")
-    return value
+    return TaskFile(value)
 
 
 def is_task_file(path: str) -> bool:
@@ -50,7 +62,7 @@ def is_task_file(path: str) -> bool:
     if not head.startswith(b"{"):
         return False
     try:
-        return bool({"infer_cfg", "dataset"} & set(read_task_file(path, ())))
+        return bool({"infer_cfg", "dataset"} & set(read_task_file(path, ()).config))
     except TaskError:
         return False
 
@@ -110,32 +122,23 @@ def _json(path: str) -> Any:
         raise _malformed(path, error.msg, error.lineno) from None
 
 
-def _python(path: str, known: tuple[str, ...]) -> Any:
-    """Execute a Python file that the caller named, and return those of its variables that a task has."""
-    if not os.path.isfile(path):
-        raise FileNotFoundError(2, "No such file or directory")
-    try:
-        variables = runpy.run_path(path)
-    except SyntaxError as error:
-        line = error.lineno if error.filename == path else _line_in(path, error)  # else in a module that it imports
-        raise _malformed(path, error.msg, line) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the user's own code raises is a fault of the task file
-        raise _malformed(path, f"{type(error).__name__}: {error}", _line_in(path, error)) from None
+def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
+    """Execute a Python file that the caller named: a task, or a dataset config of OpenCompass or AISBench."""
+    variables, spoken = run_config(path)
+    if not any(name in variables for name in known) and (datasets := find_datasets(variables)):
+        chosen = upstream_task(choose_dataset(datasets, abbr), spoken)
+        unused = ", ".join(chosen.unused)
+        notes = (f"of {chosen.abbr} these keys are not used: {unused}",) if unused else ()
+        return TaskFile({"reader_cfg": chosen.reader_cfg, "infer_cfg": chosen.infer_cfg}, notes, upstream=True)
     for name, value in variables.items():
         if name in known or name.startswith("_") or not isinstance(value, Mapping):
             continue
         if near := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
             raise TaskError(f"{shown(path)} sets '{name}', which no task has", f"did you mean '{near[0]}'?")
     task = {name: variables[name] for name in known if name in variables}
-    if not task:  # an upstream config without a task's names would else pass for a task that asks for nothing
+    if not task:
         raise TaskError(f"{shown(path)} sets no variable of a task", f"set one of {', '.join(known)}")
-    return task
-
-
-def _line_in(path: str, error: BaseException) -> int | None:
-    """Return the line of the file at which an error passed through it."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    return lines[-1] if lines else None
+    return TaskFile(task)
 
 
 def _malformed(path: str, problem: str, line: int | None) -> TaskError:

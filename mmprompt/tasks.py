@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.default_prompt import content_messages, default_messages
@@ -15,7 +16,7 @@ from mmprompt.origins import place_of
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
-from mmprompt.task_files import read_task_file
+from mmprompt.task_files import TaskFile, read_task_file
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Task:
     _tagged: frozenset[str] | None
     _plain: bool  # neither template nor meta template: rows go out as default messages
     _count_tokens: CountTokens | None
+    _own_notes: tuple[str, ...]
+    _first_columns: list[tuple[str, ...]]  # of the first sample that was assembled, for notes
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class Task:
         *,
         map_columns: Mapping[str, str] | None = None,
         count_tokens: CountTokens | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         infer = config.infer_cfg
         meta = MetaTemplate(config.meta_template)
@@ -66,6 +70,8 @@ class Task:
             _tagged=tagged,
             _plain=infer is None and config.meta_template is None and not config.input_columns,
             _count_tokens=count_tokens,
+            _first_columns=[],
+            _own_notes=tuple(notes),
         )
         if self.assembly is not None:
             self._bind(self.assembly)
@@ -85,7 +91,8 @@ class Task:
             name = type(assembly.retriever).__name__
             raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
         rows = []
-        for row in self.train:
+        chosen = self.config.train_range
+        for row in itertools.islice(self.train, chosen.start, chosen.stop, chosen.step):
             if isinstance(row, RowError):
                 raise row
             rows.append(row)
@@ -120,11 +127,17 @@ class Task:
         """
         if self.dataset is None:
             raise TaskError("the task names no dataset", "give dataset={'path': …} or {'rows': […]}")
-        return iter(self.dataset)
+        rows = self.config.test_range
+        return itertools.islice(self.dataset, rows.start, rows.stop, rows.step)
 
     def notes(self) -> list[str]:
         """Return what the dataset's reader accepted and found worth a report, so far, and what cannot be rendered."""
-        notes = [] if self.dataset is None else list(self.dataset.notes)
+        notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes)]
+        if self.assembly is not None and self._first_columns:
+            columns = self._first_columns[0]
+            unknown = self.assembly.unknown_slots(columns)
+            stays = "in a template names no column, so it stays as it is"
+            notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes
@@ -153,6 +166,8 @@ class Task:
         entry = self.entry_of(sample)
         if self.assembly is None:
             return [Assembled(PromptList(_role_dict(m) for m in self._default(entry, sample)))]
+        if not self._first_columns:
+            self._first_columns.append(tuple(sample.columns))
         limit = self.assembly.arguments.get("max_seq_len")
         bounded = limit is not None or max_images is not None
         fits = (lambda prompt: self._fits(prompt, limit, max_images)) if bounded else None
@@ -238,7 +253,9 @@ def images_in(prompt: Any) -> int:
     """Return how many images a prompt holds."""
     if not isinstance(prompt, list):
         return 0
-    said = [part for item in prompt if isinstance(item, Mapping) for part in item.get("prompt") or ()]
+    said = [
+        part for item in prompt if isinstance(item, Mapping) for part in item.get("prompt", item.get("content")) or ()
+    ]
     return sum(isinstance(part, Mapping) and "image" in str(part.get("type")) for part in said)
 
 
@@ -247,12 +264,19 @@ def at(error: MMPromptError, sample: Sample) -> MMPromptError:
     return error.located(file=sample.file, line=sample.line, sample=sample.label)
 
 
-def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = None, *, tokenizer: Any = None) -> Task:
+def load_task(
+    task: str | os.PathLike[str] | Mapping[str, Any],
+    dataset: Any = None,
+    *,
+    tokenizer: Any = None,
+    abbr: str | None = None,
+) -> Task:
     """Load a task from a YAML, TOML, JSON or Python file, or from a mapping.
 
     ``dataset`` takes the place of the task's own: a path, or a mapping with ``path`` or ``rows``. A relative path in
     a task file is relative to that file. ``tokenizer``, a Hugging Face tokenizer or a callable from text to a number
-    of tokens, counts for ``max_seq_len``.
+    of tokens, counts for ``max_seq_len``. A dataset config of OpenCompass or AISBench in Python is a task too: its rows
+    are those of ``dataset``, and ``abbr`` chooses among several datasets.
 
     Raises:
         TaskError: the file or mapping is no task; unknown keys come with the nearest known one.
@@ -260,20 +284,24 @@ def load_task(task: str | os.PathLike[str] | Mapping[str, Any], dataset: Any = N
         DatasetError: the dataset cannot be opened.
     """
     if isinstance(task, Mapping):
-        return _task(task, dataset, "", tokenizer)
+        return _task(TaskFile(task), dataset, "", tokenizer)
     if not isinstance(task, (str, os.PathLike)):
         raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
     path = os.fspath(task)
     try:
-        return _task(read_task_file(path, KEYS), dataset, os.path.dirname(path), tokenizer)
+        return _task(read_task_file(path, KEYS, abbr), dataset, os.path.dirname(path), tokenizer)
     except (TaskError, TemplateError) as error:
         raise error.located(file=path) from None
 
 
-def _task(config: Mapping[str, Any], dataset: Any, base: str, tokenizer: Any) -> Task:
-    checked = task_config(config, dataset, base)
+def _task(file: TaskFile, dataset: Any, base: str, tokenizer: Any) -> Task:
+    if file.upstream and dataset is None:
+        raise TaskError(
+            "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
+        )
+    checked = task_config(file.config, dataset, base)
     own, train = _open_datasets(checked.dataset or {})
-    return Task(checked, own, train, count_tokens=_counter(tokenizer))
+    return Task(checked, own, train, count_tokens=_counter(tokenizer), notes=file.notes)
 
 
 def _counter(tokenizer: Any) -> CountTokens | None:

@@ -10,8 +10,8 @@ import mmprompt
 PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
-    "_version", "log", "errors", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "media", "structure", "templates",
-    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "origins", "task_config", "task_files", "tasks", "render",
+    "_version", "log", "errors", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
+    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "origins", "task_config", "foreign_names", "python_configs", "upstream_configs", "task_files", "tasks", "render",
     "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
@@ -84,6 +84,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "media/files.py",
         "datasets/source.py",
         "task_files.py",
+        "python_configs.py",
         "targets/limits.py",
         "cli/__init__.py",
         "cli/render.py",

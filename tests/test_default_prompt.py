@@ -156,8 +156,9 @@ def test_a_question_prints_as_json_reads_it() -> None:
     assert parts_of({"question": 1.0}) == ["1.0"]
 
 
-def test_a_question_with_tags_is_the_tagged_column() -> None:
-    assert parts_of({"question": f" {IMAGE}a.jpg{END}{TEXT}What?{END}"}) == [("image", "a.jpg"), "What?"]
+def test_a_question_is_never_read_for_tags() -> None:
+    question = f" {IMAGE}a.jpg{END}{TEXT}What?{END}"
+    assert parts_of({"image": "b.jpg", "question": question}) == [("image", "b.jpg"), question]
 
 
 def test_a_question_that_only_quotes_a_tag_is_text() -> None:

@@ -374,3 +374,9 @@ def test_a_multimodal_template_object_is_taken_too() -> None:
     task = load_task({"dataset": {"rows": [{"q": TAGGED}]}, "infer_cfg": {"prompt_template": template}})
     ((_, (message,)),) = task.messages()
     assert [getattr(p, "source", None) or p.text for p in message.parts] == ["a.jpg", "Q: What?"]  # type: ignore[union-attr]
+
+
+def test_a_slot_that_names_no_column_is_noted_once() -> None:
+    task = task_of("{q} {questoin}")
+    list(task.prompts())
+    assert task.notes() == ["{questoin} in a template names no column, so it stays as it is; known: answer, id, q"]

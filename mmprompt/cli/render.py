@@ -53,6 +53,8 @@ def add_parser(commands: Any) -> None:
         "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"
     )
     parser.add_argument("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
+    parser.add_argument("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
+    parser.add_argument("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
     parser.add_argument("--format", metavar="NAME", help="the dataset's format, where it is not recognised")
     parser.add_argument("--map", action="append", default=[], metavar="COLUMN=MODALITY", help="a column of media")
     parser.add_argument("--limit", type=_natural, metavar="N", help="read at most N rows")
@@ -95,18 +97,30 @@ def run(arguments: argparse.Namespace) -> int:
                 on_note=notes.add,
                 on_row=advance,
             )
+            if report.failed and not report.rendered:
+                raise _NothingRendered  # noqa: TRY301  # it must leave the output's block by an exception
+    except _NothingRendered:
+        say("mmprompt: no row could be rendered, nothing was written")
+        return 1
     except MMPromptError as error:
         of_row = error.where.line is not None and (isinstance(error, RowError) or not isinstance(error, DatasetError))
         if not (arguments.strict and of_row):
             raise
         say(str(error))
+        if arguments.output is not None:
+            say("mmprompt: stopped at this row (--strict), nothing was written")
         return 1
     for note in [*notes.texts(), *task.notes()]:
         say(f"note: {note}")
     total = report.rendered + report.failed
     if report.failed or report.repeated:
-        say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out")
+        again = f", {report.repeated} of the ids came again" if report.repeated else ""
+        say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
     return 1 if report.failed or report.repeated else 0
+
+
+class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the block that would publish the output
+    """Every row failed: an output that is there already stays as it is."""
 
 
 class _Notes:
@@ -139,7 +153,9 @@ def _task(arguments: argparse.Namespace) -> Task:
         if columns or (arguments.format is not None and arguments.dataset is None):
             raise TaskError("--map and --format are for a dataset", "say it in the task file")
         named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
-        return load_task(arguments.input, named)
+        if named is not None and arguments.train is not None:
+            named["train"] = arguments.train
+        return load_task(arguments.input, named, abbr=arguments.abbr)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)

@@ -40,6 +40,8 @@ def _with_messages(sample: Sample, from_openai: Callable[[Any], Sequence[Message
         wire = body.get("messages")
         columns = {**columns, "messages": wire}
         sample = sample._replace(columns=columns, id=columns.get("custom_id", sample.id))
+    if wire == []:
+        raise RowError("no messages", "give at least one, or drop the row")
     if not isinstance(wire, list):
         raise RowError("a chat row without a list of messages", 'give "messages": [{"role": …, "content": …}]')
     return sample._replace(messages=tuple(from_openai(wire)))

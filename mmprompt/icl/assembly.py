@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from mmprompt.errors import TaskError, TemplateError, nearest
@@ -12,15 +12,19 @@ from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.types import build_retriever, build_template, inferencer_of
 from mmprompt.media.rooted import rooted_items
 from mmprompt.meta_template import MetaTemplate
-from mmprompt.prompt_list import PromptList
+from mmprompt.prompt_list import PromptList, fresh
+from mmprompt.raw_messages import RawMessages
 from mmprompt.templates.dialogue import Examples
-from mmprompt.templates.entry import Entry
+from mmprompt.templates.entry import CONTENT, Entry
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+from mmprompt.templates.raw import RawPromptTemplate
 
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
 _KEPT_EXAMPLES = 4096
+_KEPT_JOINED = 64
+_MEDIA_SLOTS = ("image", "audio", "video", "mm_url")
 
-Prompt = Union[str, PromptList]
+Prompt = Union[str, PromptList, RawMessages]
 Fits = Callable[[Prompt], bool]
 
 
@@ -75,6 +79,7 @@ class Assembly:
         self._bound: BoundRetriever | None = None
         self._root: str | None = None
         self._examples: dict[int, Prompt] = {}
+        self._kept: dict[tuple[int, ...], Prompt] = {}
 
     def _check_together(self) -> None:
         """Refuse a template and an inferencer that do not go together.
@@ -98,6 +103,12 @@ class Assembly:
         if not isinstance(self.retriever, ZeroRetriever) and self._ice_template is None:
             name = type(self.retriever).__name__
             raise TaskError(f"{name} without ice_template", "give the template of the examples")
+
+    def unknown_slots(self, columns: Collection[str]) -> list[str]:
+        """Return the names in braces of the templates that name no column of a sample; they stay as they are."""
+        known = {*columns, *_MEDIA_SLOTS, *(("question",) if CONTENT in columns else ())}
+        templates = dict.fromkeys(t for t in (self._template, self._ice_template) if t is not None)
+        return [name for template in templates for name in template.slot_names if name not in known]
 
     @property
     def mode(self) -> str:
@@ -154,6 +165,8 @@ class Assembly:
 
     def _made(self, entry: Entry, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
         masked = self._columns.masked
+        if isinstance(self._template, RawPromptTemplate):
+            self._template.check_examples(ice)
         if isinstance(self._template, MultiTurnPromptTemplate):
             return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
         if self.mode == "gen":
@@ -170,13 +183,21 @@ class Assembly:
         return self._bound.ids(sample, position)
 
     def _joined(self, ids: Sequence[int]) -> Examples:
+        """Return the examples as one, in items that no other prompt holds."""
         if not ids:
             return None
-        examples = [self._example(number) for number in ids]
-        return join_examples(examples, self.retriever, any(isinstance(e, list) for e in examples)) or None
+        key = tuple(ids)
+        joined = self._kept.get(key)
+        if joined is None:
+            examples = [self._example(number) for number in ids]
+            dialogue = any(isinstance(e, list) for e in examples)
+            joined = join_examples(examples, self.retriever, dialogue)
+            if len(self._kept) < _KEPT_JOINED:
+                self._kept[key] = joined
+        return [fresh(item) for item in joined] if isinstance(joined, list) else joined or None
 
     def _example(self, number: int) -> Prompt:
-        """Return an example, rendered once; each use gets items of its own section all the same."""
+        """Return an example, rendered once."""
         found = self._examples.get(number)
         if found is None:
             found = self._rendered(number)
@@ -198,7 +219,7 @@ class Assembly:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without the examples at hand; the index set goes along."""
-        return {**vars(self), "_examples": {}}
+        return {**vars(self), "_examples": {}, "_kept": {}}
 
 
 def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:

@@ -220,7 +220,7 @@ def _check_id(number: int, count: int, name: str) -> None:
         raise TaskError(f"{name} holds {number}; the ids of the index set are {known}", "give ids of that range")
 
 
-def join_examples(examples: Sequence[str | PromptList], retriever: Retriever, dialogue: bool) -> str | PromptList:
+def join_examples(examples: Sequence[str | list[Any]], retriever: Retriever, dialogue: bool) -> str | PromptList:
     """Return rendered examples as one: strings joined and closed by the retriever's texts, dialogues put in a row.
 
     Without examples it is ``""``, or an empty PromptList for a dialogue. A string among dialogue examples is a loose

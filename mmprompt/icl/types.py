@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Union
 
 from mmprompt.errors import TaskError, TemplateError, nearest, shown
 from mmprompt.icl.bm25 import BM25Retriever
@@ -18,12 +18,16 @@ from mmprompt.icl.retrievers import (
 from mmprompt.icl.topk import TopkRetriever
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.text import PromptTemplate
 
-TEMPLATES: dict[str, type[PromptTemplate]] = {
+Template = Union[PromptTemplate, RawPromptTemplate]
+
+TEMPLATES: dict[str, type[Any]] = {
     "PromptTemplate": PromptTemplate,
     "MMPromptTemplate": MMPromptTemplate,
     "MultiTurnPromptTemplate": MultiTurnPromptTemplate,
+    "RawPromptTemplate": RawPromptTemplate,
 }
 RETRIEVERS: dict[str, type[Retriever]] = {
     "ZeroRetriever": ZeroRetriever,
@@ -42,20 +46,21 @@ INFERENCERS: dict[str, tuple[str, ...]] = {
 """Each inferencer with the arguments it takes."""
 
 
-def build_template(config: object, place: str) -> PromptTemplate | None:
+def build_template(config: object, place: str) -> Template | None:
     """Return the template of a config: one that is built already, or a mapping with ``type`` and its arguments.
 
     Raises:
         TaskError: an unknown type or argument.
         TemplateError: the template cannot be compiled.
     """
-    if config is None or isinstance(config, PromptTemplate):
+    if config is None or isinstance(config, (PromptTemplate, RawPromptTemplate)):
         return config
-    cls, arguments = _class_of(config, TEMPLATES, PromptTemplate, place, "PromptTemplate")
-    if "template" not in arguments:
-        raise TaskError(f"{place} has no template", "give 'template'")
+    cls, arguments = _class_of(config, TEMPLATES, (PromptTemplate, RawPromptTemplate), place, "PromptTemplate")
+    needed = "messages" if issubclass(cls, RawPromptTemplate) else "template"
+    if needed not in arguments:
+        raise TaskError(f"{place} has no {needed}", f"give '{needed}'")
     try:
-        template: PromptTemplate = cls(**arguments)
+        template: Template = cls(**arguments)
     except TemplateError as error:
         within = f"{place}: {error.where.template or ''}".rstrip(": ")
         raise type(error)(error.what, error.mend, error.where._replace(template=within)) from None
@@ -70,7 +75,7 @@ def build_retriever(config: object, place: str) -> Retriever:
     """
     if config is None or isinstance(config, Retriever):
         return config or ZeroRetriever()
-    cls, arguments = _class_of(config, RETRIEVERS, Retriever, place)
+    cls, arguments = _class_of(config, RETRIEVERS, (Retriever,), place)
     try:
         inspect.signature(cls).bind(**arguments)
     except TypeError as error:
@@ -99,7 +104,7 @@ def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _class_of(
-    config: object, known: Mapping[str, type[Any]], base: type[Any], place: str, default: str = ""
+    config: object, known: Mapping[str, type[Any]], base: tuple[type[Any], ...], place: str, default: str = ""
 ) -> tuple[type[Any], dict[str, Any]]:
     """Return the class that a config names, and its arguments."""
     if isinstance(config, (str, type)):

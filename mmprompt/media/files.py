@@ -28,7 +28,7 @@ for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _CHUNK = 1 << 16
 _FILE_TYPE = 0o170000
-_HOW_TO_ALLOW = "allow its folder with --media-root DIR (MediaPolicy(roots=[DIR])), or move the file into a root"
+_HOW_TO_ALLOW = "move the file into a root, or allow its folder with --media-root DIR (MediaPolicy(roots=[DIR]))"
 
 
 Opened = tuple[int, int, str]

@@ -31,13 +31,14 @@ class RootedPath(str):
         return os.path.join(os.path.abspath(self.root), path)
 
 
-def rooted_items(prompt: PromptList, root: str) -> PromptList:
+def rooted_items(prompt: list[Any], root: str) -> PromptList:
     """Return a prompt whose media paths begin at ``root``; what is no relative path stays as it is."""
     out = PromptList()
     for item in prompt:
-        said = item.get("prompt") if isinstance(item, Mapping) else None
+        key = "content" if isinstance(item, Mapping) and "content" in item else "prompt"
+        said = item.get(key) if isinstance(item, Mapping) else None
         if isinstance(said, list):
-            out.append(in_section({**item, "prompt": [_rooted(part, root) for part in said]}, section_of(item)))
+            out.append(in_section({**item, key: [_rooted(part, root) for part in said]}, section_of(item)))
         else:
             out.append(item)
     return out

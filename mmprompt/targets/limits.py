@@ -46,6 +46,7 @@ class Limits(NamedTuple):
     counted: bool = False
 
 
+_AS_FRAMES = "send frames as images (--frames is not in this version)"
 _MODALITIES = ("image", "audio", "video")
 _TARGETS: dict[str, Limits] = {}
 _OWN: dict[str, Limits] = {}
@@ -118,7 +119,7 @@ def taken_of(known: Limits, modality: str) -> Taken:
     """
     taken = known.modalities.get(modality)
     if taken is None:
-        mend = "send frames instead: --frames N" if modality == "video" else "choose another target"
+        mend = _AS_FRAMES if modality == "video" else "choose another target"
         raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", mend)
     return taken
 
@@ -131,14 +132,15 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
-        mend = "send frames instead: --frames N" if part.modality == "video" else "--fit converts it"
+        mend = _AS_FRAMES if part.modality == "video" else "convert it first (--fit is not in this version)"
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
         raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
     if not taken.animated and part.media_type == "image/gif" and is_animated(part.data):
-        raise TargetError(f"{known.name} takes no animated GIF", "--fit sends its first frame")
+        raise TargetError(f"{known.name} takes no animated GIF", "send a single frame (--fit is not in this version)")
     if taken.max_bytes is not None and len(part.data) > taken.max_bytes:
         raise TargetError(
-            f"the {part.modality} has {len(part.data)} bytes, {known.name} takes {taken.max_bytes}", "--fit shrinks it"
+            f"the {part.modality} has {len(part.data)} bytes, {known.name} takes {taken.max_bytes}",
+            "shrink it first (--fit is not in this version)",
         )
     return taken
 

@@ -82,6 +82,9 @@ class OpenAIWriter:
         """
         out: list[Wire] = []
         for message in messages:
+            if type(message) is not Message:
+                kind = type(message).__name__
+                raise TargetError(f"a message is {kind}", "give a list of Messages; from_openai(…) makes them of dicts")
             role, parts, name, tool_calls, tool_call_id = message
             body: object
             if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
@@ -139,7 +142,7 @@ class OpenAIWriter:
         if form == "input_audio":
             raise TargetError(
                 f"input_audio carries bytes, and {_quoted(url)} is a name",
-                "let it be read (a URL: --fetch), or use audio_url where the target takes it",
+                "give a file, or use audio_url where the target takes it",
             )
         holder: Wire = {"url": url}
         wire = {"type": form, form: _with(holder, options) if options else holder}

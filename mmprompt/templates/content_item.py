@@ -93,6 +93,7 @@ class ContentItem:
     def _from_segments(self, entry: Entry, tagged: Mapping[str, list[Segment]], examples: Examples) -> Iterator[Keyed]:
         """Give one part a segment, in order, and beside them the parts of media that plain columns fill."""
         columns = {**entry.columns, **dict.fromkeys(own_slots(tagged), "")}
+        self._check_shadowed(entry, tagged)
         fed: list[Fed] = [(c, s) for c, segments in tagged.items() for s in segments if not _is_empty(s)]
         early, late = self._plain_keys({s.modality for _, s in fed})
         before = list(self._from_columns(entry, early, columns, None))
@@ -114,6 +115,24 @@ class ContentItem:
         yield from after
         if number == 0 and (fed or before or after) and self._says_more_than(tagged):
             yield from self._from_columns(entry, ["text"], columns, examples)
+
+    def _check_shadowed(self, entry: Entry, tagged: Mapping[str, list[Segment]]) -> None:
+        """Refuse media in a column that only its text made a tagged one, beside a plain column of that medium.
+
+        A question could otherwise put its own picture in the place of the row's.
+
+        Raises:
+            TemplateError: there is such a pair.
+        """
+        for column, segments in tagged.items():
+            if entry.tagged_by_rule(column):
+                continue
+            for modality in {s.modality for s in segments} & set(self._media):
+                other = next((c for c in self._media[modality].columns if entry.raw.get(c) and c not in tagged), None)
+                if other is not None:
+                    what = f"{modality} in the text of column '{column}', beside the column '{other}'"
+                    mend = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"
+                    raise TemplateError(what, mend).located(column=column, template=self._place)
 
     def _says_more_than(self, tagged: Collection[str]) -> bool:
         return self._text is not None and not self._text.is_only(own_slots(tagged))
@@ -151,7 +170,7 @@ class ContentItem:
             for part in said:
                 plain = part.get("type") == "text"
                 yield Keyed("text", self._text.part(part["text"], columns, self._place) if plain else part)
-        elif filling := filled(text, columns, str(examples or ""), self._place):
+        elif filling := filled(text, columns, examples if isinstance(examples, str) else "", self._place):
             yield Keyed("text", self._text.part(filling, columns, self._place))
 
     def _media_part(self, column: str, segment: Segment, columns: Mapping[str, object]) -> Keyed:

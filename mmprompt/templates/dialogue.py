@@ -35,7 +35,8 @@ _KEY_TYPES: Mapping[str, tuple[type, ...]] = {
     "end": (str, int, list, tuple),
 }
 
-Examples = Union[str, PromptList, None]
+Examples = Union[str, list[Any], None]
+"""In-context examples: text, or the items of a prompt"""
 Said = Union[str, list[dict[str, Any]]]
 
 
@@ -56,13 +57,14 @@ class Speech(Protocol):
 class TextSpeech:
     """Ordinary text."""
 
-    __slots__ = ("_place", "_text", "has_marker", "names")
+    __slots__ = ("_around", "_place", "_text", "has_marker", "names")
 
     def __init__(self, text: SlotText, place: str) -> None:
         self._text = text
         self._place = place
         self.names = text.columns
         self.has_marker = text.has_marker
+        self._around = split_at_marker(text)
 
     def columns(self, entry: Entry) -> Mapping[str, object]:
         """Return the columns as this text sees them; the hidden one is masked as the text is filled."""
@@ -76,13 +78,14 @@ class TextSpeech:
         if self._text.literal is not None:
             return self._text.literal
         try:
-            return self._text.fill(self.columns(entry), entry.hidden, "" if examples is None else str(examples))
+            return self._text.fill(self.columns(entry), entry.hidden, examples if isinstance(examples, str) else "")
         except KeyError as error:
             raise _no_column(error.args[0], entry.raw, self._place) from None
 
     def around_marker(self, entry: Entry) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""
-        return around_marker(self._text, self.columns(entry), self._place, entry.hidden)
+        columns = self.columns(entry)
+        return [filled(piece, columns, "", self._place, entry.hidden) for piece in self._around]
 
 
 class RoleLine(NamedTuple):
@@ -103,16 +106,17 @@ Line = Union[RoleLine, LooseLine]
 
 
 class Dialogue(NamedTuple):
-    """A compiled dialogue: its lines by section."""
+    """A compiled dialogue: its lines by section; ``has_marker`` tells whether the examples have a place in it."""
 
     sections: tuple[tuple[Section, tuple[Line, ...]], ...]
     round: tuple[Line, ...]
+    has_marker: bool
 
     @property
-    def has_marker(self) -> bool:
-        """Whether the examples have a place in it."""
-        lines = [line for _, section in self.sections for line in section]
-        return any(line.speech is not None and line.speech.has_marker for line in lines)
+    def columns(self) -> tuple[str, ...]:
+        """The names in braces, in order."""
+        speeches = [line.speech for _, lines in self.sections for line in lines if line.speech is not None]
+        return tuple(name for speech in speeches for name in speech.names)
 
 
 class Labels(NamedTuple):
@@ -202,7 +206,9 @@ def _compile_dialogue(
         sections.append((Section(name), lines))
     if not sections[1][1]:
         raise TemplateError("the round is empty", "give at least one role dict").located(template=f"{place}.round")
-    return Dialogue(tuple(s for s in sections if s[1]), sections[1][1])
+    speeches = [line.speech for _, lines in sections for line in lines]
+    marked = any(speech is not None and speech.has_marker for speech in speeches)
+    return Dialogue(tuple(s for s in sections if s[1]), sections[1][1], marked)
 
 
 def _compile_line(
@@ -307,7 +313,12 @@ def splice(texts: list[str], examples: Sequence[Any], section: Section) -> list[
 
 def around_marker(text: SlotText, columns: Mapping[str, object], place: str, masked: str | None = None) -> list[str]:
     """Return the filled texts before, between and after the places of the examples."""
-    return [filled(piece, columns, "", place, masked) for piece in text.split_at(lambda p: isinstance(p, Marker))]
+    return [filled(piece, columns, "", place, masked) for piece in split_at_marker(text)]
+
+
+def split_at_marker(text: SlotText) -> list[SlotText]:
+    """Return the texts before, between and after the places of the examples."""
+    return text.split_at(lambda p: isinstance(p, Marker))
 
 
 def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[dict[str, Any]]:

@@ -109,12 +109,17 @@ class Entry:
             for s in self.segments(column) or ()
         ]
 
+    def tagged_by_rule(self, column: str) -> bool:
+        """Tell whether a column is tagged whatever its value: ``content``, or named by the task or the template."""
+        named = self.tagged is not None and column in self.tagged
+        return named or column in (CONTENT, self._outright)
+
     def _read(self, column: str) -> list[Segment] | None:
         if column not in self.raw or column == self.hidden:
             return None
         value = self.raw[column]
         outright = column == self._outright
-        by_rule = outright or column == CONTENT or (self.tagged is not None and column in self.tagged)
+        by_rule = self.tagged_by_rule(column)
         if isinstance(value, str):
             if self.scanned and (by_rule or (self.tagged is None and begins_tagged(value))):
                 return [Segment(*span) for span in scan(value)]

@@ -100,6 +100,12 @@ class PromptTemplate:
         """The labels of a dict of labels, in order; empty for the other forms."""
         return tuple(self._form.forms) if isinstance(self._form, Labels) else ()
 
+    @property
+    def slot_names(self) -> tuple[str, ...]:
+        """The names in braces, in order; those that name a column of the sample are slots."""
+        forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
+        return tuple(dict.fromkeys(name for form in forms for name in form.columns))
+
     def generate_item(
         self, entry: Mapping[str, object] | Entry, output_field: str | None = None, ice: Examples = None
     ) -> str | PromptList:

@@ -19,7 +19,9 @@ TOOLS = [{"type": "function", "function": {"name": "example"}}]
 EXTRA = "Here are some extra messages you can referred to:\n\n"
 IMAGE = {"type": "image_url", "image_url": {"url": "a.png", "detail": "low"}}
 
-words = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(["{a}", "{b}", "{{a}}", "### Response:\n", "{tools}", "{system}"])
+words = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
+    ["{a}", "{b}", "{{a}}", "### Response:\n", "{tools}", "{system}"]
+)
 
 
 def test_an_instruction_is_followed_by_a_blank_line_and_the_response():
@@ -60,7 +62,9 @@ def test_a_label_follows_in_the_string_and_is_no_message():
     prompter = AlpacaPrompter("{x}")
     assert prompter.generate_prompt("1", label="gold").endswith("### Response:\ngold")
     assert prompter.generate_prompt("1", label=0).endswith("### Response:\n0")
-    assert prompter.generate_prompt("1", label="gold", return_dict=True) == prompter.generate_prompt("1", return_dict=True)
+    assert prompter.generate_prompt("1", label="gold", return_dict=True) == prompter.generate_prompt(
+        "1", return_dict=True
+    )
 
 
 def test_a_history_is_refused_at_construction_and_at_the_call():
@@ -102,7 +106,9 @@ def test_one_text_for_several_slots_is_refused_with_their_names():
     assert "1 1" in AlpacaPrompter("{a} {a}").generate_prompt("1")
 
 
-@pytest.mark.parametrize("text", ['{"k": 1}', "{ a }", "{a!r}", "{a:>5}", "{a.b}", "{}", "a {", "}", "{{}}", "{a-b}", "{'x': {}}"])
+@pytest.mark.parametrize(
+    "text", ['{"k": 1}', "{ a }", "{a!r}", "{a:>5}", "{a.b}", "{}", "a {", "}", "{{}}", "{a-b}", "{'x': {}}"]
+)
 def test_braces_that_are_no_slot_are_text(text):
     assert AlpacaPrompter(text).slots == ()
     assert f"{HEAD}{text} v\n\n" in AlpacaPrompter(text + " {q}").generate_prompt("v")
@@ -145,20 +151,33 @@ def test_tools_that_are_no_list_of_plain_mappings_are_refused(tools):
 
 
 def test_media_in_a_slot_stand_at_their_own_place():
-    messages = AlpacaPrompter("look {img} and say {q}").generate_prompt({"img": [IMAGE], "q": "what"}, return_dict=True)["messages"]
+    messages = AlpacaPrompter("look {img} and say {q}").generate_prompt(
+        {"img": [IMAGE], "q": "what"}, return_dict=True
+    )["messages"]
     assert messages == [
-        {"role": "system", "content": [{"type": "text", "text": f"{SYSTEM}\n{HEAD}look "}, IMAGE, {"type": "text", "text": " and say what\n\n"}]},
+        {
+            "role": "system",
+            "content": [
+                {"type": "text", "text": f"{SYSTEM}\n{HEAD}look "},
+                IMAGE,
+                {"type": "text", "text": " and say what\n\n"},
+            ],
+        },
         {"role": "user", "content": ""},
     ]
 
 
 def test_a_string_refuses_media_without_a_placeholder():
-    with pytest.raises(PromptError, match=r"holds image, which a string cannot carry; give media_placeholder=\{'image': '…'\}"):
+    with pytest.raises(
+        PromptError, match=r"holds image, which a string cannot carry; give media_placeholder=\{'image': '…'\}"
+    ):
         AlpacaPrompter("{q}").generate_prompt([IMAGE])
 
 
 def test_a_string_with_placeholders_has_its_media_beside():
-    prompt = AlpacaPrompter("a {x} b {y}").generate_prompt({"x": [IMAGE], "y": MediaRef("image", "b.png")}, media_placeholder={"image": "<image>"})
+    prompt = AlpacaPrompter("a {x} b {y}").generate_prompt(
+        {"x": [IMAGE], "y": MediaRef("image", "b.png")}, media_placeholder={"image": "<image>"}
+    )
     assert f"{HEAD}a <image> b <image>\n" in prompt
     assert [m.source for m in prompt.media] == ["a.png", "b.png"]
     assert pickle.loads(pickle.dumps(prompt)).media == prompt.media
@@ -166,7 +185,9 @@ def test_a_string_with_placeholders_has_its_media_beside():
 
 def test_text_that_contains_a_placeholder_is_refused():
     with pytest.raises(PromptError, match="the text contains '<image>'"):
-        AlpacaPrompter("{x} {y}").generate_prompt({"x": [IMAGE], "y": "<image>"}, media_placeholder={"image": "<image>"})
+        AlpacaPrompter("{x} {y}").generate_prompt(
+            {"x": [IMAGE], "y": "<image>"}, media_placeholder={"image": "<image>"}
+        )
     with pytest.raises(PromptError, match="the text contains '<image>'"):
         AlpacaPrompter("{x}{y}").generate_prompt({"x": "<im", "y": "age>"}, media_placeholder={"image": "<image>"})
 
@@ -215,7 +236,9 @@ def test_no_value_is_expanded(a, b, dialect):
     prompt = prompter.generate_prompt({"a": a, "b": b})
     assert prompt.count(f"[{a}|{b}]") >= 1
     assert prompt.count(f"({b}|{a})") >= 1
-    marks = AlpacaPrompter({"system": "[{a}|{b}]", "user": "({b}|{a})"}, dialect=dialect).generate_prompt({"a": "", "b": ""})
+    marks = AlpacaPrompter({"system": "[{a}|{b}]", "user": "({b}|{a})"}, dialect=dialect).generate_prompt(
+        {"a": "", "b": ""}
+    )
     assert len(prompt) == len(marks) + 2 * (len(a) + len(b))
 
 
@@ -229,7 +252,12 @@ def test_any_instruction_compiles_and_its_slots_take_any_value(text, value):
 
 @given(st.data())
 def test_nothing_of_the_callers_changes_and_nothing_is_shared(data):
-    parts = data.draw(st.lists(st.sampled_from([IMAGE, TextPart("t"), "x", {"type": "text", "text": "c", "cache_control": {"type": "e"}}]), min_size=1))
+    parts = data.draw(
+        st.lists(
+            st.sampled_from([IMAGE, TextPart("t"), "x", {"type": "text", "text": "c", "cache_control": {"type": "e"}}]),
+            min_size=1,
+        )
+    )
     if all(part == "x" for part in parts):
         parts.append(IMAGE)
     tools = copy.deepcopy(TOOLS)

@@ -41,7 +41,10 @@ def chat(**more):
 
 
 def test_the_default_markers_are_the_printed_ones():
-    assert chat().generate_prompt("q") == f"<|start_system|>{SYSTEM}x\n\n<|end_system|>\n\n\n<|Human|>:\nq\n<|Assistant|>:\n"
+    assert (
+        chat().generate_prompt("q")
+        == f"<|start_system|>{SYSTEM}x\n\n<|end_system|>\n\n\n<|Human|>:\nq\n<|Assistant|>:\n"
+    )
 
 
 def test_markers_are_given_at_construction_and_the_call_has_the_last_word():
@@ -69,14 +72,23 @@ def test_an_instruction_half_for_the_user_stands_before_the_input():
     prompter = ChatPrompter({"system": "S {a}", "user": "U {b}: "}, markers=SHORT)
     value = {"a": "1", "b": "2", "anything": "q"}
     assert prompter.generate_prompt(value) == f"<s>{SYSTEM}S 1</s>\n\n\n<h>\nU 2: q\n</h><a>\n"
-    assert prompter.generate_prompt(value, return_dict=True)["messages"] == [{"role": "system", "content": f"{SYSTEM}\nS 1"}, user("U 2: q")]
+    assert prompter.generate_prompt(value, return_dict=True)["messages"] == [
+        {"role": "system", "content": f"{SYSTEM}\nS 1"},
+        user("U 2: q"),
+    ]
 
 
 def test_extra_keys_follow_the_instruction_on_lines_of_their_own():
     block = "Here are some extra messages you can referred to:\n\n### k:\n1\n\n"
     value = {"k": "1", "q": "Q"}
-    assert ChatPrompter("I", extra_keys="k").generate_prompt(value, return_dict=True)["messages"][0]["content"] == f"{SYSTEM}\nI\n{block}\n"
-    assert ChatPrompter(extra_keys="k").generate_prompt(value, return_dict=True)["messages"][0]["content"] == f"{SYSTEM}\n{block}\n"
+    assert (
+        ChatPrompter("I", extra_keys="k").generate_prompt(value, return_dict=True)["messages"][0]["content"]
+        == f"{SYSTEM}\nI\n{block}\n"
+    )
+    assert (
+        ChatPrompter(extra_keys="k").generate_prompt(value, return_dict=True)["messages"][0]["content"]
+        == f"{SYSTEM}\n{block}\n"
+    )
     assert turns(ChatPrompter({"system": "S", "user": "U"}, extra_keys="k"), value) == [user(f"U\n{block}Q")]
 
 
@@ -94,15 +106,24 @@ def test_history_as_pairs_and_as_messages_is_the_same_in_both_outputs():
     mixed = [pairs[0], *messages[2:]]
     for history in (pairs, messages, mixed):
         assert turns(chat(), history=history) == [user("u"), assistant("a"), user("v"), assistant("b"), user("q")]
-        assert "</s>\n\n<h>u</h><a>a</a><h>v</h><a>b</a>\n<h>\nq" in chat(markers=SHORT).generate_prompt("q", history=history)
+        assert "</s>\n\n<h>u</h><a>a</a><h>v</h><a>b</a>\n<h>\nq" in chat(markers=SHORT).generate_prompt(
+            "q", history=history
+        )
         assert chat(history=history).generate_prompt("q") == chat().generate_prompt("q", history=history)
 
 
 def test_history_of_the_construction_comes_first():
-    assert turns(chat(history=[["u", "a"]]), history=[["v", "b"]])[:4] == [user("u"), assistant("a"), user("v"), assistant("b")]
+    assert turns(chat(history=[["u", "a"]]), history=[["v", "b"]])[:4] == [
+        user("u"),
+        assistant("a"),
+        user("v"),
+        assistant("b"),
+    ]
 
 
-@pytest.mark.parametrize(("pair", "expected"), [(["u"], [user("u")]), (["u", None], [user("u")]), ([None, "a"], [assistant("a")]), ([], [])])
+@pytest.mark.parametrize(
+    ("pair", "expected"), [(["u"], [user("u")]), (["u", None], [user("u")]), ([None, "a"], [assistant("a")]), ([], [])]
+)
 def test_a_pair_may_lack_a_side_in_both_outputs(pair, expected):
     assert turns(chat(), history=[pair]) == [*expected, user("q")]
     shown = "".join(f"<{m['role'][0]}>{m['content']}" for m in expected).replace("<u>", "<h>")
@@ -137,9 +158,22 @@ def test_a_history_that_is_none_is_refused_with_its_place(history, words):
 
 
 def test_tool_calls_and_results_of_a_history_survive():
-    history = [user("u"), {**assistant(None), "tool_calls": [CALL]}, {"role": "tool", "content": "5", "tool_call_id": "1"}]
+    history = [
+        user("u"),
+        {**assistant(None), "tool_calls": [CALL]},
+        {"role": "tool", "content": "5", "tool_call_id": "1"},
+    ]
     assert turns(chat(), history=history) == [*history, user("q")]
-    marked = chat(markers={**SHORT, "soe": "<e>", "eoe": "</e>", "tool_start_token": "<T>", "tool_args_token": "<A>", "tool_end_token": "<E>"})
+    marked = chat(
+        markers={
+            **SHORT,
+            "soe": "<e>",
+            "eoe": "</e>",
+            "tool_start_token": "<T>",
+            "tool_args_token": "<A>",
+            "tool_end_token": "<E>",
+        }
+    )
     assert '<h>u</h><a><T>\nget<A>{"x": 1}<E>\n</a><e>5</e>\n<h>' in marked.generate_prompt("q", history=history)
     plain = chat(markers=SHORT).generate_prompt("q", history=history)
     assert json.dumps({"name": "get", "arguments": '{"x": 1}'}) in plain
@@ -153,7 +187,10 @@ def test_a_tool_call_without_a_function_is_refused_in_a_string():
 
 def test_a_message_value_with_tool_calls_survives():
     history = [Message("assistant", (), tool_calls=[CALL]), Message("tool", "5", tool_call_id="1")]
-    assert turns(chat(), history=history)[:2] == [{**assistant(None), "tool_calls": [CALL]}, {"role": "tool", "content": "5", "tool_call_id": "1"}]
+    assert turns(chat(), history=history)[:2] == [
+        {**assistant(None), "tool_calls": [CALL]},
+        {"role": "tool", "content": "5", "tool_call_id": "1"},
+    ]
 
 
 def test_a_system_turn_of_a_history_is_in_both_outputs():
@@ -167,7 +204,9 @@ def test_the_input_may_be_messages_such_as_the_results_of_tools():
     for value in ({"input": result}, [result], {"input": [result]}):
         assert turns(chat(), value) == [result]
     marked = chat(markers={**SHORT, "soe": "<e>", "eoe": "</e>"})
-    assert marked.generate_prompt([result, {**result, "content": "6"}], history=[["u", "a"]]).endswith("<h>u</h><a>a</a>\n<e>\n5\n6\n</e><a>\n")
+    assert marked.generate_prompt([result, {**result, "content": "6"}], history=[["u", "a"]]).endswith(
+        "<h>u</h><a>a</a>\n<e>\n5\n6\n</e><a>\n"
+    )
     assert turns(ChatPrompter({"user": "U "}, system="S"), [result])[0]["content"] == "U 5"
     with pytest.raises(PromptError, match="the input of a string holds a message of assistant; give it as history"):
         chat().generate_prompt([assistant("a")])
@@ -191,18 +230,33 @@ def test_one_key_beside_the_slots_is_the_input_and_two_are_refused():
 
 
 def test_text_fills_the_only_slot_and_leaves_the_users_turn_empty():
-    assert ChatPrompter("n={n}").generate_prompt(5, return_dict=True)["messages"] == [{"role": "system", "content": f"{SYSTEM}\nn=5\n\n"}, user("")]
+    assert ChatPrompter("n={n}").generate_prompt(5, return_dict=True)["messages"] == [
+        {"role": "system", "content": f"{SYSTEM}\nn=5\n\n"},
+        user(""),
+    ]
     assert turns(chat(), 5) == [user("5")]
 
 
 def test_content_parts_stand_at_their_own_place():
     image = MediaRef("image", "b.png", options=(("detail", "high"),))
     assert turns(chat(), [IMAGE, "what is it?"]) == [user([IMAGE, text("what is it?")])]
-    assert turns(chat(), {"input": image}) == [user([{"type": "image_url", "image_url": {"url": "b.png", "detail": "high"}}])]
+    assert turns(chat(), {"input": image}) == [
+        user([{"type": "image_url", "image_url": {"url": "b.png", "detail": "high"}}])
+    ]
     assert turns(ChatPrompter({"user": "see {x}: "}), {"x": [IMAGE], "q": ["and ", image, "!"]})[-1] == user(
-        [text("see "), IMAGE, text(": and "), {"type": "image_url", "image_url": {"url": "b.png", "detail": "high"}}, text("!")]
+        [
+            text("see "),
+            IMAGE,
+            text(": and "),
+            {"type": "image_url", "image_url": {"url": "b.png", "detail": "high"}},
+            text("!"),
+        ]
     )
-    assert turns(chat(), history=[[[IMAGE, "u"], "a"], user([text("v"), IMAGE])])[:3] == [user([IMAGE, text("u")]), assistant("a"), user([text("v"), IMAGE])]
+    assert turns(chat(), history=[[[IMAGE, "u"], "a"], user([text("v"), IMAGE])])[:3] == [
+        user([IMAGE, text("u")]),
+        assistant("a"),
+        user([text("v"), IMAGE]),
+    ]
 
 
 def test_a_slot_of_the_system_half_takes_media_too():
@@ -227,8 +281,12 @@ def test_media_that_was_read_goes_out_as_a_data_uri():
 
 
 def test_other_forms_of_parts_go_out_in_the_chat_form():
-    assert turns(chat(), [{"type": "image", "image": "a.png"}]) == [user([{"type": "image_url", "image_url": {"url": "a.png"}}])]
-    assert turns(chat(), [{"type": "image_url", "image_url": "a.png"}]) == [user([{"type": "image_url", "image_url": {"url": "a.png"}}])]
+    assert turns(chat(), [{"type": "image", "image": "a.png"}]) == [
+        user([{"type": "image_url", "image_url": {"url": "a.png"}}])
+    ]
+    assert turns(chat(), [{"type": "image_url", "image_url": "a.png"}]) == [
+        user([{"type": "image_url", "image_url": {"url": "a.png"}}])
+    ]
     audio = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
     assert turns(chat(), [audio]) == [user([audio])]
 
@@ -239,7 +297,10 @@ def test_media_in_memory_that_nobody_read_are_refused_as_messages():
 
 
 def test_bare_base64_goes_out_as_a_data_uri():
-    assert turns(chat(), [MediaRef("image", "/9j/4AAQSkZJRgABAQAAAQ==")])[0]["content"][0]["image_url"]["url"] == "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQAAAQ=="
+    assert (
+        turns(chat(), [MediaRef("image", "/9j/4AAQSkZJRgABAQAAAQ==")])[0]["content"][0]["image_url"]["url"]
+        == "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQAAAQ=="
+    )
 
 
 def test_a_string_has_placeholders_for_media_of_history_and_input():
@@ -249,13 +310,17 @@ def test_a_string_has_placeholders_for_media_of_history_and_input():
         chat().generate_prompt(value, history=history)
     with pytest.raises(PromptError, match="holds image"):
         chat().generate_prompt(value, history=history, media_placeholder={"audio": "<au>"})
-    prompt = chat(markers=SHORT).generate_prompt(value, history=history, media_placeholder={"audio": "<au>", "image": "<im>"})
+    prompt = chat(markers=SHORT).generate_prompt(
+        value, history=history, media_placeholder={"audio": "<au>", "image": "<im>"}
+    )
     assert prompt.endswith("</s>\n\n<h><au>?</h><a>a</a>\n<h>\nsee <im>\n</h><a>\n")
     assert [(m.modality, m.source) for m in prompt.media] == [("audio", "u.wav"), ("image", "a.png")]
 
 
 def test_one_placeholder_may_stand_for_several_modalities():
-    prompt = chat().generate_prompt([IMAGE, MediaRef("video", "v.mp4")], media_placeholder={"image": "<m>", "video": "<m>"})
+    prompt = chat().generate_prompt(
+        [IMAGE, MediaRef("video", "v.mp4")], media_placeholder={"image": "<m>", "video": "<m>"}
+    )
     assert prompt.count("<m>") == len(prompt.media) == 2
 
 
@@ -282,7 +347,9 @@ def test_tools_are_asked_of_a_function_at_each_call():
 
 def test_tools_in_a_string_are_json_with_the_users_own_letters():
     tools = [{"type": "function", "function": {"name": "天气", "strict": True}}]
-    assert '\n\n[{"type": "function", "function": {"name": "天气", "strict": true}}]\n\n' in chat().generate_prompt("q", tools=tools)
+    assert '\n\n[{"type": "function", "function": {"name": "天气", "strict": true}}]\n\n' in chat().generate_prompt(
+        "q", tools=tools
+    )
 
 
 def test_the_response_is_what_follows_the_assistants_last_mark():
@@ -305,7 +372,9 @@ def test_formats_other_than_openai_are_refused():
         chat().generate_prompt("q", format="anthropic")
 
 
-texts = st.text(max_size=10) | st.sampled_from(["{a}", "{{b}}", "<|Assistant|>:\n", "<|end_system|>", "{history}", "{input}", "</!lazyllm-spliter!>"])
+texts = st.text(max_size=10) | st.sampled_from(
+    ["{a}", "{{b}}", "<|Assistant|>:\n", "<|end_system|>", "{history}", "{input}", "</!lazyllm-spliter!>"]
+)
 contents = texts | st.lists(st.sampled_from([IMAGE, text("t"), TextPart("p"), MediaRef("audio", "a.wav")]), max_size=3)
 histories = st.lists(st.tuples(contents, contents) | st.builds(user, contents), max_size=3)
 
@@ -317,7 +386,10 @@ def test_no_value_is_expanded_or_moved(a, b, q, h, dialect):
     system, first, last = prompter.generate_prompt(value, history=[[h]], return_dict=True)["messages"]
     assert (system["content"], first["content"], last["content"]) == (f"{SYSTEM}\n[{a}]", h, f"({b}) {q}")
     marks = {**SHORT, "eoh": ""}
-    assert prompter.generate_prompt(value, history=[[h]], markers=marks) == f"<s>{SYSTEM}[{a}]</s>\n\n<h>{h}\n<h>\n({b}) {q}\n<a>\n"
+    assert (
+        prompter.generate_prompt(value, history=[[h]], markers=marks)
+        == f"<s>{SYSTEM}[{a}]</s>\n\n<h>{h}\n<h>\n({b}) {q}\n<a>\n"
+    )
 
 
 @given(value=contents, history=histories, dialect=st.sampled_from([None, "lazyllm"]))
@@ -343,7 +415,9 @@ def test_nothing_of_the_callers_changes_and_nothing_is_shared(value, history, di
 @given(history=histories, system=texts, soa=texts, dialect=st.sampled_from([None, "lazyllm"]))
 def test_a_pickled_prompter_gives_the_same(history, system, soa, dialect):
     history = [list(item) if isinstance(item, tuple) else item for item in history]
-    made = ChatPrompter("{a} {{b}}", "k", tools=TOOLS, history=history, system=system, markers={"soa": soa}, dialect=dialect)
+    made = ChatPrompter(
+        "{a} {{b}}", "k", tools=TOOLS, history=history, system=system, markers={"soa": soa}, dialect=dialect
+    )
     for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
         assert type(copied) is ChatPrompter
         value = {"a": "1", "b": "2", "k": "3", "q": "4"}
@@ -373,7 +447,9 @@ def test_prompters_of_all_kinds_pickle_and_refuse_changes():
 def test_threads_may_share_a_prompter():
     prompter = ChatPrompter("{a}", history=[["u", [IMAGE]]], tools=TOOLS)
     with ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda n: prompter.generate_prompt({"a": str(n), "q": [IMAGE]}, return_dict=True), range(400)))
+        got = list(
+            pool.map(lambda n: prompter.generate_prompt({"a": str(n), "q": [IMAGE]}, return_dict=True), range(400))
+        )
     assert got == [prompter.generate_prompt({"a": str(n), "q": [IMAGE]}, return_dict=True) for n in range(400)]
 
 

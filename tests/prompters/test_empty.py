@@ -15,7 +15,9 @@ def test_the_string_is_the_input(text):
 
 
 def test_the_messages_are_the_users_one():
-    assert EmptyPrompter().generate_prompt("hello", return_dict=True) == {"messages": [{"role": "user", "content": "hello"}]}
+    assert EmptyPrompter().generate_prompt("hello", return_dict=True) == {
+        "messages": [{"role": "user", "content": "hello"}]
+    }
     assert EmptyPrompter().generate_prompt([IMAGE, "x"], return_dict=True) == {
         "messages": [{"role": "user", "content": [IMAGE, {"type": "text", "text": "x"}]}]
     }
@@ -23,7 +25,12 @@ def test_the_messages_are_the_users_one():
 
 def test_messages_have_a_place_for_history_tools_and_system():
     got = EmptyPrompter(system="S").generate_prompt("q", history=[["u", "a"]], tools=TOOLS, return_dict=True)
-    assert [(m["role"], m["content"]) for m in got["messages"]] == [("system", "S"), ("user", "u"), ("assistant", "a"), ("user", "q")]
+    assert [(m["role"], m["content"]) for m in got["messages"]] == [
+        ("system", "S"),
+        ("user", "u"),
+        ("assistant", "a"),
+        ("user", "q"),
+    ]
     assert got["tools"] == TOOLS
 
 
@@ -51,7 +58,9 @@ def test_a_label_follows_in_the_string():
 def test_media_need_a_placeholder_in_the_string():
     with pytest.raises(PromptError, match="which a string cannot carry"):
         EmptyPrompter().generate_prompt([IMAGE])
-    prompt = EmptyPrompter().generate_prompt(["see ", MediaRef("image", "a.png")], media_placeholder={"image": "<image>"})
+    prompt = EmptyPrompter().generate_prompt(
+        ["see ", MediaRef("image", "a.png")], media_placeholder={"image": "<image>"}
+    )
     assert (prompt, prompt.media[0].source) == ("see <image>", "a.png")
 
 

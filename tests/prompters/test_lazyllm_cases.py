@@ -112,7 +112,9 @@ def test_the_default_gives_what_the_documentation_prints(case):
     assert (outcome(case, None) == case["doc_expect"]) == (case["id"] not in UNLIKE_THE_PRINT)
 
 
-@pytest.mark.parametrize("case", [c for c in PRINTED if UNLIKE_THE_PRINT.get(c["id"]) == COMMA], ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case", [c for c in PRINTED if UNLIKE_THE_PRINT.get(c["id"]) == COMMA], ids=lambda case: case["id"]
+)
 def test_only_the_comma_differs_where_the_comma_is_the_reason(case):
     printed = json.dumps(case["doc_expect"], ensure_ascii=False)
     assert printed.replace("输入，现在", "输入, 现在") == json.dumps(outcome(case, None), ensure_ascii=False)

@@ -18,9 +18,15 @@ def chat(instruction="x", **more):
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"type": 1, "function": 2, "a-b": 3, "1a": 4, "$x_1": 5, "": 6}, '{type: 1, "function": 2, "a-b": 3, "1a": 4, $x_1: 5, "": 6}'),
+        (
+            {"type": 1, "function": 2, "a-b": 3, "1a": 4, "$x_1": 5, "": 6},
+            '{type: 1, "function": 2, "a-b": 3, "1a": 4, $x_1: 5, "": 6}',
+        ),
         ({"naïve": 1, "天气": 2, "²": 3, "x²": 4, "é_1": 5}, '{naïve: 1, 天气: 2, "²": 3, "x²": 4, é_1: 5}'),
-        ({"input": None, "default": True, 1: 1.0, None: float("inf")}, '{input: null, "default": true, "1": 1.0, "null": Infinity}'),
+        (
+            {"input": None, "default": True, 1: 1.0, None: float("inf")},
+            '{input: null, "default": true, "1": 1.0, "null": Infinity}',
+        ),
         (['"\\\n\t\x0b\x00\x1f\x7f\u2028é', [], {}, ()], '["\\"\\\\\\n\\t\\v\\0\\u001f\x7f\\u2028é", [], {}, []]'),
     ],
 )
@@ -32,12 +38,19 @@ def test_tools_are_written_as_json5(value, expected):
 
 def test_doubled_braces_are_single_where_one_text_fills_the_only_slot():
     prompter = chat('{{"a": {q}}} {1-2}')
-    assert prompter.generate_prompt("v", return_dict=True)["messages"][0]["content"] == f'{SYSTEM}\n{{"a": v}} {{1-2}}\n\n'
-    assert prompter.generate_prompt({"q": "v"}, return_dict=True)["messages"][0]["content"] == f'{SYSTEM}\n{{{{"a": v}}}} {{1-2}}\n\n'
+    assert (
+        prompter.generate_prompt("v", return_dict=True)["messages"][0]["content"] == f'{SYSTEM}\n{{"a": v}} {{1-2}}\n\n'
+    )
+    assert (
+        prompter.generate_prompt({"q": "v"}, return_dict=True)["messages"][0]["content"]
+        == f'{SYSTEM}\n{{{{"a": v}}}} {{1-2}}\n\n'
+    )
 
 
 def test_braces_of_a_value_stay_as_they_are():
-    assert chat("{q}").generate_prompt("{{v}}", return_dict=True)["messages"][0]["content"] == f"{SYSTEM}\n{{{{v}}}}\n\n"
+    assert (
+        chat("{q}").generate_prompt("{{v}}", return_dict=True)["messages"][0]["content"] == f"{SYSTEM}\n{{{{v}}}}\n\n"
+    )
 
 
 def test_tools_at_the_call_take_the_place_of_those_of_the_construction():
@@ -57,7 +70,10 @@ def test_tools_in_a_string_bring_a_how_to_that_needs_its_tokens():
 
 def test_a_dict_instruction_has_no_how_to():
     prompt = chat({"system": "S"}, tools=TOOLS, markers=TOKENS).generate_prompt("q")
-    assert prompt == f'{SYSTEM}S### Function-call Tools. \n\n[{{type: "function", "function": {{name: "get"}}}}]\n\n\n\n\n\nq\n\n'
+    assert (
+        prompt
+        == f'{SYSTEM}S### Function-call Tools. \n\n[{{type: "function", "function": {{name: "get"}}}}]\n\n\n\n\n\nq\n\n'
+    )
 
 
 def test_an_empty_instruction_loses_its_extra_keys():
@@ -66,23 +82,43 @@ def test_an_empty_instruction_loses_its_extra_keys():
 
 
 def test_an_empty_system_message_is_kept():
-    assert chat("", system="").generate_prompt("q", return_dict=True)["messages"][0] == {"role": "system", "content": ""}
+    assert chat("", system="").generate_prompt("q", return_dict=True)["messages"][0] == {
+        "role": "system",
+        "content": "",
+    }
 
 
 def test_a_string_shows_the_turns_of_user_assistant_and_tool():
     history = [
         {"role": "system", "content": "gone"},
-        {"role": "assistant", "content": "a", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "get", "arguments": '{"x": 1}'}}]},
+        {
+            "role": "assistant",
+            "content": "a",
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "get", "arguments": '{"x": 1}'}}],
+        },
         {"role": "tool", "content": '{"y": true}'},
         {"role": "tool", "content": "plain"},
     ]
-    assert chat(markers=TOKENS).generate_prompt("q", history=history).endswith('a<T>\nget<A>"{\\"x\\": 1}"<E>\n{\'y\': True}plain\n\nq\n\n')
+    assert (
+        chat(markers=TOKENS)
+        .generate_prompt("q", history=history)
+        .endswith('a<T>\nget<A>"{\\"x\\": 1}"<E>\n{\'y\': True}plain\n\nq\n\n')
+    )
     assert "{'name': 'get', 'arguments': '{\"x\": 1}'}\n" in chat().generate_prompt("q", history=history)
-    assert [m["role"] for m in chat().generate_prompt("q", history=history, return_dict=True)["messages"]] == ["system", "system", "assistant", "tool", "tool", "user"]
+    assert [m["role"] for m in chat().generate_prompt("q", history=history, return_dict=True)["messages"]] == [
+        "system",
+        "system",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
 
 
 def test_the_anthropic_format_has_its_system_text_apart():
-    got = chat(tools=TOOLS).generate_prompt("q", history=[{"role": "system", "content": "S"}, ["u", "a"]], format="anthropic")
+    got = chat(tools=TOOLS).generate_prompt(
+        "q", history=[{"role": "system", "content": "S"}, ["u", "a"]], format="anthropic"
+    )
     assert got["system"] == f"{SYSTEM}\nx\n\n\nS"
     assert [m["content"] for m in got["messages"]] == ["u", "a", "q"]
     assert got["tools"] == TOOLS
