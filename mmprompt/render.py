@@ -21,6 +21,7 @@ from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.tasks import Task, at
 
 if TYPE_CHECKING:
+    from mmprompt.datasets.ids import RepeatedIds
     from mmprompt.datasets.sample import Sample
     from mmprompt.targets.chunk_writer import ChunkWriter
 
@@ -244,13 +245,18 @@ def render(
             if on_error is not None and error is not None:
                 on_error(error)
         writer.flush()
-        repeated = 0
-        for line, first in ids.repeats():
-            repeated += 1
-            if on_error is not None:
-                again = RowError(f"the id of line {first} again", "give each row an id of its own")
-                on_error(again.located(file=renderer.file, line=line, column="id"))
-    return RenderReport(done, failed, repeated)
+        return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
+
+
+def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptError], None] | None) -> int:
+    """Report the ids that came again, and return how many."""
+    repeated = 0
+    for line, first in ids.repeats():
+        repeated += 1
+        if on_error is not None:
+            again = RowError(f"the id of line {first} again", "give each row an id of its own")
+            on_error(again.located(file=file, line=line, column="id"))
+    return repeated
 
 
 def _noted(record: Mapping[str, Any]) -> list[MediaPart]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
-from mmprompt.media.classify import as_written
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.origins import place_of
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
+from mmprompt.parts import Message
+from mmprompt.prompt_items import CountTokens, images_in, role_item, token_counter
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mmprompt.datasets.sample import Sample
 
 OnError = Callable[[MMPromptError], None]
-CountTokens = Callable[[str], int]
 
 
 class Task:
@@ -165,7 +164,7 @@ class Task:
         """
         entry = self.entry_of(sample)
         if self.assembly is None:
-            return [Assembled(PromptList(_role_dict(m) for m in self._default(entry, sample)))]
+            return [Assembled(PromptList(role_item(m) for m in self._default(entry, sample)))]
         if not self._first_columns:
             self._first_columns.append(tuple(sample.columns))
         limit = self.assembly.arguments.get("max_seq_len")
@@ -249,16 +248,6 @@ class Task:
                 yield from ((row.id, one) for one in made)
 
 
-def images_in(prompt: Any) -> int:
-    """Return how many images a prompt holds."""
-    if not isinstance(prompt, list):
-        return 0
-    said = [
-        part for item in prompt if isinstance(item, Mapping) for part in item.get("prompt", item.get("content")) or ()
-    ]
-    return sum(isinstance(part, Mapping) and "image" in str(part.get("type")) for part in said)
-
-
 def at(error: MMPromptError, sample: Sample) -> MMPromptError:
     """Return the error with the origin of its sample."""
     return error.located(file=sample.file, line=sample.line, sample=sample.label)
@@ -301,18 +290,7 @@ def _task(file: TaskFile, dataset: Any, base: str, tokenizer: Any) -> Task:
         )
     checked = task_config(file.config, dataset, base)
     own, train = _open_datasets(checked.dataset or {})
-    return Task(checked, own, train, count_tokens=_counter(tokenizer), notes=file.notes)
-
-
-def _counter(tokenizer: Any) -> CountTokens | None:
-    """Return what counts the tokens of a text, of a tokenizer or of a function that does."""
-    if tokenizer is None:
-        return None
-    if hasattr(tokenizer, "encode"):
-        return lambda text: len(tokenizer.encode(text))
-    if callable(tokenizer):
-        return lambda text: int(tokenizer(text))
-    raise TaskError(f"a tokenizer is {type(tokenizer).__name__}", "give one with encode(text), or a function")
+    return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=file.notes)
 
 
 def dataset_task(
@@ -341,28 +319,3 @@ def _open_datasets(config: Mapping[str, Any]) -> tuple[Dataset | None, Dataset |
         else:
             opened.append(None)
     return opened[0], opened[1]
-
-
-def _role_dict(message: Message) -> dict[str, Any]:
-    """Return a message as an item of a prompt; nothing of it is lost."""
-    names = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM", "tool": "TOOL"}
-    parts = [_shown_part(p) for p in message.parts]
-    plain = len(parts) == 1 and set(parts[0]) == {"type", "text"}
-    prompt: Any = parts[0]["text"] if plain else parts or ""
-    item: dict[str, Any] = {"role": names.get(message.role, message.role), "prompt": prompt}
-    if message.name is not None:
-        item["name"] = message.name
-    if message.tool_calls:
-        item["tool_calls"] = list(message.tool_calls)
-    if message.tool_call_id is not None:
-        item["tool_call_id"] = message.tool_call_id
-    return item
-
-
-def _shown_part(part: Part) -> dict[str, Any]:
-    if not isinstance(part, MediaPart):
-        return part_dict(part, as_written(part.source) if isinstance(part, MediaRef) else None)
-    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only for chat rows that carry their media
-
-    content: list[dict[str, Any]] = to_openai([Message("user", [part])], content="parts")[0]["content"]
-    return content[0]

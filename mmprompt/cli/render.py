@@ -6,7 +6,7 @@ import argparse
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from mmprompt.cli import say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
+    from mmprompt.render import RenderReport
     from mmprompt.tasks import Task
 
 EMITS = ("messages", "prompt", "string")
@@ -110,13 +111,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             say("mmprompt: stopped at this row (--strict), nothing was written")
         return 1
-    for note in [*notes.texts(), *task.notes()]:
+    return _told(report, [*notes.texts(), *task.notes()])
+
+
+def _told(report: RenderReport, notes: Iterable[str]) -> int:
+    """Say what a run did, and return its exit code."""
+    for note in notes:
         say(f"note: {note}")
+    if not report.failed and not report.repeated:
+        return 0
     total = report.rendered + report.failed
-    if report.failed or report.repeated:
-        again = f", {report.repeated} of the ids came again" if report.repeated else ""
-        say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
-    return 1 if report.failed or report.repeated else 0
+    again = f", {report.repeated} of the ids came again" if report.repeated else ""
+    say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
+    return 1
 
 
 class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the block that would publish the output

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,7 +72,7 @@ class BoundRetriever:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retriever:
+class Retriever(ABC):
     """What all retrievers have: how many examples, and how string examples are joined and closed.
 
     Raises:
@@ -88,6 +89,7 @@ class Retriever:
             if not isinstance(getattr(self, name), str):
                 raise TaskError(f"{name} is {type(getattr(self, name)).__name__}", "give text")
 
+    @abstractmethod
     def bind(
         self,
         index_rows: Sequence[IndexRow],
@@ -112,7 +114,6 @@ class Retriever:
             TagError: a tagged column that is compared cannot be parsed.
             TemplateError: a tagged column that is compared is null.
         """
-        raise NotImplementedError
 
     def _check_enough(self, count: int, index_rows: Sequence[IndexRow], name: str = "ice_num") -> None:
         if count > len(index_rows):
