@@ -76,13 +76,33 @@ def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | Te
     return copy
 
 
-def fresh(item: Any) -> Any:
-    """Return an item that can be changed without changing this one."""
-    if type(item) is not RoleItem:
-        return copied(item) if isinstance(item, Mapping) else item
-    copy = RoleItem(item if type(item.get("prompt")) is str else copied(item))
-    copy.section = section_of(item)
-    return copy
+class Stencil:
+    """Items of a prompt that are handed out again and again, each time as copies that share nothing."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = [(item, _is_flat(item)) for item in items]
+
+    def items(self) -> list[Any]:
+        """Return new copies of the items; strings are themselves."""
+        out: list[Any] = []
+        for item, flat in self._items:
+            if flat:
+                copy = RoleItem(item)
+                copy.section = item.section
+                out.append(copy)
+            elif isinstance(item, Mapping):
+                out.append(in_section(copied(item), section_of(item)))
+            else:
+                out.append(item)
+        return out
+
+
+def _is_flat(item: Any) -> bool:
+    if type(item) is not RoleItem or not hasattr(item, "section"):
+        return False
+    return all(value is None or isinstance(value, (str, int, float)) for value in item.values())
 
 
 def text_of(item: object) -> str:

@@ -12,7 +12,7 @@ from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.types import build_retriever, build_template, inferencer_of
 from mmprompt.media.rooted import rooted_items
 from mmprompt.meta_template import MetaTemplate
-from mmprompt.prompt_list import PromptList, fresh
+from mmprompt.prompt_list import PromptList, Stencil
 from mmprompt.raw_messages import RawMessages
 from mmprompt.templates.dialogue import Examples
 from mmprompt.templates.entry import CONTENT, Entry
@@ -79,7 +79,7 @@ class Assembly:
         self._bound: BoundRetriever | None = None
         self._root: str | None = None
         self._examples: dict[int, Prompt] = {}
-        self._kept: dict[tuple[int, ...], Prompt] = {}
+        self._kept: dict[tuple[int, ...], Stencil | str] = {}
 
     def _check_together(self) -> None:
         """Refuse a template and an inferencer that do not go together.
@@ -187,14 +187,15 @@ class Assembly:
         if not ids:
             return None
         key = tuple(ids)
-        joined = self._kept.get(key)
-        if joined is None:
+        kept = self._kept.get(key)
+        if kept is None:
             examples = [self._example(number) for number in ids]
             dialogue = any(isinstance(e, list) for e in examples)
             joined = join_examples(examples, self.retriever, dialogue)
+            kept = Stencil(joined) if isinstance(joined, list) else joined
             if len(self._kept) < _KEPT_JOINED:
-                self._kept[key] = joined
-        return [fresh(item) for item in joined] if isinstance(joined, list) else joined or None
+                self._kept[key] = kept
+        return kept.items() if isinstance(kept, Stencil) else kept or None
 
     def _example(self, number: int) -> Prompt:
         """Return an example, rendered once."""

@@ -275,3 +275,21 @@ def test_the_answer_of_the_test_sample_is_in_no_prompt_whatever_the_values_hold(
     except TemplateError:
         return  # no place for the examples
     assert not any(GOLD in text for text in shown)
+
+
+def test_examples_of_two_prompts_share_no_tool_calls():
+    calls = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    turns = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{answer}", "tool_calls": calls}]
+    task = load_task(
+        {
+            "dataset": {"rows": [{"q": "1", "answer": "2"}] * 2, "train_rows": [{"q": "a", "answer": "b"}]},
+            "infer_cfg": {
+                "ice_template": {"template": {"round": turns}},
+                "prompt_template": {"template": {"begin": ["</E>"], "round": turns}, "ice_token": "</E>"},
+                "retriever": {"type": "FixKRetriever", "fix_id_list": [0]},
+            },
+        }
+    )
+    first, second = (prompt for _, prompt in task.prompts())
+    first[1]["tool_calls"][0]["id"] = "changed"
+    assert second[1]["tool_calls"] == calls
