@@ -172,7 +172,8 @@ class Assembly:
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
         make = self._template.generate_label_prompt_item
-        return [(None, {label: make(entry, ice, label) for label in self._labels})]
+        own = Stencil(ice).items if isinstance(ice, list) else lambda: ice
+        return [(None, {label: make(entry, own(), label) for label in self._labels})]
 
     def _ids(self, sample: IndexRow, position: int) -> list[int]:
         if not self.needs_examples:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TemplateError, shown
-from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
+from mmprompt.prompt_list import PromptList, RoleItem, Section, Stencil, TextItem
 from mmprompt.templates.dialogue import Dialogue, Examples, LooseLine, render_line, render_section
 from mmprompt.templates.entry import Entry
 from mmprompt.templates.multimodal import MMPromptTemplate
@@ -37,13 +37,13 @@ class Expanded(NamedTuple):
     def prompt(self, exchange: Exchange, replies: Mapping[int, str] | None = None) -> PromptList:
         """Return the prompt of an exchange; ``replies`` by turn take the place of what the model said before.
 
-        A reply is data: it is put in as it is.
+        A reply is data: it is put in as it is. No two prompts share items.
         """
         items = self.items[: exchange.before]
         for earlier in self.exchanges[: exchange.turn]:
             if replies is not None and earlier.turn in replies:
                 items[earlier.before] = _with_prompt(items[earlier.before], replies[earlier.turn])
-        return PromptList([*self.begin, *items, *self.end])
+        return PromptList(Stencil([*self.begin, *items, *self.end]).items())
 
 
 class MultiTurnPromptTemplate(MMPromptTemplate):

@@ -293,3 +293,32 @@ def test_examples_of_two_prompts_share_no_tool_calls():
     first, second = (prompt for _, prompt in task.prompts())
     first[1]["tool_calls"][0]["id"] = "changed"
     assert second[1]["tool_calls"] == calls
+
+
+def test_prompts_of_two_labels_share_no_items():
+    labels = {
+        name: {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": name}]}
+        for name in ("yes", "no")
+    }
+    infer = {
+        "ice_template": {"template": {"round": ROUND}},
+        "prompt_template": {"template": labels, "ice_token": "</E>"},
+        "retriever": fixk(1),
+        "inferencer": {"type": "PPLInferencer"},
+    }
+    [by_label] = prompts(infer)
+    by_label["yes"][0]["prompt"] = "changed"
+    assert by_label["no"][0]["prompt"] == "1+1=?"
+
+
+def test_prompts_of_two_turns_share_no_items():
+    infer = {
+        "prompt_template": {
+            "type": "MultiTurnPromptTemplate",
+            "template": {"begin": [{"role": "SYSTEM", "prompt": "Add."}], "round": ROUND},
+        },
+        "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
+    }
+    first, second = prompts(infer, rows=[{"q": ["1+1=?", "2+2=?"], "answer": ["2", "4"]}])
+    first[0]["prompt"] = first[1]["prompt"] = "changed"
+    assert [item["prompt"] for item in second] == ["Add.", "1+1=?", "2", "2+2=?"]
