@@ -108,14 +108,7 @@ class ChatTemplate:
                 )
 
     def _wire(self, message: Message) -> dict[str, Any]:
-        wire: dict[str, Any] = {"role": message.role, "content": self._content(message)}
-        if message.name is not None:
-            wire["name"] = message.name
-        if message.tool_calls:
-            wire["tool_calls"] = list(message.tool_calls)
-        if message.tool_call_id is not None:
-            wire["tool_call_id"] = message.tool_call_id
-        return wire
+        return {"role": message.role, "content": self._content(message), **message.beside_content()}
 
     def _content(self, message: Message) -> str | list[dict[str, str]]:
         if all(isinstance(part, TextPart) for part in message.parts) and not self._wants_parts(message.role):

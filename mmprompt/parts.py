@@ -9,7 +9,7 @@ They are named tuples: cheap to make by the million, picklable, comparable by va
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from mmprompt.errors import PromptError, shown
 
@@ -105,6 +105,17 @@ class Message(_MessageFields):
     def __getnewargs__(self) -> tuple[object, ...]:
         """Pickle as the five fields."""
         return tuple(self)
+
+    def beside_content(self) -> dict[str, Any]:
+        """Return ``name``, ``tool_calls`` and ``tool_call_id``, those of them that the message has."""
+        found: dict[str, Any] = {}
+        if self.name is not None:
+            found["name"] = self.name
+        if self.tool_calls:
+            found["tool_calls"] = list(self.tool_calls)
+        if self.tool_call_id is not None:
+            found["tool_call_id"] = self.tool_call_id
+        return found
 
     @property
     def text(self) -> str:

@@ -18,14 +18,7 @@ def role_item(message: Message) -> dict[str, Any]:
     parts = [_shown_part(p) for p in message.parts]
     plain = len(parts) == 1 and set(parts[0]) == {"type", "text"}
     prompt: Any = parts[0]["text"] if plain else parts or ""
-    item: dict[str, Any] = {"role": names.get(message.role, message.role), "prompt": prompt}
-    if message.name is not None:
-        item["name"] = message.name
-    if message.tool_calls:
-        item["tool_calls"] = list(message.tool_calls)
-    if message.tool_call_id is not None:
-        item["tool_call_id"] = message.tool_call_id
-    return item
+    return {"role": names.get(message.role, message.role), "prompt": prompt, **message.beside_content()}
 
 
 def _shown_part(part: Part) -> dict[str, Any]:

@@ -76,7 +76,6 @@ class Renderer:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
         self._task = task
-        self._emit = emit
         self._target = target
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
         self._write = OpenAIWriter(target, payload=Payload, read=self._reader.read).write

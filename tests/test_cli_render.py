@@ -630,3 +630,11 @@ def test_a_format_can_be_forced(tmp_path: Path, capfd: pytest.CaptureFixture[str
 def test_an_empty_dataset_is_no_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "data.jsonl").touch()
     assert rendered(capfd, tmp_path / "data.jsonl") == (0, [], "")
+
+
+def test_the_choices_of_the_options_are_those_of_the_package():
+    from mmprompt.cli import render as command
+    from mmprompt.media.read import MODALITIES, MODES
+    from mmprompt.render import EMITS
+
+    assert (command.EMITS, command.MEDIA, command.MODALITIES) == (EMITS, MODES, MODALITIES)

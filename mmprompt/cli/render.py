@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.cli import say
+from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise _NothingRendered  # noqa: TRY301  # it must leave the output's block by an exception
     except _NothingRendered:
         say("mmprompt: no row could be rendered, nothing was written")
-        return 1
+        return FINDINGS
     except MMPromptError as error:
         of_row = error.where.line is not None and (isinstance(error, RowError) or not isinstance(error, DatasetError))
         if not (arguments.strict and of_row):
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(str(error))
         if arguments.output is not None:
             say("mmprompt: stopped at this row (--strict), nothing was written")
-        return 1
+        return FINDINGS
     return _told(report, [*notes.texts(), *task.notes()])
 
 
@@ -119,11 +119,11 @@ def _told(report: RenderReport, notes: Iterable[str]) -> int:
     for note in notes:
         say(f"note: {note}")
     if not report.failed and not report.repeated:
-        return 0
+        return OK
     total = report.rendered + report.failed
     again = f", {report.repeated} of the ids came again" if report.repeated else ""
     say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
-    return 1
+    return FINDINGS
 
 
 class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the block that would publish the output

@@ -139,11 +139,6 @@ class Assembly:
             tagged_columns=self._columns.tagged,
         )
 
-    @property
-    def bound(self) -> bool:
-        """Whether an index set is bound."""
-        return self._bound is not None
-
     def assemble(self, entry: Entry, sample: IndexRow, position: int, fits: Fits | None = None) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 

@@ -37,14 +37,14 @@ def parse_data_uri(uri: str) -> DataURI:
     return DataURI("" if declared in _SAYS_NOTHING else declared, "base64" in words[1:], uri[comma + 1 :])
 
 
-def decode_payload(payload: str, is_base64: bool, limit: int) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bytes of a payload and what had to be mended; at most ``limit`` bytes.
+def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:
+    """Return the bytes of a payload and what had to be mended; at most ``limit`` bytes, if there is one.
 
     Raises:
         SourceError: longer than that, judged before decoding, or no base64.
     """
     if not is_base64:
-        if len(payload) > 3 * limit:
+        if limit is not None and len(payload) > 3 * limit:
             raise SourceError(f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes")
         try:
             return unquote_to_bytes(payload), ()
@@ -53,7 +53,7 @@ def decode_payload(payload: str, is_base64: bool, limit: int) -> tuple[bytes, tu
     if "%" not in payload[:64] and "%" not in payload[-16:]:
         return decode(payload, limit)
     # + / and = may be escaped inside a URL
-    if len(payload) > 4 * limit + 1024:
+    if limit is not None and len(payload) > 4 * limit + 1024:
         raise SourceError(f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes")
     data, findings = decode(unquote_to_bytes(payload.encode("utf-8", "replace")).decode("latin-1"), limit)
     return data, ("base64 with percent-encoding", *findings)

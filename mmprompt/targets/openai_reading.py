@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
-from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import classify
+from mmprompt.media.data_uri import DataURI, decode_payload, parse_data_uri
 from mmprompt.media.media_types import VIDEO_FRAMES, agree, describe_unknown, media_type_for, normal_type, sniff
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
@@ -184,21 +183,14 @@ def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
 
 def _decoded(source: str) -> tuple[str, list[bytes], tuple[str, ...]]:
     """Return the declared type, the bytes of each payload, and what had to be mended."""
-    head, body = "data:;base64", source
-    if source[:5].lower() == "data:":
-        head, comma, body = source.partition(",")
-        if not comma:
-            raise SourceError("a data URI without a comma", "write data:TYPE;base64,PAYLOAD")
-    declared = head[5:].partition(";")[0]
-    if not head.lower().rstrip().endswith(";base64"):
-        return declared, [unquote_to_bytes(body)], ()
+    uri = parse_data_uri(source) if source[:5].lower() == "data:" else DataURI("", True, source)
     pieces: list[bytes] = []
-    findings: tuple[str, ...] = ()
-    for piece in body.split(",") if "," in body else (body,):
-        data, mended = decode(piece)
+    findings: dict[str, None] = {}
+    for payload in uri.payload.split(",") if uri.is_base64 else (uri.payload,):
+        data, mended = decode_payload(payload, uri.is_base64)
         pieces.append(data)
-        findings += tuple([m for m in mended if m not in findings])
-    return declared, pieces, findings
+        findings.update(dict.fromkeys(mended))
+    return uri.media_type, pieces, tuple(findings)
 
 
 def _judged(data: bytes, modality: str) -> str:

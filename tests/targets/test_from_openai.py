@@ -101,3 +101,16 @@ def test_from_openai_is_the_inverse_of_to_openai(messages, content):
     wire = to_openai(messages, content=content)
     assert from_openai(wire) == messages
     assert from_openai(json.loads(json.dumps(wire))) == messages
+
+
+def test_a_data_uri_with_escaped_base64_is_read_as_the_media_reader_reads_it():
+    escaped = uri(JPEG).replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
+    part = {"type": "image_url", "image_url": {"url": escaped.replace("image%2F", "image/")}}
+    [message] = from_openai([{"role": "user", "content": [part]}])
+    assert (message.parts[0].data, message.parts[0].findings) == (JPEG.data, ("base64 with percent-encoding",))
+
+
+def test_a_data_uri_with_half_a_surrogate_pair_is_our_error():
+    part = {"type": "image_url", "image_url": {"url": "data:image/png,\ud800"}}
+    with pytest.raises(SourceError, match="half a surrogate pair"):
+        from_openai([{"role": "user", "content": [part]}])
