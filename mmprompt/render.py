@@ -95,6 +95,8 @@ class Renderer:
         if isinstance(row, RowError):
             return Rendered(row, None, row, ())
         try:
+            if row.messages is not None:
+                self._reader.check_size(row.messages)
             messages = self._task.plain_messages(row) if self._sends else None
             if messages is not None:
                 record = {"id": row.id, "messages": self._wire(row, messages)}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import itertools
+import json
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +25,7 @@ from mmprompt import (
     TextPart,
     load_task,
 )
+from mmprompt.render import Renderer
 
 ROWS = [{"id": 1, "q": "1+1=?", "answer": "2"}, {"id": "b", "q": "2+2=?", "answer": "4"}]
 DIALOGUE = {"round": [{"role": "HUMAN", "prompt": "Q: {q}"}, {"role": "BOT", "prompt": "A: {answer}"}]}
@@ -380,3 +383,18 @@ def test_a_slot_that_names_no_column_is_noted_once() -> None:
     task = task_of("{q} {questoin}")
     list(task.prompts())
     assert task.notes() == ["{questoin} in a template names no column, so it stays as it is; known: answer, id, q"]
+
+
+def test_max_bytes_holds_for_the_media_inside_chat_rows(tmp_path, tour):
+    url = "data:image/jpeg;base64," + base64.b64encode((tour / "media" / "coffee.jpg").read_bytes()).decode()
+    row = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}
+    path = tmp_path / "chat.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+
+    def errors(**media):
+        task = load_task({"dataset": {"path": str(path)}, "media": media})
+        return [Renderer(task).render(sample).error for sample in task.samples()]
+
+    [error] = errors(max_bytes=1000)
+    assert "more than max_bytes (1000)" in str(error)
+    assert errors() == [None]

@@ -7,7 +7,7 @@ the name that goes on the wire. Bytes decide the type; a declaration or suffix t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from mmprompt.errors import PolicyError, SourceError, nearest, shown
@@ -169,6 +169,18 @@ class MediaReader:
                 raise PolicyError(f"the frames have more than max_bytes ({self.policy.max_bytes})", _RAISE)
             frames.append(data)
         return _video_of(ref, frames, tuple(notes), ())
+
+    def check_size(self, messages: Iterable[Message]) -> None:
+        """Refuse media that came with their bytes and are longer than ``max_bytes``.
+
+        Raises:
+            PolicyError: the first of them.
+        """
+        limit = self.policy.max_bytes
+        for message in messages:
+            for part in message.parts:
+                if isinstance(part, MediaPart) and (size := len(part.data) + sum(map(len, part.frames))) > limit:
+                    raise PolicyError(f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE)
 
     def _as_inline(self) -> MediaReader:
         return self if self._inline else MediaReader(self.policy)
