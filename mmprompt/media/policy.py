@@ -9,16 +9,36 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Union
+from typing import Any, Union
 
-from mmprompt.errors import PolicyError, shown
+from mmprompt.errors import PolicyError, nearest, shown
 
 PathName = Union[str, "os.PathLike[str]"]
 
 MAX_BYTES = 64 << 20
 MAX_PIXELS = 50_000_000
 MAX_SECONDS = 3600.0
+MAX_FRAMES = 100_000
 TIMEOUT = 30.0
+
+_PRESETS: dict[str, dict[str, Any]] = {
+    "trusted": {
+        "max_bytes": 2 << 30,
+        "max_pixels": 500_000_000,
+        "max_seconds": None,
+        "max_frames": 10_000_000,
+        "timeout": 600.0,
+    },
+    "default": {},
+    "hostile": {
+        "max_bytes": 16 << 20,
+        "max_pixels": 25_000_000,
+        "max_seconds": 600.0,
+        "max_frames": 20_000,
+        "timeout": 10.0,
+        "isolate": True,
+    },
+}
 
 
 @dataclass(frozen=True, init=False)
@@ -32,7 +52,10 @@ class MediaPolicy:
         max_bytes: the most bytes of one file or decoded source.
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
+        max_frames: the most frames of one animation or video that are walked.
         timeout: seconds that one fetch or one decoder may take.
+        fetch: whether http(s) URLs of ``allow_domains`` are fetched; all others pass through unread.
+        isolate: whether decoders run in a child process with a memory and time limit.
         files: single files that the caller named, and so allowed. See ``with_files``.
 
     Raises:
@@ -44,7 +67,10 @@ class MediaPolicy:
     max_bytes: int
     max_pixels: int
     max_seconds: float | None
+    max_frames: int
     timeout: float
+    fetch: bool
+    isolate: bool
     files: tuple[str, ...]
 
     def __init__(
@@ -55,22 +81,47 @@ class MediaPolicy:
         max_bytes: int = MAX_BYTES,
         max_pixels: int = MAX_PIXELS,
         max_seconds: float | None = MAX_SECONDS,
+        max_frames: int = MAX_FRAMES,
         timeout: float = TIMEOUT,
+        fetch: bool = False,
+        isolate: bool = False,
         files: Iterable[PathName] | PathName = (),
     ) -> None:
         for name, number, whole in (
             ("max_bytes", max_bytes, True),
             ("max_pixels", max_pixels, True),
             ("max_seconds", max_seconds, False),
+            ("max_frames", max_frames, True),
             ("timeout", timeout, False),
         ):
             if number is not None or name != "max_seconds":
                 _check_limit(name, number, whole=whole)
             object.__setattr__(self, name, number)
+        for name, flag in (("fetch", fetch), ("isolate", isolate)):
+            if not isinstance(flag, bool):
+                raise PolicyError(f"{name} is {shown(flag)}", "give True or False")
+            object.__setattr__(self, name, flag)
         object.__setattr__(self, "roots", _paths("root", roots))
         object.__setattr__(self, "files", _paths("file", files))
         hosts = (allow_domains,) if isinstance(allow_domains, str) else tuple(allow_domains)
         object.__setattr__(self, "allow_domains", tuple(map(_host, hosts)))
+
+    @classmethod
+    def preset(cls, name: str, roots: Iterable[PathName] | PathName = (), **changes: Any) -> MediaPolicy:
+        """Return the policy called ``name``, with what ``changes`` says put in its place.
+
+        ``trusted`` is for data of one's own (large files, no limit of length), ``default`` is what the constructor
+        gives, and ``hostile`` is for data of strangers (smaller limits, decoders in a child process).
+
+        Raises:
+            PolicyError: there is no such preset, or a change that is not a field's.
+        """
+        if name not in _PRESETS:
+            raise PolicyError(f"there is no preset {shown(name)}", nearest(name, _PRESETS))
+        for key in changes:
+            if key not in cls.__dataclass_fields__:
+                raise PolicyError(f"a policy has no {shown(key)}", nearest(key, cls.__dataclass_fields__))
+        return cls(roots, **{**_PRESETS[name], **changes})
 
     def with_roots(self, *roots: PathName) -> MediaPolicy:
         """Return a policy that allows these folders too, after those it has."""
