@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex, overload
 
 from mmprompt.copies import copied
 from mmprompt.errors import PromptError, shown
-from mmprompt.slots import compile_text
+from mmprompt.slots import SlotText, compile_text
 
 
 class Section:
@@ -77,32 +77,44 @@ def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | Te
 
 
 class Stencil:
-    """Items of a prompt that are handed out again and again, each time as copies that share nothing."""
+    """Items of a prompt that are handed out again and again, each time as copies that share nothing.
+
+    ``fills`` are texts with slots by the place of the item whose prompt they are.
+    """
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = [(item, _is_flat(item)) for item in items]
+    def __init__(self, items: Iterable[Any], fills: Mapping[int, SlotText] | None = None) -> None:
+        fill = {place: text.fill for place, text in (fills or {}).items()}
+        self._items = [(item, _own_section(item), fill.get(place)) for place, item in enumerate(items)]
 
-    def items(self) -> list[Any]:
-        """Return new copies of the items; strings are themselves."""
-        out: list[Any] = []
-        for item, flat in self._items:
-            if flat:
+    def items(self, columns: Mapping[str, object] | None = None, masked: str | None = None) -> PromptList:
+        """Return new copies of the items, filled from ``columns``; strings are themselves.
+
+        Raises:
+            KeyError: a token of ``column_token_map`` whose column the sample lacks.
+        """
+        out = PromptList()
+        add = out.append
+        for item, section, fill in self._items:
+            if section is not None:
                 copy = RoleItem(item)
-                copy.section = item.section
-                out.append(copy)
+                copy.section = section
+                if fill is not None:
+                    copy["prompt"] = fill(columns or {}, masked)
+                add(copy)
             elif isinstance(item, Mapping):
-                out.append(in_section(copied(item), section_of(item)))
+                add(in_section(copied(item), section_of(item)))
             else:
-                out.append(item)
+                add(item)
         return out
 
 
-def _is_flat(item: Any) -> bool:
+def _own_section(item: Any) -> Section | None:
+    """Return the section of an item that a shallow copy is enough for, None for all others."""
     if type(item) is not RoleItem or not hasattr(item, "section"):
-        return False
-    return all(value is None or isinstance(value, (str, int, float)) for value in item.values())
+        return None
+    return item.section if all(v is None or isinstance(v, (str, int, float)) for v in item.values()) else None
 
 
 def text_of(item: object) -> str:

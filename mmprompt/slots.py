@@ -31,20 +31,26 @@ Piece = Union[str, Slot, Marker]
 
 
 class SlotText(NamedTuple):
-    """A compiled text: its pieces, with no two strings side by side; ``literal`` is the text if it has no slots."""
+    """A compiled text: its pieces, with no two strings side by side; ``literal`` is the text if it has no slots.
+
+    ``texts`` are the pieces with ``""`` in place of the slots; ``slots`` and ``markers`` say where these are.
+    """
 
     pieces: tuple[Piece, ...]
-    literal: str | None = None
+    literal: str | None
+    texts: tuple[str, ...]
+    slots: tuple[tuple[int, str, str, bool], ...]
+    markers: tuple[int, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names in braces, in order; whether they are slots depends on the sample."""
-        return tuple(p.column for p in self.pieces if isinstance(p, Slot))
+        return tuple([column for _, column, _, _ in self.slots])
 
     @property
     def has_marker(self) -> bool:
         """Whether the examples have a place in this text."""
-        return any(isinstance(p, Marker) for p in self.pieces)
+        return bool(self.markers)
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:
         """Return the text with its slots filled from ``columns``; ``masked`` is a column that reads as ``""``.
@@ -52,23 +58,21 @@ class SlotText(NamedTuple):
         Raises:
             KeyError: a token of ``column_token_map`` whose column the sample lacks.
         """
-        if self.literal is not None:
-            return self.literal
-        out = []
-        for piece in self.pieces:
-            if type(piece) is str:
-                out.append(piece)
-            elif type(piece) is Slot:
-                column, written, required = piece
-                if column in columns:
-                    value = columns[column] if column != masked else ""
-                    out.append(value if type(value) is str else str(value))
-                elif required:
-                    raise KeyError(column)
-                else:
-                    out.append(written)
+        _, literal, texts, slots, markers = self
+        if literal is not None:
+            return literal
+        out = list(texts)
+        for place, column, written, required in slots:
+            if column in columns:
+                if column != masked:
+                    value = columns[column]
+                    out[place] = value if type(value) is str else str(value)
+            elif required:
+                raise KeyError(column)
             else:
-                out.append(examples)
+                out[place] = written
+        for place in markers:
+            out[place] = examples
         return "".join(out)
 
     def split_at(self, is_here: Callable[[Piece], bool]) -> list[SlotText]:
@@ -104,7 +108,10 @@ def compile_text(
 def slot_text(pieces: Iterable[Piece]) -> SlotText:
     """Return compiled pieces as a text."""
     kept = tuple(pieces)
-    return SlotText(kept, "".join(map(str, kept)) if all(type(p) is str for p in kept) else None)
+    texts = tuple([p if isinstance(p, str) else "" for p in kept])
+    slots = tuple([(place, *piece) for place, piece in enumerate(kept) if isinstance(piece, Slot)])
+    markers = tuple([place for place, piece in enumerate(kept) if isinstance(piece, Marker)])
+    return SlotText(kept, None if slots or markers else "".join(texts), texts, slots, markers)
 
 
 def _pieces(text: str, literals: Mapping[str, Piece | None]) -> Iterable[Piece]:

@@ -25,6 +25,7 @@ _KEPT_JOINED = 64
 _MEDIA_SLOTS = ("image", "audio", "video", "mm_url")
 
 Prompt = Union[str, PromptList, RawMessages]
+_new = tuple.__new__  # half the time of the class, and this runs for every row
 Fits = Callable[[Prompt], bool]
 
 
@@ -80,6 +81,7 @@ class Assembly:
         self._root: str | None = None
         self._examples: dict[int, Prompt] = {}
         self._kept: dict[tuple[int, ...], Stencil | str] = {}
+        self._stencils: dict[tuple[int, ...], Stencil | None] = {}
 
     def _check_together(self) -> None:
         """Refuse a template and an inferencer that do not go together.
@@ -149,6 +151,8 @@ class Assembly:
             TemplateError: the sample cannot fill the template.
         """
         ids = self._ids(sample, position)
+        if fits is None and (filled := self._filled(entry, ids)) is not None:
+            return [filled]
         kept = len(ids)
         while True:
             ice = self._joined(ids[:kept])
@@ -156,7 +160,28 @@ class Assembly:
             if not kept or fits is None or all(fits(p) for _, prompt in made for p in _each(prompt)):
                 break
             kept -= 1
-        return [Assembled(prompt, turn, tuple(ids[:kept]), len(ids) - kept) for turn, prompt in made]
+        return [Assembled(prompt, turn, ids[:kept], len(ids) - kept) for turn, prompt in made]
+
+    def _filled(self, entry: Entry, ids: tuple[int, ...]) -> Assembled | None:
+        """Return the prompt from a stencil, None where the template has to be rendered for this sample."""
+        stencil = self._stencils.get(ids)
+        if stencil is None:
+            if ids in self._stencils or len(self._stencils) == _KEPT_JOINED:
+                return None
+            stencil = self._stencils[ids] = self._stencil(ids)
+            if stencil is None:
+                return None
+        try:
+            return _new(Assembled, (stencil.items(entry.raw, self._columns.masked), None, ids, 0))
+        except KeyError:
+            return None  # a column is missing: rendering line by line says where
+
+    def _stencil(self, ids: tuple[int, ...]) -> Stencil | None:
+        """Return the stencil of the template with these examples, None where it has none."""
+        template = self._template
+        if self.mode != "gen" or isinstance(template, (RawPromptTemplate, MultiTurnPromptTemplate)):
+            return None
+        return template.stencil(self._joined(ids))
 
     def _made(self, entry: Entry, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
         masked = self._columns.masked
@@ -170,27 +195,27 @@ class Assembly:
         own = Stencil(ice).items if isinstance(ice, list) else lambda: ice
         return [(None, {label: make(entry, own(), label) for label in self._labels})]
 
-    def _ids(self, sample: IndexRow, position: int) -> list[int]:
+    def _ids(self, sample: IndexRow, position: int) -> tuple[int, ...]:
+        bound = self._bound
+        if bound is not None:
+            return bound.always if bound.always is not None else tuple(bound.ids(sample, position))
         if not self.needs_examples:
-            return []
-        if self._bound is None:
-            name = type(self.retriever).__name__
-            raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
-        return self._bound.ids(sample, position)
+            return ()
+        name = type(self.retriever).__name__
+        raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
 
-    def _joined(self, ids: Sequence[int]) -> Examples:
+    def _joined(self, ids: tuple[int, ...]) -> Examples:
         """Return the examples as one, in items that no other prompt holds."""
         if not ids:
             return None
-        key = tuple(ids)
-        kept = self._kept.get(key)
+        kept = self._kept.get(ids)
         if kept is None:
             examples = [self._example(number) for number in ids]
             dialogue = any(isinstance(e, list) for e in examples)
             joined = join_examples(examples, self.retriever, dialogue)
             kept = Stencil(joined) if isinstance(joined, list) else joined
             if len(self._kept) < _KEPT_JOINED:
-                self._kept[key] = kept
+                self._kept[ids] = kept
         return kept.items() if isinstance(kept, Stencil) else kept or None
 
     def _example(self, number: int) -> Prompt:
@@ -216,7 +241,7 @@ class Assembly:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without the examples at hand; the index set goes along."""
-        return {**vars(self), "_examples": {}, "_kept": {}}
+        return {**vars(self), "_examples": {}, "_kept": {}, "_stencils": {}}
 
 
 def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:

@@ -25,7 +25,8 @@ Candidates = Callable[[IndexRow, int], Iterable[int]]
 class BoundRetriever:
     """A retriever over one index set; made by ``bind``.
 
-    ``retriever`` is the retriever, ``index_rows`` the index set. Calls do not depend on each other.
+    ``retriever`` is the retriever, ``index_rows`` the index set; ``always`` are the ids where every sample gets the
+    same, its own included. Calls do not depend on each other.
     """
 
     def __init__(
@@ -35,14 +36,14 @@ class BoundRetriever:
         candidates: Candidates,
         count: int,
         *,
-        may_pick_itself: bool = False,
+        always: tuple[int, ...] | None = None,
         best_last: bool = False,
     ) -> None:
         self.retriever = retriever
+        self.always = always
         self.index_rows = index_rows
         self._candidates = candidates
         self._count = count
-        self._may_pick_itself = may_pick_itself
         self._best_last = best_last
 
     def ids(self, sample: IndexRow, position: int | None = None) -> list[int]:
@@ -56,11 +57,13 @@ class BoundRetriever:
             RowError: the sample lacks a column that is compared.
             TagError: a tagged column that is compared cannot be parsed.
         """
+        if self.always is not None:
+            return list(self.always)
         if not self._count:
             return []
         ids: list[int] = []
         for number in self._candidates(sample, sample.row if position is None else position):
-            if self._may_pick_itself or not is_same_sample(self.index_rows[number], sample):
+            if not is_same_sample(self.index_rows[number], sample):
                 ids.append(number)
                 if len(ids) == self._count:
                     break
@@ -127,7 +130,7 @@ class ZeroRetriever(Retriever):
 
     def bind(self, index_rows: Sequence[IndexRow], **_: Any) -> BoundRetriever:
         """Return the retriever; the index set may be empty."""
-        return BoundRetriever(self, index_rows, partial(_fixed, ()), 0)
+        return BoundRetriever(self, index_rows, _nothing, 0, always=())
 
 
 @dataclass(frozen=True)
@@ -151,8 +154,7 @@ class FixKRetriever(Retriever):
         """
         for number in self.fix_id_list:
             _check_id(number, len(index_rows), "fix_id_list")
-        candidates = partial(_fixed, self.fix_id_list)
-        return BoundRetriever(self, index_rows, candidates, len(self.fix_id_list), may_pick_itself=True)
+        return BoundRetriever(self, index_rows, _nothing, 0, always=self.fix_id_list)
 
 
 @dataclass(frozen=True)
@@ -241,8 +243,8 @@ def join_examples(examples: Sequence[str | list[Any]], retriever: Retriever, dia
     return retriever.ice_separator.join(texts) + retriever.ice_eos_token if texts else ""
 
 
-def _fixed(ids: tuple[int, ...], _sample: IndexRow, _position: int) -> Iterable[int]:
-    return ids
+def _nothing(_sample: IndexRow, _position: int) -> Iterable[int]:
+    return ()
 
 
 def _drawn(seed: int, count: int, sample: IndexRow, _position: int) -> Iterator[int]:

@@ -57,10 +57,10 @@ class Speech(Protocol):
 class TextSpeech:
     """Ordinary text."""
 
-    __slots__ = ("_around", "_place", "_text", "has_marker", "names")
+    __slots__ = ("_around", "_place", "has_marker", "names", "text")
 
     def __init__(self, text: SlotText, place: str) -> None:
-        self._text = text
+        self.text = text
         self._place = place
         self.names = text.columns
         self.has_marker = text.has_marker
@@ -75,12 +75,17 @@ class TextSpeech:
         if isinstance(examples, list) and self.has_marker:
             parts = parts_with_examples(self.around_marker(entry), examples)
             return parts if any(p.get("type") != "text" for p in parts) else "".join([p["text"] for p in parts])
-        if self._text.literal is not None:
-            return self._text.literal
+        if self.text.literal is not None:
+            return self.text.literal
         try:
-            return self._text.fill(self.columns(entry), entry.hidden, examples if isinstance(examples, str) else "")
+            return self.text.fill(self.columns(entry), entry.hidden, examples if isinstance(examples, str) else "")
         except KeyError as error:
             raise _no_column(error.args[0], entry.raw, self._place) from None
+
+    def constants(self) -> list[str] | None:
+        """Return the texts around the places of the examples; None if one of them has slots."""
+        texts = [piece.literal for piece in self._around]
+        return None if None in texts else texts  # type: ignore[return-value]  # no None is left
 
     def around_marker(self, entry: Entry) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""

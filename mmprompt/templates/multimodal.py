@@ -27,7 +27,7 @@ class MixedText(TextSpeech):
     def columns(self, entry: Entry) -> Mapping[str, object]:
         """Return the columns as ordinary text sees them; a column that holds media is an error."""
         try:
-            tagged = {c: entry.text(c) for c in self._text.columns if entry.segments(c) is not None}
+            tagged = {c: entry.text(c) for c in self.text.columns if entry.segments(c) is not None}
         except TemplateError as error:
             raise error.located(template=self._place) from None
         return {**entry.raw, **tagged} if tagged else entry.raw

@@ -43,7 +43,7 @@ class Expanded(NamedTuple):
         for earlier in self.exchanges[: exchange.turn]:
             if replies is not None and earlier.turn in replies:
                 items[earlier.before] = _with_prompt(items[earlier.before], replies[earlier.turn])
-        return PromptList(Stencil([*self.begin, *items, *self.end]).items())
+        return Stencil([*self.begin, *items, *self.end]).items()
 
 
 class MultiTurnPromptTemplate(MMPromptTemplate):

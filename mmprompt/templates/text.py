@@ -7,7 +7,7 @@ from typing import Any
 
 from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompt_list import PromptList, Section
+from mmprompt.prompt_list import PromptList, Section, Stencil
 from mmprompt.slots import SlotText
 from mmprompt.templates.dialogue import (
     Dialogue,
@@ -26,6 +26,7 @@ from mmprompt.templates.dialogue import (
     splice,
 )
 from mmprompt.templates.entry import Entry, entry_of
+from mmprompt.templates.stencils import stencil_of
 
 
 class PromptTemplate:
@@ -118,6 +119,19 @@ class PromptTemplate:
         """
         form = next(iter(self._form.forms.values())) if isinstance(self._form, Labels) else self._form
         return self._render(form, self._entry(entry, output_field), ice)
+
+    def stencil(self, ice: Examples = None) -> Stencil | None:
+        """Return what ``generate_item`` gives with these examples, made ready for many samples.
+
+        None where the template has to be rendered sample by sample; a run goes on without it.
+
+        Raises:
+            TemplateError: there are examples and no place for them.
+        """
+        if not isinstance(self._form, Dialogue) or isinstance(ice, str):
+            return None
+        self._check_examples(self._form, ice)
+        return stencil_of(self._form, ice)
 
     def generate_ice_item(self, entry: Mapping[str, object] | Entry, label: object = None) -> str | PromptList:
         """Return a sample as an in-context example: the round alone, with its answer."""

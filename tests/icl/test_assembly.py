@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmprompt import TaskError, TemplateError, load_task, read_messages, to_openai
+from mmprompt import PromptTemplate, TaskError, TemplateError, load_task, read_messages, to_openai
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.prompt_list import section_of
 
 TOUR = Path(__file__).parent.parent.parent / "fixtures" / "tour"
 TRAIN = [{"id": f"t{n}", "q": f"{n}+{n}=?", "answer": str(2 * n)} for n in range(5)]
@@ -275,6 +276,73 @@ def test_the_answer_of_the_test_sample_is_in_no_prompt_whatever_the_values_hold(
     except TemplateError:
         return  # no place for the examples
     assert not any(GOLD in text for text in shown)
+
+
+tagged = st.lists(
+    st.sampled_from(["text {answer}", "</E>", "a.jpg", "{q}", "{{answer}}", "HUMAN"]), min_size=1, max_size=4
+).map(lambda texts: "".join(f"<AIS_TEXT_START>{t}<AIS_CONTENT_TAG>" for t in texts))
+
+
+@settings(deadline=None)
+@given(q=values, hint=values, text=templates, bot=templates, content=tagged, image=st.booleans())
+def test_the_answer_is_in_no_content_part_whatever_the_values_hold(q, hint, text, bot, content, image):
+    """Neither where it is masked nor where a slot of the skeleton, a tag or a value could bring it in."""
+    if image:
+        content += "<AIS_IMAGE_START>pictures/a.jpg<AIS_CONTENT_TAG>"
+    row = {"content": content, "q": q, "hint": hint, "answer": GOLD}
+    said = {"text": {"type": "text", "text": text}, "image": {"type": "image_url", "image_url": {"url": "{image}"}}}
+    template = {"begin": "</E>", "round": [{"role": "HUMAN", "prompt_mm": said}, {"role": "BOT", "prompt": bot}]}
+    infer = {
+        "ice_template": {"template": {"round": ROUND}},
+        "prompt_template": {"type": "MMPromptTemplate", "template": template, "ice_token": "</E>"},
+        "retriever": fixk(1),
+    }
+    made = load_task({"dataset": {"rows": [row], "train_rows": TRAIN}, "infer_cfg": infer})
+    try:
+        shown = [repr(list(p)) for _, p in made.prompts()] + [repr(ms) for _, ms in made.messages()]
+    except TemplateError:
+        return  # a text segment that no slot receives
+    assert not any(GOLD in text for text in shown)
+
+
+@given(q=values, hint=values, human=templates, bot=templates)
+def test_the_answer_is_in_no_label_prompt_whose_template_does_not_ask_for_it(q, hint, human, bot):
+    row = {"q": q, "hint": hint, "answer": GOLD}
+    says = [{"role": "HUMAN", "prompt": human.replace("{answer}", "")}, {"role": "BOT", "prompt": "{label}"}]
+    labels = {"A": {"round": says}, "B": bot.replace("{answer}", "")}
+    infer = {"prompt_template": {"template": labels}, "inferencer": {"type": "PPLInferencer"}}
+    for _, by_label in load_task({"dataset": {"rows": [row]}, "infer_cfg": infer}).prompts():
+        assert not any(GOLD in str(prompt) for prompt in by_label.values())
+
+
+@given(q=values, hint=values, human=templates, bot=templates, begin=templates, end=st.none() | templates)
+def test_a_dialogue_made_ready_gives_what_rendering_gives(q, hint, human, bot, begin, end):
+    said = {"begin": begin, "round": [{"role": "HUMAN", "prompt": human}, {"role": "BOT", "prompt": bot}]}
+    template = PromptTemplate({**said, "end": end} if end else said, ice_token="</E>")
+    example = PromptTemplate({"round": ROUND}).generate_ice_item(TRAIN[1])
+    row = {"q": q, "hint": hint, "answer": GOLD}
+    for ice in (None, example):
+        try:
+            rendered = template.generate_item(row, "answer", ice)
+        except TemplateError:
+            with pytest.raises(TemplateError):
+                template.stencil(ice)
+            continue
+        ready = template.stencil(ice)
+        if ready is not None:
+            made = ready.items(row, "answer")
+            assert made == rendered
+            assert [section_of(i).kind for i in made] == [section_of(i).kind for i in rendered]
+            assert not {id(i) for i in made if isinstance(i, dict)} & {id(i) for i in ready.items(row, "answer")}
+
+
+def test_a_dialogue_of_text_with_its_examples_before_it_is_made_ready():
+    template = PromptTemplate(
+        {"begin": [{"role": "SYSTEM", "prompt": "Add."}, "</E>"], "round": ROUND}, ice_token="</E>"
+    )
+    ready = template.stencil(PromptTemplate({"round": ROUND}).generate_ice_item(TRAIN[1]))
+    assert ready is not None
+    assert [i["prompt"] for i in ready.items({"q": "2+2=?", "answer": "4"}, "answer")][-2:] == ["2+2=?", ""]
 
 
 def test_examples_of_two_prompts_share_no_tool_calls():
