@@ -17,8 +17,10 @@ from mmprompt import (
 )
 from mmprompt.errors import MMPromptError
 from mmprompt.icl.dialogues import converse
+from mmprompt.parts import TextPart
 from mmprompt.prompt_list import PromptList, Section, in_section
 from mmprompt.targets.openai import to_openai
+from mmprompt.targets.openai_reading import from_openai
 
 REFERENCE = Path(__file__).parent.parent / "fixtures" / "reference"
 NAMES = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}
@@ -205,7 +207,60 @@ def _raw(given: dict[str, Any]) -> Any:
     }
 
 
+def _chat(given: dict[str, Any]) -> Any:
+    """Run a dialogue of OpenCompass's chat inferencer; one that is a chat column comes as our columns of lists."""
+    entry, cfg = given["entry"], given["cfg"]
+    round_ = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
+    template = cfg["template"] if cfg else {"round": round_}
+    if "chat" in entry:
+        said = {role: [m["content"] for m in entry["chat"] if m["role"] == role] for role in NAMES}
+        template = {"begin": [{"role": "SYSTEM", "prompt": said["system"][0]}], "round": round_}
+        entry = {"question": said["user"], "answer": said["assistant"]}
+    meta = MetaTemplate(given["meta"])
+
+    def sent(prompt: Any) -> Any:
+        through = meta.to_string if given["kind"] == "lm" else lambda p, mode: api_items(meta.to_messages(p, mode))
+        return {"input": [through(prompt, "gen")], "max_out_len": 64}
+
+    if not any(isinstance(v, list) for v in entry.values()):
+        return {"sent": [sent(PromptTemplate(template).generate_item(entry, "answer"))]}
+    replies = iter(given["replies"])
+    done = converse(
+        MultiTurnPromptTemplate(template), entry, lambda *_, **__: next(replies), infer_mode=given["infer_mode"],
+        meta_template=meta, output_field="answer", max_out_len=64,
+    )  # fmt: skip
+    return {"sent": [sent(d.prompt) for d in done]}
+
+
+def _labels(given: dict[str, Any]) -> Any:
+    task = _task({**given, "input_columns": [], "infer": "ppl", "train": given["test"]})
+    return [str(label) for sample in task.samples() for made in task.assembled(sample) for label in made.prompt]
+
+
+def _retrieved(given: dict[str, Any]) -> Any:
+    task = _task({**given, "input_columns": ["question"], "ice_template": given["prompt_template"]})
+    return [list(made.example_ids) for sample in task.samples() for made in task.assembled(sample)]
+
+
+def _parts(given: dict[str, Any]) -> Any:
+    """Build the parts of one item: a list is the parts themselves."""
+    item = given["item"]["prompt_mm"]
+    if isinstance(item, list):
+        (message,) = to_openai(MetaTemplate(None).to_messages(PromptList([{"role": "HUMAN", "prompt": item}]), "ppl"), content="parts")  # fmt: skip
+        return message["content"]
+    return MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": item}]}).generate_item({}, None)[0]["prompt"]
+
+
 OPS = {
+    "oc.chat": _chat,
+    "labels": _labels,
+    "retrieve": _retrieved,
+    "mm.get": _parts,
+    "messages": lambda g: to_openai(MetaTemplate(None).to_messages(g["parsed"], "ppl")),
+    "mm.url": lambda g: {
+        "round": [{"prompt_mm": p["prompt"]} for p in MMPromptTemplate(g["template"]).generate_item(g["entry"])]
+    },
+    "is_mm": lambda g: any(m.parts and not isinstance(m.parts[0], TextPart) for m in from_openai(g["prompt"])),
     "oc.raw": _raw,
     "safe_format": lambda g: PromptList([g["s"]]).format(g["kw"])[0],
     "pl.format": lambda g: PromptList(g["items"]).format(g["kw"]),
