@@ -34,6 +34,8 @@ class ChatTemplate:
         special_tokens: ``"refuse"``, or ``"allow"`` for a prompt whose text may hold the model's special tokens.
         variables: further variables of the template, such as ``enable_thinking`` or ``date_string``.
 
+    Source: Hugging Face transformers, Chat templates.
+
     Raises:
         TemplateError: there is no chat template, or an unknown ``special_tokens``.
     """

@@ -40,6 +40,8 @@ class MetaTemplate:
 
     A prompt that is ready messages (``role`` and ``content``) keeps its roles, whatever the meta template.
 
+    Source: OpenCompass, Meta Template, its first edition and the present one.
+
     Raises:
         TemplateError: with the place as ``where.template``.
     """

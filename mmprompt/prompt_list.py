@@ -142,6 +142,8 @@ class PromptList(list[Any]):
 
     ``prompt`` is text, or a list of content part dicts. ``+`` and ``+=`` take strings and lists on either side,
     slices are PromptLists, and ``str()`` joins the texts without a separator.
+
+    Source: OpenCompass, Prompt Template and Meta Template, whose printed lists it equals.
     """
 
     __slots__ = ()

@@ -1,6 +1,7 @@
 """The house rules that can be read from the source: who imports whom, who opens files, what is public."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +137,11 @@ def test_importing_the_package_loads_nothing_heavy():
         check=True,
     )
     assert {m for m in bare.stdout.split() if m.startswith("mmprompt")} == {"mmprompt"}
+
+
+def test_the_classes_of_the_prompt_system_name_their_source():
+    named = [getattr(mmprompt, name) for name in mmprompt.__all__]
+    ends = ("Template", "Retriever", "Prompter", "PromptList")
+    classes = [c for c in named if isinstance(c, type) and c.__name__.endswith(ends)]
+    assert len(classes) == 16
+    assert not [c.__name__ for c in classes if "\nSource: " not in (inspect.getdoc(c) or "")]

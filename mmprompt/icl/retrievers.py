@@ -126,7 +126,10 @@ class Retriever(ABC):
 
 @dataclass(frozen=True)
 class ZeroRetriever(Retriever):
-    """No examples."""
+    """No examples.
+
+    Source: OpenCompass, In-context Learning.
+    """
 
     def bind(self, index_rows: Sequence[IndexRow], **_: Any) -> BoundRetriever:
         """Return the retriever; the index set may be empty."""
@@ -135,7 +138,10 @@ class ZeroRetriever(Retriever):
 
 @dataclass(frozen=True)
 class FixKRetriever(Retriever):
-    """The same rows for every sample, as told: also where one of them is the sample itself."""
+    """The same rows for every sample, as told: also where one of them is the sample itself.
+
+    Source: OpenCompass, In-context Learning.
+    """
 
     fix_id_list: tuple[int, ...] = ()
 
@@ -165,6 +171,8 @@ class RandomRetriever(Retriever):
     rows is place j + (SHA-256 of ``key + "#" + j``, read as a big-endian number, modulo n - j) of a list 0…n-1 in which
     the draws before swapped their place with theirs (Fisher and Yates); ``key`` is the JSON of ``[seed, id]``, where 1
     and "1" differ. A draw that is the sample itself is passed over.
+
+    Source: OpenCompass, In-context Learning; the draws are our own.
     """
 
     ice_num: int = 1
@@ -191,6 +199,8 @@ class SlidingWindowRetriever(Retriever):
 
     Where there are fewer than ``k`` before it the window begins at the end of the index set: position 1 of rows 0 to 9
     with ``k=3`` has 8, 9, 0. A row that is the sample itself is passed over, and the window reaches further back.
+
+    Source: OpenCompass, In-context Learning.
     """
 
     k: int = 1

@@ -33,6 +33,8 @@ class TopkRetriever(Retriever):
         embed: a callable from a list of texts, those of ``input_columns``, to an array of shape (texts, dimension).
             It is called once for the index set, then with one text for each sample.
         metric: ``"cosine"``, where a zero vector is as near as a right angle, or ``"inner_product"``.
+
+    Source: OpenCompass, In-context Learning; the vectors are the user's.
     """
 
     ice_num: int = 1

@@ -26,6 +26,8 @@ class AlpacaPrompter(Prompter):
         markers: accepted, and nowhere in this form.
         dialect: ``"lazyllm"`` for what LazyLLM 1.4 writes where it differs from its documentation.
 
+    Source: LazyLLM, Prompter.
+
     Raises:
         TemplateError: an argument that cannot be compiled.
         PromptError: a history.

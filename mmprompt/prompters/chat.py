@@ -27,6 +27,8 @@ class ChatPrompter(Prompter):
             ``tool_start_token``, ``tool_args_token``, ``tool_end_token``.
         dialect: ``"lazyllm"`` for what LazyLLM 1.4 writes where it differs from its documentation.
 
+    Source: LazyLLM, Prompter.
+
     Raises:
         TemplateError: an argument that cannot be compiled.
         PromptError: a history that is none.

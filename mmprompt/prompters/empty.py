@@ -26,6 +26,8 @@ class EmptyPrompter(Prompter):
         markers: accepted, and nowhere in this form.
         dialect: ``"lazyllm"`` for what LazyLLM 1.4 does.
 
+    Source: LazyLLM, Prompter.
+
     Raises:
         TemplateError: an argument that is not of these forms.
         PromptError: a history that is none.

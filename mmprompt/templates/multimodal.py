@@ -48,6 +48,8 @@ class MMPromptTemplate(PromptTemplate):
         order: ``"sample"`` keeps the order of the segments, ``"template"`` groups them by the keys of ``prompt_mm``.
         repeat_text: whether the text around the slot is repeated for each text segment, or stands once around all.
 
+    Source: AISBench, Prompt Template, on multimodal templates.
+
     Raises:
         TemplateError: with the place in the template as ``where.template``.
     """

@@ -52,6 +52,8 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
     The round is repeated for each turn. The columns that its slots name hold lists, one element a turn; other columns
     are visible in every turn. Turns may hold media as in ``MMPromptTemplate``, whose arguments it takes.
 
+    Source: AISBench, Prompt Template, on dialogues of several turns.
+
     Raises:
         TemplateError: with the place in the template as ``where.template``.
     """

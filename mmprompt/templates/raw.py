@@ -52,6 +52,8 @@ class RawPromptTemplate:
 
     ``prompt_type`` is ``"raw_messages"``; the prompts are ``RawMessages``.
 
+    Source: OpenCompass 0.5, ``RawPromptTemplate``.
+
     Raises:
         TemplateError: with the place in the template as ``where.template``.
     """

@@ -41,6 +41,8 @@ class PromptTemplate:
 
     ``prompt_type`` is ``"meta"`` for a dialogue and ``"origin"`` for the other forms.
 
+    Source: OpenCompass, Prompt Template; AISBench, Prompt Template.
+
     Raises:
         TemplateError: with the place in the template as ``where.template``.
     """
