@@ -1,4 +1,4 @@
-"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls filling examples memory start]``.
+"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls opening filling examples memory start]``.
 
 Needs the package installed, Linux or macOS, and 1.5 GB of temporary disk (``TMPDIR`` says where). All ratios come from
 one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
@@ -16,11 +16,12 @@ from functools import partial
 import examples
 import filling
 import memory
+import opening
 import rendering
 import start
 from timing import Row, print_table
 
-PARTS = ("images", "urls", "filling", "examples", "memory", "start")
+PARTS = ("images", "urls", "opening", "filling", "examples", "memory", "start")
 
 
 def main(wanted: list[str]) -> int:
@@ -35,6 +36,7 @@ def main(wanted: list[str]) -> int:
         measures: dict[str, Callable[[], list[Row]]] = {
             "images": partial(rendering.images, folder),
             "urls": partial(rendering.addresses, folder),
+            "opening": partial(opening.opening, folder),
             "filling": filling.filling,
             "examples": examples.examples,
             "memory": partial(memory.peaks, folder),
