@@ -6,7 +6,11 @@ from what, to what, and why.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mmprompt.errors import TaskError, nearest, shown
 
 DEFAULT_QUALITY = 85
 LOWEST_QUALITY = 50
@@ -68,3 +72,64 @@ class Room(NamedTuple):
     max_bytes: int | None = None
     max_side: int | None = None
     max_pixels: int | None = None
+
+
+_FLAGS = ("fit", "upright", "mono", "key_frames")
+_WHOLE = ("max_pixels", "max_side", "audio_rate", "frames", "quality")
+_SECONDS = ("start", "seconds", "fps")
+_WORDS = {"mode": ("RGB", "L"), "image_format": ("jpeg", "png", "webp"), "audio_format": ("wav", "mp3")}
+
+
+def changes_of(asked: Mapping[str, Any]) -> Changes:
+    """Return the changes that these names and values ask for; a value of None asks for nothing.
+
+    Raises:
+        TaskError: an unknown name, a value that is none for it, or two ways of choosing frames.
+    """
+    values: dict[str, Any] = {}
+    for name, value in asked.items():
+        if name not in Changes._fields:
+            raise TaskError(f"there is no change of media called {shown(name)}", nearest(name, Changes._fields))
+        if value is not None:
+            values[name] = _checked(name, value)
+    changes = Changes(**values)
+    ways = [name for name in ("frames", "fps", "times") if getattr(changes, name)]
+    ways += ["key_frames"] if changes.key_frames and not changes.frames else []
+    if len(ways) > 1:
+        raise TaskError(f"{' and '.join(ways)} each choose the frames of a video", "give one of them")
+    return changes
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return the value of one change, in its own type."""
+    if name in _FLAGS:
+        return _held(name, value, isinstance(value, bool), "give true or false")
+    if name in _WORDS:
+        return _held(name, value, value in _WORDS[name], nearest(value, _WORDS[name]))
+    if name == "background":
+        right = isinstance(value, (list, tuple)) and len(value) == 3 and all(_is_whole(v, 0, 255) for v in value)
+        return tuple(_held(name, value, right, "give red, green and blue from 0 to 255"))
+    if name == "times":
+        right = isinstance(value, (list, tuple)) and all(_is_number(v, 0) for v in value)
+        return tuple(_held(name, value, right, "give a list of seconds"))
+    if name in _SECONDS:
+        right = _is_number(value, 0) and (value > 0 or name == "start")
+        return float(_held(name, value, right, "give a positive number"))
+    most = {"quality": 100, "audio_rate": 384_000}.get(name, 1 << 40)
+    least = 4000 if name == "audio_rate" else 1
+    return _held(name, value, _is_whole(value, least, most), f"give a whole number from {least}")
+
+
+def _held(name: str, value: Any, right: bool, mend: str) -> Any:
+    if not right:
+        raise TaskError(f"{name} is {shown(value)}", mend)
+    return value
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_number(value: Any, least: float) -> bool:
+    kind = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return kind and math.isfinite(value) and value >= least
