@@ -15,6 +15,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sound import AudioFacts, Sound, audio_facts, decode_audio
 from mmprompt.media.sound_encoders import (
     MP3_CHANNELS,
+    clip,
     mp3_bits,
     mp3_file,
     mp3_rate,
@@ -194,23 +195,25 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
     if not np.isfinite(samples).all():
         raise SourceError("the samples hold values that are not finite", "put 0 in their place")
     notes, findings = list(part.changes), part.findings
+    if clipped := clip(samples):
+        findings += (f"{clipped} samples beyond full scale were clipped",)
     if form.channels != samples.shape[1]:
         notes.append(f"{samples.shape[1]} channels to 1, their mean ({why.mono})")
         samples = to_mono(samples)
     if form.rate != rate:
         notes.append(f"{rate} Hz to {form.rate} Hz ({why.rate})")
         samples = resample(samples, rate, form.rate, policy)
+    whole = to_16_bits(samples)
     source = facts.container if facts.container.lower() == facts.codec else f"{facts.container} ({facts.codec})"
     if form.name == "mp3":
-        data = mp3_file(samples, form.rate, form.kbits, policy)
+        data = mp3_file(whole, form.rate, form.kbits, policy)
         notes.append(f"{source} to MP3, {form.kbits} kbit/s ({why.format})")
     else:
-        whole, clipped = to_16_bits(samples)
         data, _ = wav_file(whole, form.rate)
-        if clipped:
-            findings += (f"{clipped} samples beyond full scale were clipped",)
         if (facts.container, facts.codec) != ("WAV", "pcm_16"):
             notes.append(f"{source} to WAV, 16-bit PCM ({why.format})")
+        elif len(notes) == len(part.changes):
+            notes.append(f"WAV without its other chunks ({why.format})")
     if len(data) > policy.max_bytes:
         raise PolicyError(
             f"the changed sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from mmprompt.media.sound_readers import Samples
 
+    Whole = np.ndarray[Any, np.dtype[np.int16]]
+
 _LAYOUTS = ("mono", "stereo", "3.0", "4.0", "5.0", "5.1", "6.1", "7.1")
 _FILTER = "filter_size=96:cutoff=0.95:filter_type=kaiser:kaiser_beta=11:linear_interp=1"
 """Flat to 0.9 of the narrower band, and 110 dB down from 1.05 of it."""
@@ -52,59 +54,69 @@ def resample(samples: Samples, rate: int, to: int, policy: MediaPolicy) -> Sampl
     wanted = round(Fraction(frames * to, rate))
     graph = av.filter.Graph()
     source = graph.add_abuffer(
-        sample_rate=rate, format="fltp", layout=_LAYOUTS[channels - 1], time_base=Fraction(1, rate)
+        sample_rate=rate, format="flt", layout=_LAYOUTS[channels - 1], time_base=Fraction(1, rate)
     )
     sink = graph.add("abuffersink")
-    graph.link_nodes(source, graph.add("aresample", f"{to}:{_FILTER}"), graph.add("aformat", "sample_fmts=fltp"), sink)
+    graph.link_nodes(source, graph.add("aresample", f"{to}:{_FILTER}"), graph.add("aformat", "sample_fmts=flt"), sink)
     graph.configure()
     out = np.zeros((wanted, channels), np.float32)
     at = 0
     for frame in chain(_frames(samples, rate, policy), (None,)):
         source.push(frame)
-        for piece in _pulled(sink):
-            end = min(wanted, at + piece.shape[1])
-            out[at:end] = piece[:, : end - at].T
+        for piece in _pulled(sink, channels):
+            end = min(wanted, at + len(piece))
+            out[at:end] = piece[: end - at]
             at = end
     return out
 
 
-def _pulled(sink: Any) -> Iterator[np.ndarray[Any, Any]]:  # a filter of PyAV, whose types say less than it has
+def _pulled(
+    sink: Any, channels: int
+) -> Iterator[np.ndarray[Any, Any]]:  # a filter of PyAV, whose types say less than it has
     import av  # noqa: PLC0415  # heavy
 
     while True:
         try:
-            yield sink.pull().to_ndarray()
+            yield sink.pull().to_ndarray().reshape(-1, channels)
         except (av.error.BlockingIOError, av.error.EOFError):
             return
 
 
-def _frames(samples: Samples, rate: int, policy: MediaPolicy) -> Iterator[AudioFrame]:
-    """Yield the samples as frames of PyAV, a block each."""
+def _frames(samples: Samples | Whole, rate: int, policy: MediaPolicy) -> Iterator[AudioFrame]:
+    """Yield the samples as frames of PyAV, a block each; interleaved, for PyAV fails on 8 planes."""
     import av  # noqa: PLC0415  # heavy
     import numpy as np  # noqa: PLC0415  # heavy
 
     deadline = Deadline(policy)
+    form, layout = "flt" if samples.dtype.kind == "f" else "s16", _LAYOUTS[samples.shape[1] - 1]
     for at in range(0, len(samples), BLOCK):
         deadline.check()
-        planes = np.ascontiguousarray(samples[at : at + BLOCK].T)
-        frame = av.AudioFrame.from_ndarray(planes, format="fltp", layout=_LAYOUTS[samples.shape[1] - 1])
+        row = np.ascontiguousarray(samples[at : at + BLOCK]).reshape(1, -1)
+        frame = av.AudioFrame.from_ndarray(row, format=form, layout=layout)
         frame.sample_rate, frame.pts, frame.time_base = rate, at, Fraction(1, rate)
         yield frame
 
 
-def to_16_bits(samples: Samples) -> tuple[np.ndarray[Any, np.dtype[np.int16]], int]:
-    """Return samples as int16, full scale at 32768 and rounded to nearest, and how many had to be clipped."""
+def clip(samples: Samples) -> int:
+    """Clip finite samples to full scale, in place, and return how many lay beyond it."""
+    import numpy as np  # noqa: PLC0415  # heavy
+
+    clipped = 0
+    for at in range(0, len(samples), BLOCK):
+        block = samples[at : at + BLOCK]
+        clipped += int(np.count_nonzero(np.abs(block) > 1))
+        np.clip(block, -1, 1, out=block)
+    return clipped
+
+
+def to_16_bits(samples: Samples) -> Whole:
+    """Return samples as int16, full scale at 32768, rounded to nearest."""
     import numpy as np  # noqa: PLC0415  # heavy
 
     out = np.empty(samples.shape, np.int16)
-    clipped = 0
     for at in range(0, len(samples), BLOCK):
-        scaled = np.rint(samples[at : at + BLOCK] * np.float32(32768))
-        limited = np.clip(scaled, -32768, 32767)
-        # 32768 itself is the full scale of a float file, and no loss to speak of
-        clipped += int(np.count_nonzero(np.abs(scaled) > 32768))
-        out[at : at + BLOCK] = limited
-    return out, clipped
+        out[at : at + BLOCK] = np.clip(np.rint(samples[at : at + BLOCK] * np.float32(32768)), -32768, 32767)
+    return out
 
 
 def mp3_rate(rate: int) -> int:
@@ -117,11 +129,11 @@ def mp3_bits(rate: int, kbits: int) -> int:
     return min(kbits, 64 if rate < 16000 else 160 if rate < 32000 else 320)
 
 
-def mp3_file(samples: Samples, rate: int, kbits: int, policy: MediaPolicy) -> bytes:
+def mp3_file(samples: Whole, rate: int, kbits: int, policy: MediaPolicy) -> bytes:
     """Return samples (frames, 1 or 2 channels) as MP3 of a constant bit rate; the same samples give the same bytes.
 
     Args:
-        samples: finite float32.
+        samples: int16; on floats far beyond full scale LAME ends the process.
         rate: one of ``MP3_RATES``.
         kbits: kbit/s, as ``mp3_bits`` gives them.
         policy: its ``timeout`` holds.
@@ -137,7 +149,7 @@ def mp3_file(samples: Samples, rate: int, kbits: int, policy: MediaPolicy) -> by
         stream: Any = container.add_stream("libmp3lame", rate=rate)
         stream.bit_rate = kbits * 1000
         stream.layout = _LAYOUTS[samples.shape[1] - 1]
-        stream.format = "fltp"
+        stream.format = "s16p"
         for frame in chain(_frames(samples, rate, policy), (None,)):
             container.mux(stream.encode(frame))
     return buffer.getvalue()

@@ -229,7 +229,10 @@ class AvReader:
         Raises:
             SourceError: rate or channels change in the middle.
         """
+        import av  # noqa: PLC0415  # heavy
+
         given = False
+        interleave = av.AudioResampler(format="flt")
         for frame in self._frames():
             shape = (frame.sample_rate, frame.layout.nb_channels)
             if shape != self.facts[2:4]:
@@ -239,7 +242,10 @@ class AvReader:
                 _judge(*shape)
                 self.facts = self.facts._replace(rate=shape[0], channels=shape[1])
             given = True
-            yield _floats(frame)
+            # PyAV reads past the planes of a frame of 8 channels, and the process dies
+            unsafe = frame.format.is_planar and shape[1] >= MOST_CHANNELS
+            for piece in interleave.resample(frame) if unsafe else (frame,):
+                yield _floats(piece)
 
     def _frames(self) -> Iterator[AudioFrame]:
         import av  # noqa: PLC0415  # heavy
@@ -294,9 +300,9 @@ def _floats(frame: AudioFrame) -> Samples:
     array: Any = frame.to_ndarray()
     array = array.T if frame.format.is_planar else array.reshape(-1, frame.layout.nb_channels)
     if array.dtype.kind == "f":
-        floats = array.astype(np.float32, copy=False)
+        floats: Samples = array.astype(np.float32, copy=False)
     elif array.dtype == np.uint8:
         floats = (array.astype(np.float32) - 128) / 128
     else:
         floats = (array / float(1 << 8 * array.dtype.itemsize - 1)).astype(np.float32)
-    return np.ascontiguousarray(floats)
+    return floats
