@@ -91,7 +91,7 @@ def _frames(samples: Samples | Whole, rate: int, policy: MediaPolicy) -> Iterato
     form, layout = "flt" if samples.dtype.kind == "f" else "s16", _LAYOUTS[samples.shape[1] - 1]
     for at in range(0, len(samples), BLOCK):
         deadline.check()
-        row = np.ascontiguousarray(samples[at : at + BLOCK]).reshape(1, -1)
+        row: Any = np.ascontiguousarray(samples[at : at + BLOCK]).reshape(1, -1)
         frame = av.AudioFrame.from_ndarray(row, format=form, layout=layout)
         frame.sample_rate, frame.pts, frame.time_base = rate, at, Fraction(1, rate)
         yield frame

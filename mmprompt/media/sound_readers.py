@@ -193,7 +193,8 @@ class AvReader:
                 io.BytesIO(data),
                 "r",
                 format=demuxer,
-                options={**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name},
+                # not "options", which PyAV 14 hands to each stream too, and dies where a stream turns up later
+                container_options={**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name},
                 metadata_errors="ignore",
             )
         except (av.FFmpegError, ValueError) as error:
@@ -229,10 +230,7 @@ class AvReader:
         Raises:
             SourceError: rate or channels change in the middle.
         """
-        import av  # noqa: PLC0415  # heavy
-
         given = False
-        interleave = av.AudioResampler(format="flt")
         for frame in self._frames():
             shape = (frame.sample_rate, frame.layout.nb_channels)
             if shape != self.facts[2:4]:
@@ -242,10 +240,7 @@ class AvReader:
                 _judge(*shape)
                 self.facts = self.facts._replace(rate=shape[0], channels=shape[1])
             given = True
-            # PyAV reads past the planes of a frame of 8 channels, and the process dies
-            unsafe = frame.format.is_planar and shape[1] >= MOST_CHANNELS
-            for piece in interleave.resample(frame) if unsafe else (frame,):
-                yield _floats(piece)
+            yield from map(_floats, _safe(frame))
 
     def _frames(self) -> Iterator[AudioFrame]:
         import av  # noqa: PLC0415  # heavy
@@ -258,7 +253,7 @@ class AvReader:
             except (av.error.InvalidDataError, av.error.PatchWelcomeError):
                 self.broken += 1
                 continue
-            except av.FFmpegError:
+            except (av.FFmpegError, IndexError):  # the latter where a stream turns up that the header did not name
                 self.broken += 1
                 return
             if packet is None:
@@ -291,6 +286,16 @@ def _has_xing(data: bytes) -> bool:
         start = 10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9])
     head = data[start : start + 256]
     return any(mark in head for mark in (b"Xing", b"Info", b"VBRI"))
+
+
+def _safe(frame: AudioFrame) -> list[AudioFrame]:
+    """Return a frame as such of which PyAV can make an array: of 8 planes it reads more, and the process dies."""
+    import av  # noqa: PLC0415  # heavy
+
+    if not frame.format.is_planar or frame.layout.nb_channels < MOST_CHANNELS:
+        return [frame]
+    # a new one each time, for it refuses a frame whose layout is not that of the frame before
+    return av.AudioResampler(format="flt").resample(frame)
 
 
 def _floats(frame: AudioFrame) -> Samples:
