@@ -133,6 +133,8 @@ def fit_audio(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
             continue
         fitted = _written(read, work, form, _Why(reason, reason, reason))
         if limit is None or len(fitted.data) <= limit:
+            if fitted.changes == read.changes:
+                fitted = fitted._replace(changes=(*read.changes, f"WAV without its other chunks ({reason})"))
             return fitted
     seconds = len(sound.samples) / sound.rate
     raise TargetError(
@@ -212,8 +214,6 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
         data, _ = wav_file(whole, form.rate)
         if (facts.container, facts.codec) != ("WAV", "pcm_16"):
             notes.append(f"{source} to WAV, 16-bit PCM ({why.format})")
-        elif len(notes) == len(part.changes):
-            notes.append(f"WAV without its other chunks ({why.format})")
     if len(data) > policy.max_bytes:
         raise PolicyError(
             f"the changed sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})",

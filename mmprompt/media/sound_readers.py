@@ -112,14 +112,18 @@ _SOUNDFILE_NAMES = {"mpeg_layer_iii": "mp3", "double": "float_64", "pcm_s8": "pc
 
 
 def _by_soundfile(data: bytes, kind: Kind) -> SoundFileReader | None:
-    """Return soundfile's reader, None where libsndfile does not take the file or would leave it to libmpg123."""
+    """Return soundfile's reader, None where it would not read the file well.
+
+    That is what libsndfile does not take, what it cannot tell the length of (reading it ends in an error), and what it
+    would leave to libmpg123.
+    """
     import soundfile  # noqa: PLC0415  # heavy
 
     try:
         opened = soundfile.SoundFile(io.BytesIO(data))
     except soundfile.SoundFileError:
         return None
-    if opened.subtype.startswith("MPEG"):
+    if opened.subtype.startswith("MPEG") or opened.frames >= _UNKNOWN_LENGTH:
         opened.close()
         return None
     return SoundFileReader(data, kind, opened)
@@ -138,7 +142,7 @@ class SoundFileReader:
         self._opened = opened
         rate, subtype = opened.samplerate, opened.subtype.lower()
         frames = declared_frames(data) if kind is WAV else opened.frames
-        seconds = frames / rate if frames is not None and frames < _UNKNOWN_LENGTH else None
+        seconds = None if frames is None else frames / rate
         codec = "flac" if kind is FLAC else _SOUNDFILE_NAMES.get(subtype, subtype)
         self.facts = AudioFacts(kind.name, codec, rate, opened.channels, seconds)
 
@@ -214,7 +218,7 @@ class AvReader:
 
     def _seconds(self, data: bytes, kind: Kind) -> float | None:
         """Return the length that the header declares."""
-        if kind in _NO_LENGTH or (kind is MP3 and not _has_xing(data)):
+        if kind in _NO_LENGTH or (kind is MP3 and not _has_xing(data)) or (kind is FLAC and not _flac_frames(data)):
             return None
         if kind is WAV:
             frames = declared_frames(data)
@@ -286,6 +290,11 @@ def _has_xing(data: bytes) -> bool:
         start = 10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9])
     head = data[start : start + 256]
     return any(mark in head for mark in (b"Xing", b"Info", b"VBRI"))
+
+
+def _flac_frames(data: bytes) -> int:
+    """Return how many frames the first block of a FLAC file declares, 0 where it leaves that open (RFC 9639, 8.2)."""
+    return int.from_bytes(data[21:26], "big") & (1 << 36) - 1 if data.startswith(b"fLaC") else 0
 
 
 def _safe(frame: AudioFrame) -> list[AudioFrame]:
