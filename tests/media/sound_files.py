@@ -81,3 +81,26 @@ def wav_header(rate: int, channels: int, body: bytes = bytes(4000)) -> bytes:
 def decoded_by_ffmpeg(file: Path, channels: int, *arguments: object) -> np.ndarray:
     raw = ffmpeg("-i", file, "-map", "0:a:0", *arguments, "-f", "f32le", "-")
     return np.frombuffer(raw, "<f4").reshape(-1, channels)
+
+
+def late_streams() -> bytes:
+    """An MPEG transport stream that names four more sound tracks only in its middle."""
+    whole = encoded(sweep(44100, 9000, channels=2), 44100, "mpegts", "aac", "stereo")
+    packets = [whole[at : at + 188] for at in range(0, len(whole), 188)]
+    first, later = _program_map(range(0x100, 0x101), 0), _program_map(range(0x100, 0x105), 1)
+    return b"".join([*packets[:2], first, *packets[3:30], later, *packets[30:]])
+
+
+def _program_map(tracks: range, version: int) -> bytes:
+    """A packet with a program map of AAC tracks (ISO 13818-1, 2.4.4.8)."""
+    streams = b"".join(b"\x0f" + (0xE000 | track).to_bytes(2, "big") + b"\xf0\0" for track in tracks)
+    body = (
+        b"\0\1" + bytes([0xC1 | version << 1]) + b"\0\0" + (0xE000 | tracks[0]).to_bytes(2, "big") + b"\xf0\0" + streams
+    )
+    section = b"\2" + (0xB000 | len(body) + 4).to_bytes(2, "big") + body
+    check = 0xFFFFFFFF
+    for byte in section:
+        check ^= byte << 24
+        for _ in range(8):
+            check = (check << 1 ^ 0x04C11DB7 if check >> 31 else check << 1) & 0xFFFFFFFF
+    return (b"\x47\x50\0\x10\0" + section + check.to_bytes(4, "big")).ljust(188, b"\xff")

@@ -12,7 +12,7 @@ import av
 import numpy as np
 import pytest
 import soundfile
-from sound_files import encoded, sweep, tone, wav_header, written
+from sound_files import encoded, late_streams, sweep, tone, wav_header, written
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
@@ -169,6 +169,15 @@ def test_eight_planes_do_not_end_the_process():
     sound = decode_audio(data, POLICY)
     assert sound.samples.shape[1] == 8
     assert 0.05 < np.abs(sound.samples).max() < 1
+
+
+def test_a_transport_stream_with_late_streams_does_not_end_the_process():
+    data = late_streams()
+    bare = in_a_process(
+        "import av, io, sys; av.open(io.BytesIO(sys.stdin.buffer.read()), options={'protocol_whitelist': ''})", data
+    )
+    assert bare.returncode or int(av.__version__.partition(".")[0]) > 14  # the oldest release that we take dies of it
+    assert audio_facts(data, POLICY)[:4] == ("MPEG-TS", "aac", 44100, 2)
 
 
 def test_floats_far_beyond_full_scale_do_not_end_the_process():
