@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mmprompt.media.sound_readers import Samples
 
 __all__ = [
-    "AudioFacts", "AudioMeasures", "Deadline", "Sound", "audio_facts", "decode_audio", "measure", "measure_audio",
+    "AudioFacts", "AudioMeasures", "Sound", "audio_facts", "decode_audio", "measure", "measure_audio",
 ]  # fmt: skip
 
 DECODED = 8
@@ -59,19 +59,6 @@ class AudioMeasures(NamedTuple):
     clipped: float
     has_nan: bool
     broken: int = 0
-
-
-class Deadline:
-    """The time by which work on one sound must be done."""
-
-    def __init__(self, policy: MediaPolicy) -> None:
-        self._timeout = policy.timeout
-        self._end = time.monotonic() + policy.timeout
-
-    def check(self) -> None:
-        """Raise a PolicyError once the time is over."""
-        if time.monotonic() > self._end:
-            raise PolicyError(f"the sound takes longer than timeout ({self._timeout:g} s)", "raise timeout to allow it")
 
 
 def audio_facts(data: bytes, policy: MediaPolicy) -> AudioFacts:
@@ -158,10 +145,13 @@ def _too_long(policy: MediaPolicy) -> PolicyError:
 
 def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
     """Yield the blocks of a reader, and stop with an error where they go past the policy."""
-    deadline = Deadline(policy)
+    end = time.monotonic() + policy.timeout
     count = 0
     for block in reader.blocks():
-        deadline.check()
+        if time.monotonic() > end:
+            raise PolicyError(
+                f"the sound takes longer than timeout ({policy.timeout:g} s) to decode", "raise timeout to allow it"
+            )
         count += len(block)
         if policy.max_seconds is not None and count > policy.max_seconds * reader.facts.rate:
             raise _too_long(policy)

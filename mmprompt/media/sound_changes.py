@@ -204,11 +204,11 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
         samples = to_mono(samples)
     if form.rate != rate:
         notes.append(f"{rate} Hz to {form.rate} Hz ({why.rate})")
-        samples = resample(samples, rate, form.rate, policy)
+        samples = resample(samples, rate, form.rate)
     whole = to_16_bits(samples)
     source = facts.container if facts.container.lower() == facts.codec else f"{facts.container} ({facts.codec})"
     if form.name == "mp3":
-        data = mp3_file(whole, form.rate, form.kbits, policy)
+        data = mp3_file(whole, form.rate, form.kbits)
         notes.append(f"{source} to MP3, {form.kbits} kbit/s ({why.format})")
     else:
         data, _ = wav_file(whole, form.rate)

@@ -12,8 +12,6 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sound import Deadline
 from mmprompt.media.sound_readers import BLOCK
 
 if TYPE_CHECKING:
@@ -42,12 +40,8 @@ def to_mono(samples: Samples) -> Samples:
     return mean
 
 
-def resample(samples: Samples, rate: int, to: int, policy: MediaPolicy) -> Samples:
-    """Return samples (frames, channels) of ``rate`` at the rate ``to``; frames x to / rate of them, rounded.
-
-    Raises:
-        PolicyError: it takes longer than ``timeout``.
-    """
+def resample(samples: Samples, rate: int, to: int) -> Samples:
+    """Return samples (frames, channels) of ``rate`` at the rate ``to``; frames x to / rate of them, rounded."""
     import av  # noqa: PLC0415  # heavy
     import av.filter  # noqa: PLC0415  # heavy
     import numpy as np  # noqa: PLC0415  # heavy
@@ -63,7 +57,7 @@ def resample(samples: Samples, rate: int, to: int, policy: MediaPolicy) -> Sampl
     graph.configure()
     out = np.zeros((wanted, channels), np.float32)
     at = 0
-    for frame in chain(_frames(samples, rate, policy), (None,)):
+    for frame in chain(_frames(samples, rate), (None,)):
         source.push(frame)
         for piece in _pulled(sink, channels):
             end = min(wanted, at + len(piece))
@@ -84,15 +78,13 @@ def _pulled(
             return
 
 
-def _frames(samples: Samples | Whole, rate: int, policy: MediaPolicy) -> Iterator[AudioFrame]:
+def _frames(samples: Samples | Whole, rate: int) -> Iterator[AudioFrame]:
     """Yield the samples as frames of PyAV, a block each; interleaved, for PyAV fails on 8 planes."""
     import av  # noqa: PLC0415  # heavy
     import numpy as np  # noqa: PLC0415  # heavy
 
-    deadline = Deadline(policy)
     form, layout = "flt" if samples.dtype.kind == "f" else "s16", _LAYOUTS[samples.shape[1] - 1]
     for at in range(0, len(samples), BLOCK):
-        deadline.check()
         row: Any = np.ascontiguousarray(samples[at : at + BLOCK]).reshape(1, -1)
         frame = av.AudioFrame.from_ndarray(row, format=form, layout=layout)
         frame.sample_rate, frame.pts, frame.time_base = rate, at, Fraction(1, rate)
@@ -131,17 +123,13 @@ def mp3_bits(rate: int, kbits: int) -> int:
     return min(kbits, 64 if rate < 16000 else 160 if rate < 32000 else 320)
 
 
-def mp3_file(samples: Whole, rate: int, kbits: int, policy: MediaPolicy) -> bytes:
+def mp3_file(samples: Whole, rate: int, kbits: int) -> bytes:
     """Return samples (frames, 1 or 2 channels) as MP3 of a constant bit rate; the same samples give the same bytes.
 
     Args:
         samples: int16; on floats far beyond full scale LAME ends the process.
         rate: one of ``MP3_RATES``.
         kbits: kbit/s, as ``mp3_bits`` gives them.
-        policy: its ``timeout`` holds.
-
-    Raises:
-        PolicyError: it takes longer than ``timeout``.
     """
     import av  # noqa: PLC0415  # heavy
 
@@ -152,6 +140,6 @@ def mp3_file(samples: Whole, rate: int, kbits: int, policy: MediaPolicy) -> byte
         stream.bit_rate = kbits * 1000
         stream.layout = _LAYOUTS[samples.shape[1] - 1]
         stream.format = "s16p"
-        for frame in chain(_frames(samples, rate, policy), (None,)):
+        for frame in chain(_frames(samples, rate), (None,)):
             container.mux(stream.encode(frame))
     return buffer.getvalue()

@@ -17,9 +17,9 @@ import soundfile
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="FFmpeg's own program is not installed")
 
 
-def ffmpeg(*arguments: object, stdin: bytes = b"") -> bytes:
-    command = ["ffmpeg", "-v", "error", "-nostdin" if not stdin else "-y", *map(str, arguments)]
-    return subprocess.run(command, input=stdin or None, capture_output=True, check=True, timeout=30).stdout
+def ffmpeg(*arguments: object) -> bytes:
+    command = ["ffmpeg", "-v", "error", "-nostdin", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=True, timeout=30).stdout
 
 
 def sweep(rate: int, top: float, seconds: float = 2.0, channels: int = 1) -> np.ndarray:

@@ -100,7 +100,7 @@ def test_start_and_seconds_are_exact_to_the_sample():
 
 @pytest.mark.parametrize("container", ["WAV", "MP3", "FLAC"])
 def test_a_cut_file_has_less_than_its_header_declares(container):
-    mp3 = mp3_file(to_16_bits(STEREO), 44100, 128, POLICY)
+    mp3 = mp3_file(to_16_bits(STEREO), 44100, 128)
     data = mp3 if container == "MP3" else written(STEREO, 44100, container)
     whole, half = measure_audio(data, POLICY), measure_audio(data[: len(data) // 2], POLICY)
     assert whole.seconds == pytest.approx(2.0, abs=0.001)
@@ -179,7 +179,7 @@ def test_limits_of_the_policy_name_the_rule():
 def test_damaged_files_give_our_errors_only_and_leave_nothing_open():
     chance = random.Random(4)
     files = [written(STEREO[:20000], 44100, c) for c in ("WAV", "FLAC", "OGG")]
-    files.append(mp3_file(to_16_bits(STEREO[:20000]), 44100, 128, POLICY))
+    files.append(mp3_file(to_16_bits(STEREO[:20000]), 44100, 128))
     files += [encoded(STEREO[:20000], 44100, c, "aac", "stereo") for c in ("mp4", "adts", "matroska")]
     tasks, descriptors = len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
     read = 0
