@@ -7,16 +7,15 @@ JPEG cannot hold, uncompressed WAV for sound. What was done is said in ``Encoded
 from __future__ import annotations
 
 import io
-import struct
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.wav import wav_file
 
 if TYPE_CHECKING:
-    import numpy as np
     from PIL.Image import Image
 
 _LONGEST_JPEG_SIDE = 65535
@@ -24,7 +23,6 @@ _PNG_MODES = frozenset(("1", "LA", "P", "RGBA", "I;16"))
 _VIA_RGB = frozenset(("CMYK", "YCbCr", "LAB", "HSV", "RGBX"))
 _VIA_RGBA = frozenset(("PA", "RGBa", "La"))
 _ORIENTATION = 0x0112
-_PCM, _FLOAT = 1, 3
 
 
 class Encoded(NamedTuple):
@@ -172,33 +170,8 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
         raise PolicyError(f"the sound lasts {seconds:.1f} s, more than {policy.max_seconds} s", "raise max_seconds")
     if array.nbytes > policy.max_bytes:
         raise PolicyError(f"the sound has {array.nbytes} bytes, more than {policy.max_bytes}", "raise max_bytes")
-    data, how = _wav(array, int(rate), channels)
+    data, how = wav_file(array, int(rate))
     return Encoded(data, (*changes, how))
-
-
-def _wav(array: np.ndarray[Any, Any], rate: int, channels: int) -> tuple[bytes, str]:
-    """Return a WAV file; the header is ours because libsndfile writes the time of day into that of a float file."""
-    import numpy as np  # noqa: PLC0415  # heavy
-
-    dtype = array.dtype
-    if dtype == np.int16:
-        tag, bits, how = _PCM, 16, "encoded as WAV, 16-bit PCM"
-        body = array.astype("<i2", copy=False)
-    elif dtype.kind == "f":
-        tag, bits, how = _FLOAT, 32, "encoded as WAV, 32-bit float"
-        body = array.astype("<f4", copy=False)
-        if not np.isfinite(body).all():
-            raise SourceError("the samples hold values that are not finite", "put 0 in their place")
-    else:
-        raise SourceError(f"samples of type {dtype} are not known", "give float samples from -1 to 1, or int16")
-    payload = np.ascontiguousarray(body).tobytes()
-    frame = channels * bits // 8
-    chunks = b"fmt " + struct.pack("<IHHIIHH", 16, tag, channels, rate, rate * frame, frame, bits)
-    if tag == _FLOAT:
-        chunks += b"fact" + struct.pack("<II", 4, len(payload) // frame)
-    chunks += b"data" + struct.pack("<I", len(payload))
-    # every chunk has an even length here: 16 and 32 bit samples
-    return b"RIFF" + struct.pack("<I", 4 + len(chunks) + len(payload)) + b"WAVE" + chunks + payload, how
 
 
 def is_frames(source: object) -> bool:

@@ -1,0 +1,231 @@
+"""Sound: what a file's header says, its samples, and what they are like; all within a policy.
+
+Decoding is bounded: what the header declares is judged before anything is read, and what is read is counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.sound_readers import BLOCK, AudioFacts, SoundReader, open_sound
+
+if TYPE_CHECKING:
+    from mmprompt.media.sound_readers import Samples
+
+__all__ = [
+    "AudioFacts", "AudioMeasures", "Sound", "audio_facts", "decode_audio", "measure", "measure_audio",
+]  # fmt: skip
+
+DECODED = 8
+"""Decoded sound may take so many times ``max_bytes``: 512 MiB by default, 25 minutes of stereo at 44.1 kHz."""
+
+FULL_SCALE = 32767 / 32768
+"""From here on a sample counts as clipped: the highest of 16 bits."""
+
+SILENCE = 1e-4
+"""A sound that stays below this, -80 dB of full scale, is silent."""
+
+
+class Sound(NamedTuple):
+    """Decoded sound: float32 samples (frames, channels), full scale at 1, and samples a second.
+
+    The samples may hold NaN or infinity where a float file does. ``broken`` counts the places that could not be
+    decoded, ``more`` tells whether the file goes on after the samples.
+    """
+
+    samples: Samples
+    rate: int
+    broken: int = 0
+    more: bool = False
+
+
+class AudioMeasures(NamedTuple):
+    """What a sound is really like.
+
+    ``seconds`` that were decoded and ``declared`` by the header (None: not at all), the highest ``peak`` of the finite
+    samples, whether it is ``silent`` (nothing above -80 dB), the share of samples that are ``clipped`` (at full scale
+    or beyond), whether it ``has_nan`` (NaN or infinity), and how many places are ``broken``.
+    """
+
+    seconds: float
+    declared: float | None
+    peak: float
+    silent: bool
+    clipped: float
+    has_nan: bool
+    broken: int = 0
+
+
+def audio_facts(data: bytes, policy: MediaPolicy) -> AudioFacts:
+    """Return what the header of a sound file says; no sample is decoded for it.
+
+    The sound of a video file (MP4, WebM, Matroska, QuickTime, AVI, MPEG) is that of its first sound track.
+
+    Raises:
+        SourceError: the bytes are no sound, no decoder takes them, or they declare a rate outside 4 to 384 kHz or
+            more than 8 channels.
+        PolicyError: more than ``max_bytes``, or declared to last longer than ``max_seconds``.
+    """
+    with closing(_open(data, policy)) as reader:
+        return reader.facts
+
+
+def decode_audio(data: bytes, policy: MediaPolicy, *, start: float = 0.0, seconds: float | None = None) -> Sound:
+    """Return the samples of a sound file.
+
+    Args:
+        data: the bytes of the file.
+        policy: its ``max_bytes``, ``max_seconds`` and ``timeout`` hold; the samples may take 8 times ``max_bytes``.
+        start: seconds to leave out at the beginning, rounded to the nearest frame.
+        seconds: the most seconds to keep, likewise; all by default.
+
+    Raises:
+        SourceError: as ``audio_facts``, nothing can be decoded, or nothing is left after ``start``.
+        PolicyError: a limit of the policy; see ``policy``.
+    """
+    with closing(_open(data, policy)) as reader:
+        facts = reader.facts
+        room = _Room(policy, start, seconds)
+        room.expect(facts)
+        for block in _walk(reader, policy):
+            if reader.facts is not facts:  # the true rate came with the first block
+                facts = reader.facts
+                room.expect(facts)
+            if room.add(block):
+                break
+        broken = reader.broken
+    if not room.passed:
+        raise SourceError(f"nothing of the {facts.container} sound can be decoded", "encode it again")
+    if not room.count:
+        raise SourceError(f"nothing is left of the sound after {start:g} s", "choose an earlier start")
+    return Sound(room.samples[: room.count], facts.rate, broken, room.more)
+
+
+def measure(sound: Sound, facts: AudioFacts) -> AudioMeasures:
+    """Return what decoded sound is like, beside what the header of its file said."""
+    blocks = (sound.samples[at : at + BLOCK] for at in range(0, len(sound.samples), BLOCK))
+    return _measure(blocks, sound.rate, facts.seconds)._replace(broken=sound.broken)
+
+
+def measure_audio(data: bytes, policy: MediaPolicy) -> AudioMeasures:
+    """Return what the sound of a file is like; it is decoded block by block and never held as a whole.
+
+    Raises:
+        SourceError: as ``audio_facts``.
+        PolicyError: it lasts longer than ``max_seconds``, or takes longer than ``timeout``.
+    """
+    with closing(_open(data, policy)) as reader:
+        measures = _measure(_walk(reader, policy), 1, reader.facts.seconds)
+        return measures._replace(seconds=measures.seconds / reader.facts.rate, broken=reader.broken)
+
+
+def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
+    if len(data) > policy.max_bytes:
+        raise PolicyError(
+            f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})", "raise max_bytes to allow it"
+        )
+    reader = open_sound(data)
+    declared = reader.facts.seconds
+    if declared is not None and policy.max_seconds is not None and declared > policy.max_seconds:
+        reader.close()
+        raise _too_long(policy)
+    return reader
+
+
+def _too_long(policy: MediaPolicy) -> PolicyError:
+    return PolicyError(
+        f"the sound lasts longer than max_seconds ({policy.max_seconds:g})", "raise max_seconds to allow it"
+    )
+
+
+def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
+    """Yield the blocks of a reader, and stop with an error where they go past the policy."""
+    end = time.monotonic() + policy.timeout
+    count = 0
+    for block in reader.blocks():
+        if time.monotonic() > end:
+            raise PolicyError(
+                f"the sound takes longer than timeout ({policy.timeout:g} s) to decode", "raise timeout to allow it"
+            )
+        count += len(block)
+        if policy.max_seconds is not None and count > policy.max_seconds * reader.facts.rate:
+            raise _too_long(policy)
+        yield block
+
+
+class _Room:
+    """The memory for the samples that are kept: as large as the header says, larger only as they come."""
+
+    samples: Samples
+
+    def __init__(self, policy: MediaPolicy, start: float, seconds: float | None) -> None:
+        self.passed = self.count = 0
+        self.more = False
+        self._start, self._seconds = start, seconds
+        self._skip, self._most = 0, None if seconds is None else 0
+        self._max_bytes = policy.max_bytes
+
+    def expect(self, facts: AudioFacts) -> None:
+        """Make room for what the header declares of what is wanted, or refuse it."""
+        import numpy as np  # noqa: PLC0415  # heavy
+
+        self._skip = round(self._start * facts.rate)
+        expected = BLOCK if facts.seconds is None else max(0, round(facts.seconds * facts.rate) - self._skip)
+        if self._seconds is not None:
+            self._most = round(self._seconds * facts.rate)
+            expected = min(expected, self._most)
+        self._judge(expected * facts.channels)
+        self.samples = np.empty((expected, facts.channels), np.float32)
+
+    def _judge(self, samples: int) -> None:
+        if samples * 4 > DECODED * self._max_bytes:
+            raise PolicyError(
+                f"the decoded sound takes more than {DECODED} x max_bytes ({self._max_bytes})",
+                "raise max_bytes to allow it, or keep fewer seconds",
+            )
+
+    def add(self, block: Samples) -> bool:
+        """Keep what is wanted of the next block; tell whether that was all."""
+        import numpy as np  # noqa: PLC0415  # heavy
+
+        left_out = min(len(block), max(0, self._skip - self.passed))
+        self.passed += len(block)
+        block = block[left_out:]
+        if self._most is not None and self.count + len(block) > self._most:
+            block = block[: self._most - self.count]
+            self.more = True
+        end = self.count + len(block)
+        if end > len(self.samples):
+            self._judge(end * block.shape[1])
+            larger = np.empty((max(end, 2 * len(self.samples)), block.shape[1]), np.float32)
+            larger[: self.count] = self.samples[: self.count]
+            self.samples = larger
+        self.samples[self.count : end] = block
+        self.count = end
+        return self.more
+
+
+def _measure(blocks: Iterable[Samples], rate: int, declared: float | None) -> AudioMeasures:
+    import numpy as np  # noqa: PLC0415  # heavy
+
+    frames = samples = clipped = 0
+    peak, has_nan = 0.0, False
+    for block in blocks:
+        frames += len(block)
+        samples += block.size
+        levels = np.abs(block)
+        highest = float(levels.max(initial=0.0))
+        if not np.isfinite(highest):
+            has_nan = True
+            levels = levels[np.isfinite(levels)]
+            highest = float(levels.max(initial=0.0))
+        peak = max(peak, highest)
+        if highest >= FULL_SCALE:
+            clipped += int(np.count_nonzero(levels >= FULL_SCALE))
+    share = clipped / samples if samples else 0.0
+    return AudioMeasures(frames / rate, declared, peak, peak < SILENCE, share, has_nan)

@@ -1,0 +1,201 @@
+"""Sound is read as FFmpeg reads it, its header is held against what is there, and damage is said."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+from sound_files import decoded_by_ffmpeg, encoded, ffmpeg, needs_ffmpeg, sweep, tone, wav_header, written
+
+from mmprompt.errors import MMPromptError, PolicyError, SourceError
+from mmprompt.media import MediaPolicy
+from mmprompt.media.sound import audio_facts, decode_audio, measure, measure_audio
+from mmprompt.media.sound_encoders import mp3_file, to_16_bits
+
+POLICY = MediaPolicy()
+STEREO = sweep(44100, 15000, channels=2)
+
+FORMS = [
+    ("pcm_16.wav", ["-c:a", "pcm_s16le"], "WAV", "pcm_16", 44100, 0.0),
+    ("pcm_24.wav", ["-c:a", "pcm_s24le"], "WAV", "pcm_24", 44100, 0.0),
+    ("float.wav", ["-c:a", "pcm_f32le"], "WAV", "float", 44100, 0.0),
+    ("ulaw.wav", ["-c:a", "pcm_mulaw"], "WAV", "ulaw", 44100, 0.0),
+    ("adpcm.wav", ["-c:a", "adpcm_ms"], "WAV", "ms_adpcm", 44100, 1e-6),
+    ("mp3.wav", ["-c:a", "libmp3lame"], "WAV", "mp3", 44100, 1e-6),
+    ("sound.flac", [], "FLAC", "flac", 44100, 0.0),
+    ("sound.mp3", ["-b:a", "128k"], "MP3", "mp3", 44100, 1e-6),
+    ("vorbis.ogg", ["-c:a", "libvorbis"], "Ogg", "vorbis", 44100, 1e-6),
+    ("opus.ogg", ["-c:a", "libopus"], "Ogg", "opus", 48000, 1e-6),
+    ("sound.m4a", ["-c:a", "aac"], "M4A", "aac", 44100, 1e-6),
+    ("sound.aac", ["-c:a", "aac"], "AAC", "aac", 44100, 1e-6),
+    ("sound.webm", ["-c:a", "libopus"], "WebM", "opus", 48000, 1e-6),
+    ("sound.mkv", ["-c:a", "flac"], "Matroska", "flac", 44100, 0.0),
+    ("alac.m4a", ["-c:a", "alac"], "M4A", "alac", 44100, 0.0),
+]
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(("name", "how", "container", "codec", "rate", "error"), FORMS, ids=[f[0] for f in FORMS])
+def test_every_form_is_decoded_as_ffmpeg_does(tmp_path, name, how, container, codec, rate, error):
+    """The largest error of a sample is stated: none where nothing is lost, else 1e-6 of full scale."""
+    (tmp_path / "in.wav").write_bytes(written(STEREO, 44100, subtype="FLOAT"))
+    file = tmp_path / name
+    ffmpeg("-i", tmp_path / "in.wav", *how, file)
+    facts = audio_facts(file.read_bytes(), POLICY)
+    assert facts[:4] == (container, codec, rate, 2)
+    assert facts.seconds is None or facts.seconds == pytest.approx(2.0, abs=0.05)
+    wanted = decoded_by_ffmpeg(file, 2)
+    sound = decode_audio(file.read_bytes(), POLICY)
+    assert sound.samples.dtype == np.float32
+    assert (sound.rate, sound.broken, sound.more) == (rate, 0, False)
+    if codec == "aac":  # how much of the encoder's padding is cut is a matter of the release
+        assert abs(len(sound.samples) - len(wanted)) <= 1024
+        wanted = wanted[: len(sound.samples)]
+    assert np.abs(sound.samples[: len(wanted)] - wanted).max() <= error
+    assert codec == "aac" or len(sound.samples) == len(wanted)
+
+
+@needs_ffmpeg
+def test_the_sound_of_a_video_is_its_first_sound_track(tmp_path):
+    picture = ["-f", "lavfi", "-i", "testsrc=d=1:s=64x64"]
+    noise = ["-f", "lavfi", "-i", "anoisesrc=d=1:r=48000:a=0.2:seed=1"]
+    for name in ("video.mp4", "video.mkv", "video.mov", "video.avi", "video.ts", "video.mpg"):
+        file = tmp_path / name
+        ffmpeg(*picture, *noise, "-c:a", "mp2" if name.endswith(("ts", "mpg", "avi")) else "aac", file)
+        wanted = decoded_by_ffmpeg(file, 1)
+        got = decode_audio(file.read_bytes(), POLICY).samples
+        shortest = min(len(got), len(wanted))
+        assert shortest > 45000
+        assert np.abs(got[:shortest] - wanted[:shortest]).max() <= 1e-6, name
+    ffmpeg(*picture, tmp_path / "silent.mp4")
+    with pytest.raises(SourceError, match="the MP4 file holds no sound"):
+        audio_facts((tmp_path / "silent.mp4").read_bytes(), POLICY)
+
+
+def test_an_mp4_that_holds_sound_alone_is_a_sound():
+    data = encoded(STEREO, 44100, "mp4", "aac", "stereo")
+    assert audio_facts(data, POLICY)[:4] == ("MP4", "aac", 44100, 2)
+    assert len(decode_audio(data, POLICY).samples) >= 88200
+
+
+def test_facts_need_no_samples():
+    whole = written(STEREO, 44100)
+    assert audio_facts(whole[:100], POLICY) == ("WAV", "pcm_16", 44100, 2, 2.0)
+
+
+def test_start_and_seconds_are_exact_to_the_sample():
+    count = np.arange(-30000, 30000, dtype=np.int16)
+    data = written(count, 16000)
+    sound = decode_audio(data, POLICY, start=0.5, seconds=1.25)
+    assert sound.more
+    assert (np.rint(sound.samples[:, 0] * 32768) == count[8000:28000]).all()
+    rest = decode_audio(data, POLICY, start=3.0, seconds=100)
+    assert not rest.more
+    assert (np.rint(rest.samples[:, 0] * 32768) == count[48000:]).all()
+    with pytest.raises(SourceError, match=r"nothing is left of the sound after 3.75 s; choose an earlier start"):
+        decode_audio(data, POLICY, start=3.75)
+
+
+@pytest.mark.parametrize("container", ["WAV", "MP3", "FLAC"])
+def test_a_cut_file_has_less_than_its_header_declares(container):
+    mp3 = mp3_file(to_16_bits(STEREO), 44100, 128)
+    data = mp3 if container == "MP3" else written(STEREO, 44100, container)
+    whole, half = measure_audio(data, POLICY), measure_audio(data[: len(data) // 2], POLICY)
+    assert whole.seconds == pytest.approx(2.0, abs=0.001)
+    assert whole.declared == half.declared == pytest.approx(2.0, abs=0.05)
+    assert 0.7 < half.seconds < 1.2
+    assert audio_facts(data[: len(data) // 2], POLICY).seconds == half.declared
+
+
+def test_damage_in_the_middle_is_counted_and_the_rest_is_read():
+    data = bytearray(written(STEREO, 44100, "FLAC"))
+    middle = len(data) // 2
+    data[middle : middle + 60] = bytes(60)
+    measured = measure_audio(bytes(data), POLICY)
+    assert measured.broken >= 1
+    assert 1.3 < measured.seconds < 2.0  # soundfile stops at the damage, near 1.0
+
+
+def test_a_length_that_no_header_states_is_unknown():
+    flac = bytearray(written(STEREO, 44100, "FLAC"))
+    flac[21] &= 0xF0
+    flac[22:26] = bytes(4)  # total samples: unknown
+    streamed = bytearray(written(STEREO, 44100))
+    streamed[40:44] = b"\xff\xff\xff\xff"
+    for data in (bytes(flac), bytes(streamed), encoded(STEREO, 44100, "adts", "aac", "stereo")):
+        measured = measure_audio(data, POLICY)
+        assert (measured.declared, measured.broken) == (None, 0)
+        assert measured.seconds == pytest.approx(2.0, abs=0.06)
+
+
+def test_measures_tell_silence_clipping_and_values_that_are_no_numbers():
+    square = np.sign(tone(16000, 440)[:, 0])
+    cases = {
+        "silent": (np.zeros(16000), True, 0.0, False),
+        "nearly silent": (np.full(16000, 5e-5), True, 0.0, False),
+        "soft": (0.001 * square, False, 0.0, False),
+        "clipped": (square, False, pytest.approx(1.0, abs=0.01), False),
+        "no numbers": (np.where(np.arange(16000) % 4000 == 7, np.nan, 0.25), False, 0.0, True),
+        "infinite": (np.where(np.arange(16000) == 7, -np.inf, 0.25), False, 0.0, True),
+    }
+    for name, (samples, silent, clipped, has_nan) in cases.items():
+        data = written(samples.astype(np.float32), 16000, subtype="FLOAT")
+        got = measure_audio(data, POLICY)
+        assert (got.silent, got.clipped, got.has_nan) == (silent, clipped, has_nan), name
+        assert (got.seconds, got.declared) == (1.0, 1.0)
+        assert np.isfinite(got.peak)
+        assert measure(decode_audio(data, POLICY), audio_facts(data, POLICY)) == got
+
+
+def test_what_is_no_sound_is_named():
+    for data, what in (
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "the sound is PNG, which holds none"),
+        (b"<!DOCTYPE html><html>", "the sound is an HTML page"),
+        (b"", "the sound is empty"),
+        (b"RIFF\x24\0\0\0WAVE", "the WAV file cannot be opened"),
+        (wav_header(16000, 1, b""), "nothing of the WAV sound can be decoded"),
+        (b"fLaC" + bytes(100), "the FLAC file cannot be opened"),
+    ):
+        with pytest.raises(SourceError, match=what):
+            decode_audio(data, POLICY)
+
+
+def test_limits_of_the_policy_name_the_rule():
+    data = written(STEREO, 44100)
+    for policy, rule in (
+        (MediaPolicy(max_bytes=1000), "raise max_bytes to allow it"),
+        (MediaPolicy(max_seconds=1.9), "raise max_seconds to allow it"),
+        (MediaPolicy(timeout=1e-9), "raise timeout to allow it"),
+    ):
+        with pytest.raises(PolicyError, match=rule):
+            decode_audio(data, policy)
+        with pytest.raises(PolicyError, match=rule):
+            measure_audio(data, policy)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads and descriptors are counted in /proc")
+def test_damaged_files_give_our_errors_only_and_leave_nothing_open():
+    chance = random.Random(4)
+    files = [written(STEREO[:20000], 44100, c) for c in ("WAV", "FLAC", "OGG")]
+    files.append(mp3_file(to_16_bits(STEREO[:20000]), 44100, 128))
+    files += [encoded(STEREO[:20000], 44100, c, "aac", "stereo") for c in ("mp4", "adts", "matroska")]
+    tasks, descriptors = len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+    read = 0
+    for data in files:
+        for _ in range(40):
+            bad = bytearray(data)
+            reach = chance.choice((100, len(bad)))
+            for _ in range(chance.choice((1, 5, 50))):
+                bad[chance.randrange(reach)] = chance.choice((0, 127, 128, 255, chance.randrange(256)))
+            if chance.random() < 0.2:
+                del bad[chance.randrange(len(bad)) :]
+            try:
+                measure_audio(bytes(bad), POLICY)
+            except MMPromptError:
+                continue
+            read += 1
+    assert 50 < read < 280
+    assert len(os.listdir("/proc/self/task")) <= tasks
+    assert len(os.listdir("/proc/self/fd")) <= descriptors

@@ -1,0 +1,233 @@
+"""Hostile sound: each test first shows that its bait works on the bare library, then that ours refuses it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import sys
+import tracemalloc
+
+import av
+import numpy as np
+import pytest
+import soundfile
+from sound_files import encoded, late_streams, sweep, tone, wav_header, written
+
+from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media import MediaPolicy
+from mmprompt.media.changes import Changes
+from mmprompt.media.media_types import AAC, FLAC, MP3, MP4, OGG, WAV, WEBM
+from mmprompt.media.sound import audio_facts, decode_audio, measure_audio
+from mmprompt.media.sound_changes import change_audio
+from mmprompt.media.sound_encoders import mp3_file, to_16_bits
+from mmprompt.media.sound_readers import AvReader
+from mmprompt.parts import MediaPart
+
+POLICY = MediaPolicy()
+SMALL = MediaPolicy(max_bytes=1 << 20)
+BAIT_SECONDS = 40
+
+
+def in_a_process(code: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-c", code], input=stdin, capture_output=True, timeout=30, check=False)
+
+
+def bomb(container: str) -> bytes:
+    subtype, channels = ("PCM_16", 8) if container == "FLAC" else ("OPUS", 2)
+    return written(np.zeros((48000 * BAIT_SECONDS, channels), np.int16), 48000, container, subtype)
+
+
+@pytest.mark.parametrize("container", ["FLAC", "OGG"])
+def test_a_bomb_is_refused_by_its_header_before_anything_is_read(container):
+    data = bomb(container)
+    samples, _ = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+    assert len(data) < SMALL.max_bytes
+    assert samples.nbytes > 200 * len(data)
+    assert samples.nbytes > 8 * SMALL.max_bytes
+    del samples
+    tracemalloc.start()
+    with pytest.raises(PolicyError, match=r"the decoded sound takes more than 8 x max_bytes \(1048576\)"):
+        decode_audio(data, SMALL)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_bomb_whose_header_hides_its_length_is_counted_while_it_is_read():
+    data = bytearray(bomb("FLAC"))
+    data[21] &= 0xF0
+    data[22:26] = bytes(4)
+    with soundfile.SoundFile(io.BytesIO(bytes(data))) as bare:
+        assert frames_of(bare) > 47000 * BAIT_SECONDS
+    assert audio_facts(bytes(data), SMALL).seconds is None
+    with pytest.raises(PolicyError, match="the decoded sound takes more than 8 x max_bytes"):
+        decode_audio(bytes(data), SMALL)
+    with pytest.raises(PolicyError, match=r"the sound lasts longer than max_seconds \(30\)"):
+        measure_audio(bytes(data), MediaPolicy(max_seconds=30))
+
+
+def frames_of(bare: soundfile.SoundFile) -> int:
+    read = 0
+    with contextlib.suppress(soundfile.SoundFileError):  # where the length is open, its reading ends so
+        while len(block := bare.read(65536, dtype="float32")):
+            read += len(block)
+    return read
+
+
+def test_a_long_sound_is_measured_without_holding_it():
+    data = bomb("FLAC")
+    tracemalloc.start()
+    assert measure_audio(data, SMALL).seconds == BAIT_SECONDS
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20  # a few blocks; the sound is 58 MiB
+
+
+@pytest.mark.parametrize(
+    ("rate", "channels"), [(2**31 - 1, 1), (44100, 1000), (1, 1), (3999, 1), (384_001, 2), (48000, 9)]
+)
+def test_a_header_that_lies_about_rate_or_channels_is_refused(rate, channels):
+    data = wav_header(rate, channels)
+    with soundfile.SoundFile(io.BytesIO(data)) as bare:
+        assert (bare.samplerate, bare.channels) == (rate, channels)
+    with pytest.raises(SourceError, match=f"the header says ({rate} Hz|{channels} channels)"):
+        audio_facts(data, POLICY)
+
+
+def test_a_lone_dash_is_no_name_of_standard_input():
+    data = written(tone(16000, 440), 16000)
+    bare = in_a_process("import soundfile; print(soundfile.SoundFile('-').samplerate)", data)
+    assert bare.stdout.strip() == b"16000", bare.stderr
+    with pytest.raises(SourceError, match="the sound is plain text"):
+        audio_facts(b"-", POLICY)
+
+
+@pytest.fixture
+def other_file(tmp_path):
+    """A sound that a sample may not read, as an MPEG transport stream and as WAV."""
+    (tmp_path / "secret.ts").write_bytes(encoded(sweep(44100, 9000, channels=2), 44100, "mpegts", "aac", "stereo"))
+    (tmp_path / "secret.wav").write_bytes(written(sweep(44100, 9000), 44100))
+    return tmp_path
+
+
+def samples_of(container) -> int:
+    with container:
+        return sum(frame.samples for frame in container.decode(audio=0))
+
+
+def refused(data: bytes) -> None:
+    """Ours refuses by its look at the first bytes, and each decoder behind that look does too."""
+    with pytest.raises(SourceError, match=r"the sound is (an HLS|a concat|an SDP)"):
+        audio_facts(data, POLICY)
+    for kind in (WAV, FLAC, MP3, AAC, OGG, MP4, WEBM):
+        try:
+            reader = AvReader(data, kind)
+        except SourceError:
+            continue
+        # the demuxer of MP3 takes any text, and finds no sound in it
+        with contextlib.closing(reader):
+            assert not list(reader.blocks()), kind.name
+
+
+def test_an_hls_playlist_opens_no_other_file(other_file):
+    playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n{other_file}/secret.ts\n#EXT-X-ENDLIST\n"
+    (other_file / "list.m3u8").write_text(playlist)
+    assert samples_of(av.open(str(other_file / "list.m3u8"))) > 80000
+    refused(playlist.encode())
+
+
+def test_a_concat_list_opens_no_other_file(other_file, monkeypatch):
+    (other_file / "list.wav").write_text("ffconcat version 1.0\nfile secret.wav\n")
+    assert samples_of(av.open(str(other_file / "list.wav"))) == 88200
+    # without a name it looks in the working directory
+    monkeypatch.chdir(other_file)
+    data = (other_file / "list.wav").read_bytes()
+    assert samples_of(av.open(io.BytesIO(data))) == 88200
+    refused(data)
+    refused(f"ffconcat version 1.0\nfile '{other_file}/secret.wav'\n".encode())
+
+
+def test_an_sdp_description_opens_no_socket():
+    data = b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 40004 RTP/AVP 0\n"
+    try:  # it listens for packets until the time is over
+        with av.open(io.BytesIO(data), timeout=0.3) as bare:
+            opened = bare.format.name
+    except av.error.ExitError:
+        opened = "sdp"
+    assert opened == "sdp"
+    refused(data)
+
+
+def test_eight_planes_do_not_end_the_process():
+    data = encoded(np.random.default_rng(1).uniform(-0.2, 0.2, (9600, 8)), 48000, "mp4", "aac", "7.1")
+    bare = in_a_process(
+        "import av, io, sys; [f.to_ndarray() for f in av.open(io.BytesIO(sys.stdin.buffer.read())).decode(audio=0)]",
+        data,
+    )
+    assert bare.returncode, "PyAV reads 8 planes now: the detour can go"
+    sound = decode_audio(data, POLICY)
+    assert sound.samples.shape[1] == 8
+    assert 0.05 < np.abs(sound.samples).max() < 1
+
+
+def test_a_transport_stream_with_late_streams_does_not_end_the_process():
+    data = late_streams()
+    bare = in_a_process(
+        "import av, io, sys; av.open(io.BytesIO(sys.stdin.buffer.read()), options={'protocol_whitelist': ''})", data
+    )
+    assert bare.returncode or int(av.__version__.partition(".")[0]) > 14  # the oldest release that we take dies of it
+    assert audio_facts(data, POLICY)[:4] == ("MPEG-TS", "aac", 44100, 2)
+
+
+def test_floats_far_beyond_full_scale_do_not_end_the_process():
+    wild = np.where(np.arange(48000) % 3 == 0, 1e37, -3e38).astype(np.float32)[:, None]
+    data = written(wild, 48000, subtype="FLOAT")
+    bare = in_a_process(
+        "import av, io, sys, numpy as np, soundfile\n"
+        "samples, rate = soundfile.read(io.BytesIO(sys.stdin.buffer.read()), dtype='float32')\n"
+        "file = av.open(io.BytesIO(), 'w', format='mp3')\n"
+        "stream = file.add_stream('libmp3lame', rate=rate); stream.layout = 'mono'; stream.format = 'fltp'\n"
+        "frame = av.AudioFrame.from_ndarray(samples[None], format='fltp', layout='mono'); frame.sample_rate = rate\n"
+        "[file.mux(stream.encode(f)) for f in (frame, None)]",
+        data,
+    )
+    assert bare.returncode, "LAME takes such floats now"
+    for form in ("mp3", "wav"):
+        part = change_audio(
+            MediaPart("audio", "audio/x", data), Changes(audio_format=form, audio_rate=16000, mono=True), POLICY
+        )
+        assert part.findings == ("48000 samples beyond full scale were clipped",)
+        assert np.abs(decode_audio(part.data, POLICY).samples).max() <= 1.2
+
+
+def test_a_damaged_mp3_writes_nothing_on_the_standard_error():
+    data = bytearray(mp3_file(to_16_bits(sweep(44100, 9000, channels=2)), 44100, 128))
+    for at in range(2000, 20000, 97):
+        data[at] ^= 0xFF
+    read = "import io, sys; data = sys.stdin.buffer.read()\n"
+    bare = in_a_process(read + "import soundfile; soundfile.read(io.BytesIO(data))", bytes(data))
+    assert b"libmpg123" in bare.stderr or b"Note:" in bare.stderr or b"Warning" in bare.stderr
+    ours = in_a_process(
+        read + "from mmprompt.media import MediaPolicy\nfrom mmprompt.media.sound import measure_audio\n"
+        "measure_audio(data, MediaPolicy())",
+        bytes(data),
+    )
+    assert (ours.returncode, ours.stdout, ours.stderr) == (0, b"", b"")
+
+
+def test_metadata_that_is_no_text_does_not_matter():
+    data = encoded(tone(44100, 440), 44100, "mp3", "libmp3lame", "mono")
+    tag = b"TIT2" + (8).to_bytes(4, "big") + b"\0\0" + b"\x03\xff\xfe\xff\x80\x81\xff\xff"
+    tagged = b"ID3\x04\0\0" + len(tag).to_bytes(4, "big") + tag + data
+    assert audio_facts(tagged, POLICY).rate == 44100
+
+
+def test_values_that_are_no_numbers_are_refused_where_sound_is_written():
+    for value in (np.nan, np.inf):
+        samples = tone(16000, 440)
+        samples[77] = value
+        data = written(samples, 16000, subtype="FLOAT")
+        assert measure_audio(data, POLICY).has_nan
+        with pytest.raises(SourceError, match="values that are not finite"):
+            change_audio(MediaPart("audio", "audio/wav", data), Changes(audio_format="mp3"), POLICY)
