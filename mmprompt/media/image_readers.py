@@ -18,12 +18,28 @@ from mmprompt.errors import PolicyError, SourceError
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
-_FAULTS = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, ArithmeticError, struct.error)
+_FAULTS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    ArithmeticError,
+    struct.error,
+    RuntimeError,  # AVIF
+    UserWarning,  # TIFF, where the process makes errors of warnings
+)
 """What Pillow's readers raise on damaged files."""
 
 
 def read_header(data: bytes, name: str) -> ImageFile:
-    """Return Pillow's image of a file of the format ``name``, opened and not decoded; what is wrong is an error of ours."""
+    """Return Pillow's image of a file of the format ``name``, opened and not decoded.
+
+    Raises:
+        SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
+        PolicyError: Pillow itself takes no picture of this size.
+    """
     readers = _readers()
     if name not in readers:
         raise SourceError(f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow")

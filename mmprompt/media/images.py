@@ -94,12 +94,26 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0, formats: tupl
     if frame < 0:
         raise SourceError(f"there is no frame {frame}", "count from 0")
     image, facts = _open(data, policy, formats, frame + 1)
-    if facts.frames is not None and frame >= facts.frames:
-        raise SourceError(f"the {facts.format} has no frame {frame}", f"it has {facts.frames}, counted from 0")
+    if frame >= (facts.frames or 1):
+        known = "only its first page is read" if facts.frames is None else f"it has {facts.frames}, counted from 0"
+        raise SourceError(f"the {facts.format} has no frame {frame}", known)
     with named(facts.format):
         image.seek(frame)
         image.load()
-        return image.copy()
+        plain = image.copy()
+    _settle_clear_colour(plain, facts)
+    return plain
+
+
+def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
+    """Bring the clear colour of a PNG to the scale of its pixels, which Pillow stretches or cuts to 8 bits."""
+    clear, bits = image.info.get("transparency"), facts.bits
+    if facts.format != "PNG":
+        return
+    if image.mode == "L" and isinstance(clear, int) and bits < 8:
+        image.info["transparency"] = (clear & (1 << bits) - 1) * 255 // ((1 << bits) - 1)
+    elif image.mode == "RGB" and isinstance(clear, tuple) and bits > 8:
+        image.info["transparency"] = tuple(value >> 8 for value in clear)
 
 
 def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS) -> ImageFacts:
