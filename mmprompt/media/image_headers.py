@@ -7,6 +7,7 @@ structure is looked at here first: one pass over the heads of the blocks, which 
 from __future__ import annotations
 
 import struct
+import zlib
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
@@ -175,6 +176,36 @@ def png_layout(data: bytes) -> PngLayout:
                 raise SourceError("the PNG has a broken animation header", _SAVE_AGAIN)
         at += size + 12
     raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", _SAVE_AGAIN)
+
+
+def png_has_all_rows(data: bytes) -> bool:
+    """Tell whether the compressed pixels of a PNG are as many as its header says, which its reader does not ask."""
+    if len(data) < 29 or data[12:16] != b"IHDR":
+        return False
+    expected, count = _png_pixel_bytes(*struct.unpack_from(">IIBBBBB", data, 16)), 0
+    unpacker = zlib.decompressobj()
+    at = 8
+    while at + 8 <= len(data) and count < expected:
+        size, name = struct.unpack_from(">I4s", data, at)
+        left = data[at + 8 : at + 8 + size] if name == b"IDAT" else b""
+        while left and count < expected:
+            count += len(unpacker.decompress(left, 1 << 20))
+            left = unpacker.unconsumed_tail
+        at += size + 12
+    return count >= expected
+
+
+def _png_pixel_bytes(
+    width: int, height: int, bits: int, colour: int, _packing: int, _filters: int, interlaced: int
+) -> int:
+    """Return the length of the pixels before packing: each row with a byte for its filter (PNG 3, 7.2 and 8)."""
+    depth = bits * {2: 3, 4: 2, 6: 4}.get(colour, 1)
+    passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
+    sizes = [((width - x + dx - 1) // dx, (height - y + dy - 1) // dy) for x, y, dx, dy in passes]
+    return sum(high * (1 + (wide * depth + 7) // 8) for wide, high in sizes if wide > 0 and high > 0)
+
+
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
 def check_bmp_head(data: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -27,6 +28,7 @@ _FAULTS = (
     EOFError,
     ArithmeticError,
     struct.error,
+    zlib.error,
     RuntimeError,  # AVIF
     UserWarning,  # TIFF, where the process makes errors of warnings
 )
@@ -69,7 +71,10 @@ def _readers() -> dict[str, type[ImageFile]]:
 
     class WholePng(PngImagePlugin.PngImageFile):
         def load_read(self, read_bytes: int) -> bytes:
-            return _more(super().load_read(read_bytes))
+            try:
+                return _more(super().load_read(read_bytes))
+            except (IndexError, struct.error):  # the head of a chunk is cut
+                raise EOFError from None
 
     readers: dict[str, type[ImageFile]] = {
         "JPEG": WholeJpeg,

@@ -13,6 +13,7 @@ from mmprompt.media.image_headers import (
     check_jpeg_head,
     exif_orientation,
     gif_layout,
+    png_has_all_rows,
     png_layout,
 )
 from mmprompt.media.image_readers import named, read_header
@@ -137,6 +138,8 @@ def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FOR
         elif name == "PNG":
             # before the pixels, and on an image of its own: it leaves one that cannot be loaded
             read_header(data, name).verify()
+            if not png_has_all_rows(data):
+                raise EOFError
         elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
             raise EOFError
         image.load()
