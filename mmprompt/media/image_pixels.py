@@ -183,7 +183,7 @@ def encoded(image: Image, image_format: str, quality: int, orientation: int = 1,
         raise SourceError(f"{image.width} x {image.height} pixels are more than a {image_format} has a side", mend)
     options: dict[str, Any] = {"quality": quality} if image_format != "PNG" else {}
     if image_format == "WEBP":
-        options["lossless"] = lossless
+        options["lossless"] = options["exact"] = lossless
     if orientation > 1:
         options["exif"] = orientation_exif(orientation)
     if profile := _profile(image):

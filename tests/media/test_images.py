@@ -117,7 +117,7 @@ def test_a_bomb_that_pillow_only_warns_of_is_refused_from_its_header():
     begin = time.perf_counter()
     for function in ALL:
         assert "more than max_pixels (50000000); raise max_pixels" in refusal(function, data, kind=PolicyError)
-    assert time.perf_counter() - begin < 1
+    assert time.perf_counter() - begin < 2
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
@@ -147,7 +147,7 @@ def test_an_animation_of_dots_on_a_large_canvas_is_refused():
     begin = time.perf_counter()
     assert "30 frames of the GIF" in refusal(check_image, data, kind=PolicyError)
     assert "30 frames of the GIF" in refusal(open_image, data, kind=PolicyError)
-    assert time.perf_counter() - begin < 0.5
+    assert time.perf_counter() - begin < 2
     assert image_facts(data, POLICY).frames == 30
     assert "11 frames" in refusal(decode_image, data, kind=PolicyError, frame=10)
 
@@ -168,11 +168,12 @@ def test_the_budget_of_an_animation_holds_in_every_format(name):
 
 def test_a_gif_of_very_many_frames_is_counted_to_the_limit_only():
     data = gif(1, 1, [(0, 0, 1, 1)] * 20_000)
+    begin = time.perf_counter()
     with bare(data) as image:
         assert image.n_frames == 20_000  # Pillow counts them all, however many
-    begin = time.perf_counter()
+    taken, begin = time.perf_counter() - begin, time.perf_counter()
     assert refusal(check_image, data, MediaPolicy(max_frames=100), PolicyError)
-    assert time.perf_counter() - begin < 0.2
+    assert time.perf_counter() - begin < taken / 4
 
 
 def test_a_gif_frame_larger_than_its_screen_is_measured_before_pillow_enlarges_the_picture():
