@@ -111,7 +111,9 @@ def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
     clear, bits = image.info.get("transparency"), facts.bits
     if facts.format != "PNG":
         return
-    if image.mode == "L" and isinstance(clear, int) and bits < 8:
+    if image.mode == "1" and isinstance(clear, int):
+        image.info["transparency"] = 255 if clear else 0
+    elif image.mode == "L" and isinstance(clear, int) and bits < 8:
         image.info["transparency"] = (clear & (1 << bits) - 1) * 255 // ((1 << bits) - 1)
     elif image.mode == "RGB" and isinstance(clear, tuple) and bits > 8:
         image.info["transparency"] = tuple(value >> 8 for value in clear)

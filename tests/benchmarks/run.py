@@ -1,4 +1,4 @@
-"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls filling examples memory start]``.
+"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls filling examples integrity memory start]``.
 
 Needs the package installed, Linux or macOS, and 1.5 GB of temporary disk (``TMPDIR`` says where). All ratios come from
 one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
@@ -15,12 +15,13 @@ from functools import partial
 
 import examples
 import filling
+import integrity
 import memory
 import rendering
 import start
 from timing import Row, print_table
 
-PARTS = ("images", "urls", "filling", "examples", "memory", "start")
+PARTS = ("images", "urls", "filling", "examples", "integrity", "memory", "start")
 
 
 def main(wanted: list[str]) -> int:
@@ -37,6 +38,7 @@ def main(wanted: list[str]) -> int:
             "urls": partial(rendering.addresses, folder),
             "filling": filling.filling,
             "examples": examples.examples,
+            "integrity": partial(integrity.jpegs, folder),
             "memory": partial(memory.peaks, folder),
             "start": start.start,
         }

@@ -614,7 +614,7 @@ def test_fitting_is_deterministic_and_fits_at_once():
     assert fit_image(once, Room("t", ANY, max_bytes=25_000), POLICY) is once
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(
     st.sampled_from(["L", "LA", "P", "RGB", "RGBA", "1", "CMYK", "I;16"]),
     st.integers(1, 40),
