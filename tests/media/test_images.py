@@ -228,17 +228,23 @@ def slow_on_bare_pillow(data):
 
 def test_files_that_keep_pillows_python_busy_are_refused_at_once():
     plain = saved(PHOTO, "JPEG")
-    junk = plain[:20] + bytes(1_000_000) + plain[20:]
-    segments = plain[:20] + b"\xff\xfe\0\2" * 50_000 + plain[20:]
-    chunks = png(1, 1, 8, 0, [b"\0"], *[chunk(b"tESt", b"")] * 60_000)
+    junk = plain[:20] + bytes(300_000) + plain[20:]
+    segments = plain[:20] + b"\xff\xfe\0\2" * 12_000 + plain[20:]
+    chunks = png(1, 1, 8, 0, [b"\0"], *[chunk(b"tESt", b"")] * 50_001)
     for data, what in ((junk, "too much before"), (segments, "too much before"), (chunks, "more than 50000 chunks")):
         taken = slow_on_bare_pillow(data)
         begin = time.perf_counter()
         for function in ALL:
             assert what in refusal(function, data)
         assert time.perf_counter() - begin < 4 * taken
-    blocks = gif(1, 1, [(0, 0, 1, 1)], b"!\xfe" + b"\1x" * 600_000 + b"\0;")
-    assert bare(blocks).n_frames == 1
+    few, many = (gif(1, 1, [(0, 0, 1, 1)], b"!\xfe" + b"\1x" * count + b"\0;") for count in (500, 50_000))
+    times = []
+    for file in (few, many):
+        begin = time.perf_counter()
+        assert bare(file).n_frames == 1
+        times.append(time.perf_counter() - begin)
+    assert times[1] > 10 * times[0]  # it reads block by block
+    blocks = many[:-2] + b"\1x" * 450_100 + many[-2:]
     assert "more than 500000 blocks" in refusal(check_image, blocks)
     head = struct.pack("<IHHI", 2000, 0, 0, 1078) + struct.pack(
         "<IiiHHIIiiII", 40, 40_000_000, 1, 1, 8, 1, 8, 0, 0, 0, 0
