@@ -96,6 +96,20 @@ def test_only_the_media_package_opens_what_a_sample_names():
     assert "media/files.py" in openers
 
 
+def test_pictures_are_decoded_in_one_place_only():
+    """Pillow's readers are called in one file, and nothing goes through ``Image.open``, which warns for the process."""
+    readers = set()
+    for path, _, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "PIL":
+                names = {alias.name for alias in node.names}
+                if names & {"GifImagePlugin", "BmpImagePlugin", "TiffImagePlugin", "AvifImagePlugin"}:
+                    readers.add(path.relative_to(PACKAGE).as_posix())
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert not called.endswith(("ImageFile", "Image.open", "pillow.open", "PIL.open")), path
+    assert readers == {"media/image_readers.py"}
+
+
 def test_base64_is_used_in_one_file_only():
     users = {
         p.relative_to(PACKAGE).as_posix()

@@ -1,4 +1,4 @@
-"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls opening filling examples memory start]``.
+"""The benchmarks, one command: ``python tests/benchmarks/run.py [PART …]``; the parts are in ``PARTS``.
 
 Needs the package installed, Linux or macOS, and 1.5 GB of temporary disk (``TMPDIR`` says where). All ratios come from
 one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
@@ -15,13 +15,14 @@ from functools import partial
 
 import examples
 import filling
+import integrity
 import memory
 import opening
 import rendering
 import start
 from timing import Row, print_table
 
-PARTS = ("images", "urls", "opening", "filling", "examples", "memory", "start")
+PARTS = ("images", "urls", "opening", "filling", "examples", "integrity", "memory", "start")
 
 
 def main(wanted: list[str]) -> int:
@@ -39,6 +40,7 @@ def main(wanted: list[str]) -> int:
             "opening": partial(opening.opening, folder),
             "filling": filling.filling,
             "examples": examples.examples,
+            "integrity": partial(integrity.jpegs, folder),
             "memory": partial(memory.peaks, folder),
             "start": start.start,
         }

@@ -1,0 +1,224 @@
+"""Pictures changed as asked; each change is said in ``MediaPart.changes``.
+
+A picture that needs no change keeps its bytes. One that is encoded anew keeps its pixels' colour profile and an EXIF
+orientation that was not applied, no other metadata; of an animation it keeps the first frame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mmprompt.errors import SourceError, nearest, shown
+from mmprompt.media.changes import Changes
+from mmprompt.media.image_pixels import (
+    Colour,
+    encoded,
+    held_by,
+    in_mode,
+    resized,
+    size_within,
+    turned,
+)
+from mmprompt.media.images import ImageFacts, decode_image, image_facts
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.parts import MediaPart
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_WRITTEN = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"}
+TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
+"""The formats that are written, by Pillow's names, and their media types."""
+
+_NAMES = {"WEBP": "WebP"}
+_MODES = ("RGB", "L")
+_WHITE = (255, 255, 255)
+
+
+class Made(NamedTuple):
+    """A picture with its changes made, in a mode its format holds, and what they were in words."""
+
+    image: Image
+    image_format: str
+    orientation: int
+    notes: tuple[str, ...]
+
+
+class Wanted(NamedTuple):
+    """What is to become of one picture; ``why_size`` and ``why_first`` stand behind the changes they explain."""
+
+    image_format: str
+    upright: bool = False
+    mode: str | None = None
+    max_side: int | None = None
+    max_pixels: int | None = None
+    background: Colour = _WHITE
+    why_size: str = ""
+    why_first: str = ""
+
+
+def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
+    """Return ``part`` with its picture changed as ``changes`` ask; the same part where nothing is to do.
+
+    In this order: the first frame, turned upright, scaled (Lanczos), brought into the mode, encoded. A picture stays in
+    its format unless ``image_format`` asks for another, but GIF and BMP become PNG. ``quality`` holds for what is
+    encoded. Of a video of ``frames`` each frame is scaled, and nothing else; what is neither is left alone.
+
+    Raises:
+        SourceError: the picture cannot be decoded, or not encoded in the format; ``changes`` name a mode, format,
+            quality or size that there is not.
+        PolicyError: it is larger than ``policy`` allows.
+    """
+    _check(changes)
+    if part.frames:
+        return change_frames(part, changes, policy, _why_size(changes.max_side, changes.max_pixels))
+    if part.modality != "image" or not part.data:
+        return part
+    facts = image_facts(part.data, policy)
+    asked = _WRITTEN[changes.image_format] if changes.image_format else None
+    if not _is_asked(facts, changes, asked):
+        return part
+    wanted = Wanted(
+        asked or own_format(facts),
+        changes.upright,
+        changes.mode,
+        changes.max_side,
+        changes.max_pixels,
+        changes.background,
+        _why_size(changes.max_side, changes.max_pixels),
+    )
+    made = make(decode_image(part.data, policy), facts, wanted)
+    name = made.image_format
+    # a WebP without loss stays one, unless WebP was asked for, which means with quality
+    lossless = name == "PNG" or (name == "WEBP" and not asked and is_lossless(part.data, facts))
+    data = encoded(made.image, name, changes.quality, made.orientation, lossless=lossless)
+    how = "lossless" if lossless else f"quality {changes.quality}"
+    return with_bytes(part, data, made, f"{recoded(facts, name)}, {how}")
+
+
+def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]:
+    """Return a decoded picture, as a frame of a video, as JPEG of ``changes.quality``, within its size limits.
+
+    What is transparent is laid on ``changes.background``. The second value says what was scaled, empty if nothing.
+
+    Raises:
+        SourceError: a side is longer than a JPEG has.
+    """
+    size = size_within(*image.size, changes.max_side, changes.max_pixels)
+    scaled = held_by(resized(image, size), "JPEG", changes.background)
+    why = _why_size(changes.max_side, changes.max_pixels)
+    notes = () if size == image.size else (_scaled(image.size, size, why),)
+    return encoded(scaled, "JPEG", changes.quality), notes
+
+
+def _check(changes: Changes) -> None:
+    """Refuse values that mean nothing."""
+    if changes.mode is not None and changes.mode not in _MODES:
+        raise SourceError(f"unknown mode {shown(changes.mode)}", nearest(changes.mode, _MODES))
+    if changes.image_format is not None and changes.image_format not in _WRITTEN:
+        raise SourceError(
+            f"unknown image format {shown(changes.image_format)}", nearest(changes.image_format, _WRITTEN)
+        )
+    if not 1 <= changes.quality <= 100:
+        raise SourceError(f"the quality is {shown(changes.quality)}", "give 1 to 100")
+    for name, most in (("max_side", changes.max_side), ("max_pixels", changes.max_pixels)):
+        if most is not None and most < 1:
+            raise SourceError(f"{name} is {shown(most)}", "give a positive whole number")
+
+
+def _is_asked(facts: ImageFacts, changes: Changes, asked: str | None) -> bool:
+    """Tell whether these changes would change this picture."""
+    size = (facts.width, facts.height)
+    return (
+        (changes.upright and facts.orientation != 1)
+        or size_within(*size, changes.max_side, changes.max_pixels) != size
+        or (changes.mode is not None and (facts.mode != changes.mode or facts.has_alpha or facts.bits > 8))
+        or asked not in (None, facts.format)
+    )
+
+
+def own_format(facts: ImageFacts) -> str:
+    """Return the format that a picture is encoded in again: its own, or PNG for one that is not written."""
+    return facts.format if facts.format in TYPES else "PNG"
+
+
+def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
+    """Make the changes, in the order that ``change_image`` states."""
+    notes: list[str] = []
+    orientation = facts.orientation
+    before = image.mode
+    if (facts.frames or 1) > 1:
+        notes.append(f"{facts.frames} frames to the first{wanted.why_first}")
+    if wanted.upright and orientation > 1:
+        image = turned(image, orientation)
+        notes.append(f"turned upright from EXIF orientation {orientation}")
+        orientation = 1
+    size = size_within(*image.size, wanted.max_side, wanted.max_pixels)
+    if size != image.size:
+        notes.append(_scaled(image.size, size, wanted.why_size))
+        image = resized(image, size)
+    clear = image.has_transparency_data
+    if wanted.mode:
+        image = in_mode(image, wanted.mode, wanted.background)
+    image = held_by(image, wanted.image_format, wanted.background)
+    after = wanted.mode or image.mode  # WebP holds the grey that was asked for as RGB
+    if after != before:
+        notes.append(f"mode {before} to {after}")
+    if facts.bits > 8 and image.mode not in ("I;16", "I"):
+        notes.append(f"{facts.bits} bits to 8")
+    if clear and not image.has_transparency_data:
+        notes.append(f"alpha laid on {wanted.background}")
+    return Made(image, wanted.image_format, orientation, tuple(notes))
+
+
+def with_bytes(part: MediaPart, data: bytes, made: Made, last: str) -> MediaPart:
+    """Return the part with these bytes, which ``made`` was encoded to; ``last`` says how."""
+    return part._replace(data=data, media_type=TYPES[made.image_format], changes=(*part.changes, *made.notes, last))
+
+
+def recoded(facts: ImageFacts, name: str) -> str:
+    """Return ``PNG to JPEG``, or that the format stays."""
+    was, now = _NAMES.get(facts.format, facts.format), _NAMES.get(name, name)
+    return f"{now} encoded anew" if was == now else f"{was} to {now}"
+
+
+def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: str) -> MediaPart:
+    """Return a video of ``frames`` with those scaled that exceed the sizes of ``limits``; ``why`` is said of each.
+
+    Raises:
+        SourceError: a frame that is too large cannot be decoded.
+        PolicyError: one is larger than ``policy`` allows.
+    """
+    frames: list[bytes] = []
+    counts: dict[str, int] = {}
+    for frame in part.frames:
+        facts = image_facts(frame, policy)
+        size = (facts.width, facts.height)
+        if size_within(*size, limits.max_side, limits.max_pixels) == size:
+            frames.append(frame)
+            continue
+        wanted = Wanted("JPEG", max_side=limits.max_side, max_pixels=limits.max_pixels, why_size=why)
+        made = make(decode_image(frame, policy), facts, wanted)
+        frames.append(encoded(made.image, "JPEG", limits.quality, made.orientation))
+        note = f"{', '.join(made.notes)}, quality {limits.quality}"
+        counts[note] = counts.get(note, 0) + 1
+    if not counts:
+        return part
+    notes = tuple(f"{count} of {len(frames)} frames: {note}" for note, count in counts.items())
+    return part._replace(frames=tuple(frames), changes=part.changes + notes)
+
+
+def is_lossless(data: bytes, facts: ImageFacts) -> bool:
+    """Tell whether a picture file holds its pixels without loss, as far as its format says."""
+    if facts.format == "WEBP":
+        return b"VP8L" in data[12:4096] and b"VP8 " not in data[12:4096]
+    return facts.format not in ("JPEG", "AVIF")
+
+
+def _scaled(old: tuple[int, int], new: tuple[int, int], why: str) -> str:
+    return f"{old[0]}x{old[1]} to {new[0]}x{new[1]}{why}"
+
+
+def _why_size(max_side: int | None, max_pixels: int | None) -> str:
+    names = (("max_side", max_side), ("max_pixels", max_pixels))
+    return f" ({', '.join(f'{name} {most}' for name, most in names if most is not None)})"

@@ -1,0 +1,177 @@
+"""Pictures made to fit a target: the least change that does, or an error that says why none will."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from mmprompt.errors import TargetError
+from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Changes, Room
+from mmprompt.media.image_changes import (
+    TYPES,
+    Made,
+    Wanted,
+    change_frames,
+    is_lossless,
+    make,
+    own_format,
+    recoded,
+    with_bytes,
+)
+from mmprompt.media.image_pixels import LONGEST_SIDE, encoded, size_within
+from mmprompt.media.images import ImageFacts, decode_image, image_facts
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.parts import MediaPart
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LOWEST_SIDE = 256
+"""Below this many pixels on its longer side a picture is not scaled down for the sake of bytes."""
+
+_QUALITIES = tuple(range(LOWEST_QUALITY, DEFAULT_QUALITY + 1, 5))
+_SHRINK = 0.9
+
+
+class _Way(NamedTuple):
+    """A format to encode in, and whether without loss."""
+
+    image_format: str
+    lossless: bool
+
+
+class _Job(NamedTuple):
+    """A picture that does not fit, decoded, and the room there is."""
+
+    part: MediaPart
+    facts: ImageFacts
+    image: Image
+    wanted: Wanted
+    room: Room
+
+
+def fit_image(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
+    """Return ``part`` with the least change that makes its picture fit into ``room``; the same part if it does.
+
+    A format that is not taken becomes the one that loses least: PNG where the file was lossless or has alpha, else
+    JPEG. Of an animation where none is taken the first frame stays. Too many bytes are answered by quality (in steps of
+    5 from ``DEFAULT_QUALITY`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to keep alpha),
+    then by scaling down to ``LOWEST_SIDE`` pixels. An EXIF orientation stays as it is. Of a video of ``frames`` each
+    frame is kept within ``max_side`` and ``max_pixels``, and nothing else.
+
+    Raises:
+        TargetError: it cannot be made to fit.
+        SourceError: the picture cannot be decoded.
+        PolicyError: it is larger than ``policy`` allows.
+    """
+    if part.frames:
+        limits = Changes(max_side=room.max_side, max_pixels=room.max_pixels)
+        return change_frames(part, limits, policy, _why(room, max_side=room.max_side, max_pixels=room.max_pixels))
+    if part.modality != "image" or not part.data:
+        return part
+    facts = image_facts(part.data, policy)
+    size = size_within(facts.width, facts.height, room.max_side, room.max_pixels)
+    first = not room.animated and (facts.frames or 1) > 1
+    taken = part.media_type in room.formats
+    small = room.max_bytes is None or len(part.data) <= room.max_bytes
+    if taken and small and not first and size == (facts.width, facts.height):
+        return part
+    wanted = Wanted(
+        "",
+        max_side=room.max_side,
+        max_pixels=room.max_pixels,
+        why_size=_why(room, max_side=room.max_side, max_pixels=room.max_pixels),
+        why_first=f" (fit: {room.target} takes no animation)" if first else "",
+    )
+    ways = _ways(part.data, facts, room, max(size))
+    job = _Job(part, facts, decode_image(part.data, policy), wanted, room)
+    for way in ways:
+        made = _make(job, way)
+        best = _best(made, way, room.max_bytes)
+        if best is not None:
+            return _recorded(job, made, way, best)
+    return _scaled_down(job, ways[-1])
+
+
+def _ways(data: bytes, facts: ImageFacts, room: Room, side: int) -> list[_Way]:
+    """Return the formats to try, the one that loses least first; of those that the target takes and that we write."""
+    names = [n for n, kind in TYPES.items() if kind in room.formats and side <= LONGEST_SIDE.get(n, side)]
+    if not names:
+        raise TargetError(
+            f"{room.target} takes {', '.join(sorted(room.formats)) or 'no format'}, and none that is written here "
+            f"can hold this {facts.format}",
+            "convert it yourself",
+        )
+    lossless = is_lossless(data, facts)
+    order = ("PNG", "WEBP", "JPEG") if lossless or facts.has_alpha else ("JPEG", "WEBP", "PNG")
+    first = next(n for n in (own_format(facts), *order) if n in names)
+    ways = [_Way(first, first == "PNG" or (first == "WEBP" and lossless))]
+    if ways[0].lossless:
+        lossy = ("WEBP", "JPEG") if facts.has_alpha else ("JPEG", "WEBP")
+        ways += [_Way(name, lossless=False) for name in lossy if name in names][:1]
+    return ways
+
+
+def _best(made: Made, way: _Way, max_bytes: int | None) -> tuple[bytes, int] | None:
+    """Return the picture at the highest quality that fits, and the quality; None where none does."""
+    qualities = (DEFAULT_QUALITY,) if way.lossless or max_bytes is None else _QUALITIES
+    found = None
+    low, high = 0, len(qualities)
+    # the highest is tried first: most pictures fit with it
+    at = high - 1
+    while low < high:
+        data = _encode(made, way, qualities[at])
+        if max_bytes is None or len(data) <= max_bytes:
+            found, low = (data, qualities[at]), at + 1
+        else:
+            high = at
+        at = (low + high) // 2
+    return found
+
+
+def _scaled_down(job: _Job, way: _Way) -> MediaPart:
+    """Return the picture at the lowest quality and the largest size found at which it fits."""
+    most = job.room.max_bytes or 0
+    made = _make(job, way)
+    longest, length = max(made.image.size), len(_encode(made, way, LOWEST_QUALITY))
+    shrink = min(_SHRINK, 1.1 * math.sqrt(most / length))
+    while longest > LOWEST_SIDE:
+        longest = max(LOWEST_SIDE, int(longest * shrink))
+        made = _make(job, way, longest)
+        data = _encode(made, way, LOWEST_QUALITY)
+        if len(data) <= most:
+            return _recorded(job, made, way, (data, LOWEST_QUALITY))
+        shrink = _SHRINK
+    lowest = "" if way.lossless else f"quality {LOWEST_QUALITY} and "
+    raise TargetError(
+        f"the image of {job.facts.width} x {job.facts.height} pixels has more than the {most} bytes that "
+        f"{job.room.target} takes, even at {lowest}{longest} pixels a side",
+        "crop it, or leave it out",
+    )
+
+
+def _make(job: _Job, way: _Way, longest: int | None = None) -> Made:
+    wanted = job.wanted._replace(image_format=way.image_format)
+    if longest is not None:
+        wanted = wanted._replace(max_side=longest, why_size=_why(job.room, max_bytes=job.room.max_bytes))
+    return make(job.image, job.facts, wanted)
+
+
+def _encode(made: Made, way: _Way, quality: int) -> bytes:
+    return encoded(made.image, way.image_format, quality, made.orientation, lossless=way.lossless)
+
+
+def _recorded(job: _Job, made: Made, way: _Way, best: tuple[bytes, int]) -> MediaPart:
+    data, quality = best
+    room, why = job.room, ""
+    if job.part.media_type not in room.formats:
+        why = f" (fit: {room.target} takes {', '.join(sorted(room.formats))})"
+    elif quality < DEFAULT_QUALITY or way.image_format != own_format(job.facts):
+        why = _why(room, max_bytes=room.max_bytes)
+    how = "lossless" if way.lossless else f"quality {quality}"
+    return with_bytes(job.part, data, made, f"{recoded(job.facts, way.image_format)}, {how}{why}")
+
+
+def _why(room: Room, **limits: int | None) -> str:
+    stated = ", ".join(f"{name} {most}" for name, most in limits.items() if most is not None)
+    return f" (fit: {room.target} takes {stated})"

@@ -1,0 +1,226 @@
+"""What the headers of picture files say, read without a decoder.
+
+Pillow walks a file's segments in Python, at microseconds each and without a limit, and warns where we must not. So the
+structure is looked at here first: one pass over the heads of the blocks, which refuses what no encoder writes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from typing import NamedTuple
+
+from mmprompt.errors import SourceError
+
+MOST_SCANS = 100
+"""Scans of a JPEG: an encoder writes up to 13; each costs a pass over all pixels, however short it is."""
+
+MOST_BLOCKS = 500_000
+"""Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
+
+MOST_CHUNKS = 50_000
+"""Chunks of a PNG: a 64 MiB file in the 8 KiB chunks of libpng has a sixth of that."""
+
+_SCAN = re.compile(rb"\xff\xda")  # twice as fast as bytes.count
+_MOST_SEGMENTS = 10_000
+_MOST_JUNK = 1 << 16
+_LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
+_TIFF_ORDER = {b"II*\x00": "<", b"MM\x00*": ">"}
+_ORIENTATION = 0x0112
+_SHORT = 3
+_WIDEST_RLE = 65_535
+_RLE = (1, 2)
+
+
+class GifLayout(NamedTuple):
+    """The area that the frames of a GIF cover, how many there are, and whether the file has its end mark.
+
+    Frames after the limit are not looked at; ``whole`` is then true.
+    """
+
+    width: int
+    height: int
+    frames: int
+    whole: bool
+
+
+class PngLayout(NamedTuple):
+    """Bits of a sample as stored, and the EXIF block wherever in the file it stands (empty without one)."""
+
+    bits: int
+    exif: bytes
+
+
+def exif_orientation(exif: bytes) -> int:
+    """Return the orientation, 1 to 8, that an EXIF block states in its first directory; 1 where it states none."""
+    body = exif[6:] if exif.startswith(b"Exif\x00\x00") else exif
+    order = _TIFF_ORDER.get(body[:4])
+    if order is None:
+        return 1
+    try:
+        (start,) = struct.unpack_from(f"{order}I", body, 4)
+        (count,) = struct.unpack_from(f"{order}H", body, start)
+        for number in range(count):
+            tag, kind, _, value = struct.unpack_from(f"{order}HHIH", body, start + 2 + 12 * number)
+            if tag == _ORIENTATION:
+                return value if kind == _SHORT and 1 <= value <= 8 else 1
+    except struct.error:  # the block is cut
+        return 1
+    return 1
+
+
+def orientation_exif(orientation: int) -> bytes:
+    """Return the EXIF block that states this orientation and nothing else."""
+    entry = struct.pack(">HHIHH", _ORIENTATION, _SHORT, 1, orientation, 0)
+    return b"Exif\x00\x00MM\x00*" + struct.pack(">IH", 8, 1) + entry + bytes(4)
+
+
+def check_jpeg_head(data: bytes) -> None:
+    """Refuse a JPEG with more segments, junk or scans than any encoder writes; what else is wrong is the decoder's.
+
+    Raises:
+        SourceError: it has.
+    """
+    # inside a scan 0xFF is followed by 0 or a restart marker, so this counts no scan that is none but in metadata
+    if (scans := len(_SCAN.findall(data))) > MOST_SCANS:
+        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", _SAVE_AGAIN)
+    at, junk, segments = 2, 0, 0
+    while (mark := data.find(b"\xff", at)) >= 0 and mark + 1 < len(data):
+        junk += mark - at
+        code = data[mark + 1]
+        if code == 0xDA:
+            break
+        if code in (0, 0xFF):
+            junk += 1
+            at = mark + 1
+        elif code in _LONE_MARKERS:
+            segments += 1
+            at = mark + 2
+        else:
+            segments += 1
+            at = mark + 2 + max(2, int.from_bytes(data[mark + 2 : mark + 4], "big"))
+        if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
+            break
+    if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
+        raise SourceError("the JPEG has too much before its picture", _SAVE_AGAIN)
+
+
+def gif_layout(data: bytes, most_frames: int) -> GifLayout:
+    """Walk the blocks of a GIF, up to ``most_frames`` frames.
+
+    Raises:
+        SourceError: it has more blocks than any encoder writes.
+    """
+    width, height, frames, blocks = 0, 0, 0, 0
+    try:
+        width, height = struct.unpack_from("<HH", data, 6)
+        at = 13 + _table_size(data[10])
+        while frames < most_frames:
+            mark = data[at]
+            if mark == 0x3B:
+                break
+            at += 1
+            blocks += 1
+            if mark == 0x2C:
+                left, top, wide, high, flags = struct.unpack_from("<HHHHB", data, at)
+                width, height = max(width, left + wide), max(height, top + high)
+                at, blocks = _skip_blocks(data, at + 10 + _table_size(flags), blocks)
+                frames += 1
+            elif mark == 0x21:
+                at, blocks = _skip_blocks(data, at + 1, blocks)
+            elif blocks > MOST_BLOCKS:
+                raise _too_many_blocks()
+    except (IndexError, struct.error):
+        return GifLayout(width, height, frames, whole=False)
+    return GifLayout(width, height, frames, whole=True)
+
+
+def _table_size(flags: int) -> int:
+    return 6 << (flags & 7) if flags & 0x80 else 0
+
+
+def _skip_blocks(data: bytes, at: int, blocks: int) -> tuple[int, int]:
+    """Return where the sub-blocks that begin at ``at`` end, and ``blocks`` with theirs added."""
+    while size := data[at]:
+        at += size + 1
+        blocks += 1
+        if blocks > MOST_BLOCKS:
+            raise _too_many_blocks()
+    return at + 1, blocks
+
+
+def _too_many_blocks() -> SourceError:
+    return SourceError(f"the GIF has more than {MOST_BLOCKS} blocks", _SAVE_AGAIN)
+
+
+def png_layout(data: bytes) -> PngLayout:
+    """Walk the chunks of a PNG.
+
+    Raises:
+        SourceError: it has more chunks than any encoder writes, or an animation header that cannot be.
+    """
+    bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
+    at, controls, pixels, exif = 8, 0, False, b""
+    for _ in range(MOST_CHUNKS):
+        if at + 8 > len(data):
+            return PngLayout(bits, exif)
+        size, name = struct.unpack_from(">I4s", data, at)
+        if name == b"IEND":
+            return PngLayout(bits, exif)
+        if name == b"eXIf" and not exif:
+            exif = data[at + 8 : at + 8 + size]
+        pixels = pixels or name == b"IDAT"
+        if name == b"acTL" and not pixels:
+            controls += 1
+            frames = int.from_bytes(data[at + 8 : at + 12], "big")
+            if controls > 1 or not 0 < frames <= 0x80000000:
+                raise SourceError("the PNG has a broken animation header", _SAVE_AGAIN)
+        at += size + 12
+    raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", _SAVE_AGAIN)
+
+
+def png_has_all_rows(data: bytes) -> bool:
+    """Tell whether the compressed pixels of a PNG are as many as its header says, which its reader does not ask."""
+    if len(data) < 29 or data[12:16] != b"IHDR":
+        return False
+    expected, count = _png_pixel_bytes(*struct.unpack_from(">IIBBBBB", data, 16)), 0
+    unpacker = zlib.decompressobj()
+    at = 8
+    while at + 8 <= len(data) and count < expected:
+        size, name = struct.unpack_from(">I4s", data, at)
+        left = data[at + 8 : at + 8 + size] if name == b"IDAT" else b""
+        while left and count < expected:
+            count += len(unpacker.decompress(left, 1 << 20))
+            left = unpacker.unconsumed_tail
+        at += size + 12
+    return count >= expected
+
+
+def _png_pixel_bytes(
+    width: int, height: int, bits: int, colour: int, _packing: int, _filters: int, interlaced: int
+) -> int:
+    """Return the length of the pixels before packing: each row with a byte for its filter (PNG 3, 7.2 and 8)."""
+    depth = bits * {2: 3, 4: 2, 6: 4}.get(colour, 1)
+    passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
+    sizes = [((width - x + dx - 1) // dx, (height - y + dy - 1) // dy) for x, y, dx, dy in passes]
+    return sum(high * (1 + (wide * depth + 7) // 8) for wide, high in sizes if wide > 0 and high > 0)
+
+
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+
+
+def check_bmp_head(data: bytes) -> None:
+    """Refuse a run-length coded BMP so wide that one skip of 255 lines in it fills the memory.
+
+    Raises:
+        SourceError: it is one.
+    """
+    if len(data) < 34 or int.from_bytes(data[14:18], "little") < 40:
+        return
+    width, compression = struct.unpack_from("<i", data, 18)[0], int.from_bytes(data[30:34], "little")
+    if compression in _RLE and abs(width) > _WIDEST_RLE:
+        raise SourceError(f"the run-length coded BMP is {width} pixels wide, more than {_WIDEST_RLE}", _SAVE_AGAIN)
+
+
+_SAVE_AGAIN = "save the picture again"

@@ -1,0 +1,112 @@
+"""Pillow's readers, one a format: called by class, made strict, their errors named.
+
+Not through ``Image.open``: that judges sizes by a limit of the whole process, with a warning that no thread can keep to
+itself, offers a file to every reader that is loaded, and takes some JPEGs for another format.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from mmprompt.errors import PolicyError, SourceError
+
+if TYPE_CHECKING:
+    from PIL.ImageFile import ImageFile
+
+_FAULTS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    ArithmeticError,
+    struct.error,
+    zlib.error,
+    RuntimeError,  # AVIF
+    UserWarning,  # TIFF, where the process makes errors of warnings
+)
+"""What Pillow's readers raise on damaged files."""
+
+
+def read_header(data: bytes, name: str) -> ImageFile:
+    """Return Pillow's image of a file of the format ``name``, opened and not decoded.
+
+    Raises:
+        SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
+        PolicyError: Pillow itself takes no picture of this size.
+    """
+    readers = _readers()
+    if name not in readers:
+        raise SourceError(f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow")
+    with named(name):
+        return readers[name](io.BytesIO(data))
+
+
+@cache
+def _readers() -> dict[str, type[ImageFile]]:
+    """Return the readers by name. Two are made strict, because ``LOAD_TRUNCATED_IMAGES`` of the process may be set."""
+    from PIL import (  # noqa: PLC0415  # heavy
+        BmpImagePlugin,
+        GifImagePlugin,
+        JpegImagePlugin,
+        PngImagePlugin,
+        TiffImagePlugin,
+        WebPImagePlugin,
+    )
+    from PIL import Image as pillow  # noqa: N813, PLC0415  # likewise
+
+    class WholeJpeg(JpegImagePlugin.JpegImageFile):
+        def load_read(self, read_bytes: int) -> bytes:
+            return _more(self.fp.read(read_bytes) if self.fp else b"")
+
+        def getexif(self) -> pillow.Exif:
+            return pillow.Exif()  # opening looks for the resolution there, and damaged EXIF would be a warning
+
+    class WholePng(PngImagePlugin.PngImageFile):
+        def load_read(self, read_bytes: int) -> bytes:
+            try:
+                return _more(super().load_read(read_bytes))
+            except (IndexError, struct.error):  # the head of a chunk is cut
+                raise EOFError from None
+
+    readers: dict[str, type[ImageFile]] = {
+        "JPEG": WholeJpeg,
+        "PNG": WholePng,
+        "WEBP": WebPImagePlugin.WebPImageFile,
+        "GIF": GifImagePlugin.GifImageFile,
+        "BMP": BmpImagePlugin.BmpImageFile,
+        "TIFF": TiffImagePlugin.TiffImageFile,
+    }
+    try:
+        from PIL import AvifImagePlugin  # noqa: PLC0415  # Pillow 11.3
+    except ImportError:
+        return readers
+    return {**readers, "AVIF": AvifImagePlugin.AvifImageFile}
+
+
+def _more(piece: bytes) -> bytes:
+    if not piece:
+        raise EOFError
+    return piece
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Give what Pillow raises the names of our errors; its own words may hold addresses, so they are left out."""
+    from PIL.Image import DecompressionBombError  # noqa: PLC0415  # heavy
+
+    try:
+        yield
+    except DecompressionBombError:
+        raise PolicyError(f"the {name} has more pixels than Pillow takes", "make it smaller") from None
+    except MemoryError:
+        raise SourceError(f"the {name} takes more memory than there is", "make it smaller") from None
+    except _FAULTS as error:
+        raise SourceError(f"the {name} is cut or damaged ({type(error).__name__})", "save or fetch it anew") from None

@@ -1,0 +1,257 @@
+"""Pictures: what their headers say, their pixels, and whether all of them are there; nothing is changed here.
+
+The one place that hands bytes to Pillow's readers, and only to those of the formats allowed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.image_headers import (
+    check_bmp_head,
+    check_jpeg_head,
+    exif_orientation,
+    gif_layout,
+    png_has_all_rows,
+    png_layout,
+)
+from mmprompt.media.image_readers import named, read_header
+from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, describe_unknown, mend_unknown, sniff
+from mmprompt.media.policy import MediaPolicy
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
+
+_KINDS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF, "BMP": BMP, "TIFF": TIFF, "AVIF": AVIF}
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
+"""Pillow's names of the formats that are read unless the caller says otherwise."""
+
+BY_CHOICE = ("TIFF", "AVIF")
+"""Those that are read too where the caller lists them."""
+
+ANIMATION_PICTURES = 10
+"""An animation may have as many pixels in all its frames as this many of the largest pictures allowed."""
+
+
+class ImageFacts(NamedTuple):
+    """What the header of a picture says.
+
+    ``format`` is Pillow's name; ``width`` and ``height`` are pixels as stored, before ``orientation`` (EXIF, 1 to 8) is
+    applied. ``mode`` is Pillow's, of the first frame. ``frames`` are counted to one past the policy's ``max_frames``;
+    None where counting takes a decoder (TIFF). ``bits`` are those of a sample as stored.
+    """
+
+    format: str
+    media_type: str
+    width: int
+    height: int
+    mode: str
+    orientation: int
+    frames: int | None
+    has_alpha: bool
+    bits: int
+
+
+def image_facts(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS) -> ImageFacts:
+    """Return what the header of a picture file says; no pixel is decoded.
+
+    Raises:
+        SourceError: the bytes are no picture of ``formats``, or the header is damaged.
+        PolicyError: one frame has more than ``max_pixels``.
+    """
+    return _open(data, policy, formats, 1)[1]
+
+
+def open_image(
+    data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS, walk: int | None = None
+) -> ImageFile:
+    """Return Pillow's image of a picture file, its pixels not decoded yet.
+
+    Args:
+        data: the file.
+        policy: its ``max_pixels`` holds for one frame, and ``ANIMATION_PICTURES`` times that for all together.
+        formats: Pillow's names of the formats allowed, of ``FORMATS`` and ``BY_CHOICE``.
+        walk: how many frames the caller will decode; None for all.
+
+    Raises:
+        SourceError: the bytes are no picture of ``formats``, or the header is damaged.
+        PolicyError: more pixels, or more frames, than the policy allows.
+    """
+    return _open(data, policy, formats, walk)[0]
+
+
+def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0, formats: tuple[str, ...] = FORMATS) -> Image:
+    """Return one frame of a picture file, decoded; no orientation is applied, its EXIF is in ``info`` as ever.
+
+    The image is Pillow's plain one: it holds no file and pickles. RGB samples of 16 bits come as their high bytes.
+
+    Raises:
+        SourceError: as ``open_image``; the pixels are cut or damaged; there is no such frame.
+        PolicyError: as ``open_image``.
+    """
+    if frame < 0:
+        raise SourceError(f"there is no frame {frame}", "count from 0")
+    image, facts = _open(data, policy, formats, frame + 1)
+    if frame >= (facts.frames or 1):
+        known = "only its first page is read" if facts.frames is None else f"it has {facts.frames}, counted from 0"
+        raise SourceError(f"the {facts.format} has no frame {frame}", known)
+    with named(facts.format):
+        image.seek(frame)
+        image.load()
+        plain = image.copy()
+    _settle_clear_colour(plain, facts)
+    return plain
+
+
+def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
+    """Bring the clear colour of a PNG to the scale of its pixels, which Pillow stretches or cuts to 8 bits."""
+    clear, bits = image.info.get("transparency"), facts.bits
+    if facts.format != "PNG":
+        return
+    if image.mode == "1" and isinstance(clear, int):
+        image.info["transparency"] = 255 if clear else 0
+    elif image.mode == "L" and isinstance(clear, int) and bits < 8:
+        image.info["transparency"] = (clear & (1 << bits) - 1) * 255 // ((1 << bits) - 1)
+    elif image.mode == "RGB" and isinstance(clear, tuple) and bits > 8:
+        image.info["transparency"] = tuple(value >> 8 for value in clear)
+
+
+def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS) -> ImageFacts:
+    """Decode a picture file to its last frame, as cheaply as shows that all of it is there; return its facts.
+
+    A JPEG is decoded to an eighth of its size: every bit of its scans is read. A cut is seen, and damage that leaves no
+    valid markers or tables. Damage inside a scan is not, unless it ends the scan early: libjpeg makes a picture of any
+    bits, and Pillow does not pass its warnings on. A PNG's check sums show any changed bit; GIF, WebP and BMP have
+    none, so only what cannot be decoded is seen. Where the process has set Pillow's ``LOAD_TRUNCATED_IMAGES``, a cut
+    JPEG or PNG is an error all the same.
+
+    Raises:
+        SourceError: as ``open_image``, or the pixels are cut or damaged.
+        PolicyError: as ``open_image``.
+    """
+    image, facts = _open(data, policy, formats, None)
+    name = facts.format
+    with named(name):
+        if name == "JPEG":
+            image.draft("L", (1, 1))
+        elif name == "PNG":
+            # before the pixels, and on an image of its own: it leaves one that cannot be loaded
+            read_header(data, name).verify()
+            if not png_has_all_rows(data):
+                raise EOFError
+        elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
+            raise EOFError
+        image.load()
+        for number in range(1, facts.frames or 1):
+            image.seek(number)
+            image.load()
+    return facts
+
+
+def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int | None) -> tuple[ImageFile, ImageFacts]:
+    name = _format_of(data, formats)
+    frames, bits, exif = 1, 0, b""
+    if name == "JPEG":
+        check_jpeg_head(data)
+    elif name == "PNG":
+        bits, exif = png_layout(data)
+    elif name == "BMP":
+        check_bmp_head(data)
+    elif name == "GIF":
+        # Pillow enlarges the picture to hold its frames, and judges that by its own limit, with a warning
+        width, height, frames, _ = gif_layout(data, policy.max_frames + 1)
+        _check_pixels(name, width, height, policy.max_pixels)
+        _check_gif(width, height)
+    image = read_header(data, name)
+    _check_pixels(name, image.width, image.height, policy.max_pixels)
+    counted: int | None = None if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
+    if counted is not None:
+        counted = max(1, min(counted, policy.max_frames + 1))
+    facts = _facts(image, name, counted, bits, exif)
+    _check_frames(facts, policy, walk)
+    return image, facts
+
+
+def _format_of(data: bytes, formats: tuple[str, ...]) -> str:
+    """Return Pillow's name of the format of ``data``, one of ``formats``."""
+    kind = sniff(data)
+    if kind is None:
+        found = describe_unknown(data)
+        raise SourceError(f"the image source is {found}, not an image", mend_unknown(found) or "give an image")
+    name = next((n for n in formats if _KINDS.get(n) is kind), None)
+    if name is None:
+        what = "which is not read" if kind.image else "which is no image"
+        raise SourceError(f"the image source is {kind.name}, {what}", kind.mend or "convert it to PNG or JPEG")
+    return name
+
+
+def _facts(image: ImageFile, name: str, frames: int | None, bits: int, exif: bytes) -> ImageFacts:
+    """Return the facts of an opened image; ``bits`` and ``exif`` as far as its header was read before."""
+    return ImageFacts(
+        name,
+        _KINDS[name].image or "",
+        image.width,
+        image.height,
+        image.mode,
+        _orientation(image, exif),
+        frames,
+        image.has_transparency_data,
+        bits or _bits(image),
+    )
+
+
+def _orientation(image: ImageFile, exif: bytes) -> int:
+    if image.format == "TIFF":
+        found = image.tag_v2.get(0x0112, 1)  # type: ignore[attr-defined]  # of TiffImageFile
+        return found if isinstance(found, int) and 1 <= found <= 8 else 1
+    written = image.info.get("exif") or exif
+    if not written and isinstance(profile := image.info.get("Raw profile type exif"), str):
+        # ImageMagick's way before PNG had a chunk for it: a name and a length, each on a line, then hexadecimal
+        try:
+            written = bytes.fromhex("".join(profile.split("\n")[3:]))
+        except ValueError:
+            return 1
+    return exif_orientation(written)
+
+
+def _bits(image: ImageFile) -> int:
+    if image.format == "TIFF":
+        stored = image.tag_v2.get(258, 8)  # type: ignore[attr-defined]  # BitsPerSample
+        return max(stored) if isinstance(stored, tuple) else int(stored)
+    return {"1": 1, "I;16": 16}.get(image.mode, 8)
+
+
+def _check_pixels(name: str, width: int, height: int, most: int) -> None:
+    if width * height > most:
+        raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", _RAISE_PIXELS)
+
+
+def _check_gif(width: int, height: int) -> None:
+    """Keep a GIF within Pillow's own limit, which its reader looks at in the midst of its work."""
+    from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
+
+    limit = pillow.MAX_IMAGE_PIXELS
+    if limit is not None and width * height > limit:
+        raise PolicyError(f"the GIF has {width} x {height} pixels, more than Pillow takes ({limit})", "make it smaller")
+
+
+def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> None:
+    frames = facts.frames or 1
+    if walk is not None:
+        frames = min(frames, walk)
+    if frames > policy.max_frames:
+        raise PolicyError(f"the {facts.format} has more than max_frames ({policy.max_frames})", _RAISE_FRAMES)
+    most = policy.max_pixels * ANIMATION_PICTURES
+    if frames * facts.width * facts.height > most:
+        raise PolicyError(
+            f"the {frames} frames of the {facts.format} have {facts.width} x {facts.height} pixels each, more than "
+            f"{ANIMATION_PICTURES} times max_pixels ({policy.max_pixels}) together",
+            _RAISE_PIXELS,
+        )
+
+
+_RAISE_PIXELS = "raise max_pixels to allow it"
+_RAISE_FRAMES = "raise max_frames to allow it"

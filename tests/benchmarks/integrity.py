@@ -1,0 +1,74 @@
+"""The integrity walk of JPEGs against Pillow's bare one, on one thread and on two."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import inputs
+from PIL import Image
+from timing import Row, interleaved
+
+from mmprompt.media import MediaPolicy
+from mmprompt.media.images import check_image
+
+WALK_BAR = 1.15
+THREADS_BAR = 1.7
+COUNT = 60
+POLICY = MediaPolicy()
+
+
+def jpegs(folder: str, *, repetitions: int = 40) -> list[Row]:
+    """Walk the same JPEGs of 100 to 250 KiB, in memory, by ``check_image`` and by a bare draft and load."""
+    place = os.path.join(folder, "integrity")
+    files = []
+    for name in inputs.write_jpegs(place, COUNT):
+        with open(os.path.join(place, name), "rb") as file:
+            files.append(file.read())
+    with ThreadPoolExecutor(2) as pool:
+        halves = files[::2], files[1::2]
+        timed = interleaved(
+            {
+                "ours": lambda: _all(_ours, files),
+                "bare": lambda: _all(_bare, files),
+                "ours, two": lambda: list(pool.map(lambda half: _all(_ours, half), halves)),
+                "bare, two": lambda: list(pool.map(lambda half: _all(_bare, half), halves)),
+            },
+            repetitions,
+        )
+    ours, bare = timed["ours"], timed["bare"]
+    ratio = ours.best_cpu / bare.best_cpu
+    threads, theirs = (timed[name].best_wall / timed[f"{name}, two"].best_wall for name in ("ours", "bare"))
+    return [
+        Row(
+            "integrity of JPEGs, against Pillow's bare draft and load",
+            f"{ratio:.2f} of its CPU time, {ours.best_wall / bare.best_wall:.2f} wall; "
+            f"{ours.best_cpu / COUNT * 1000:.2f} of {bare.best_cpu / COUNT * 1000:.2f} ms a picture; "
+            f"median {ours.spread:+.0%}, {bare.spread:+.0%}",
+            f"<= {WALK_BAR}",
+            ratio <= WALK_BAR,
+        ),
+        Row(
+            "the same on two threads, against one",
+            f"{threads:.2f} times as fast, wall; bare Pillow {theirs:.2f}",
+            f">= {THREADS_BAR}",
+            threads >= THREADS_BAR,
+        ),
+    ]
+
+
+def _all(walk: Callable[[bytes], object], files: Iterable[bytes]) -> None:
+    for data in files:
+        walk(data)
+
+
+def _ours(data: bytes) -> object:
+    return check_image(data, POLICY)
+
+
+def _bare(data: bytes) -> object:
+    with Image.open(io.BytesIO(data), formats=("JPEG",)) as image:
+        image.draft("RGB", (image.width // 8, image.height // 8))
+        return image.load()

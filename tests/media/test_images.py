@@ -1,0 +1,446 @@
+"""Header facts, decoding and the integrity walk; hostile pictures. Each bait is first shown to work on bare Pillow."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import pickle
+import struct
+import time
+import warnings
+
+import numpy as np
+import pytest
+from image_files import animation, chunk, flat_png, flipped, gif, png, saved
+from PIL import Image, ImageFile, UnidentifiedImageError
+
+from mmprompt.errors import MMPromptError, PolicyError, SourceError
+from mmprompt.media import MediaPolicy
+from mmprompt.media.images import BY_CHOICE, FORMATS, check_image, decode_image, image_facts, open_image
+
+MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
+COFFEE = (MEDIA / "coffee.jpg").read_bytes()
+POLICY = MediaPolicy()
+SMALL = MediaPolicy(max_pixels=10_000)
+PHOTO = Image.open(io.BytesIO(COFFEE)).resize((96, 64))
+ALL = (image_facts, open_image, decode_image, check_image)
+
+
+def bare(data):
+    return Image.open(io.BytesIO(data))
+
+
+def refusal(function, data, policy=POLICY, kind=SourceError, **more):
+    with pytest.raises(kind) as caught:
+        function(data, policy, **more)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("coffee.jpg", ("JPEG", "image/jpeg", 512, 341, "RGB", 1, 1, False, 8)),
+        ("rotated.jpg", ("JPEG", "image/jpeg", 448, 336, "RGB", 6, 1, False, 8)),
+        ("camera.jpg", ("JPEG", "image/jpeg", 448, 448, "L", 1, 1, False, 8)),
+        ("alpha.png", ("PNG", "image/png", 128, 128, "RGBA", 1, 1, True, 8)),
+        ("depth16.png", ("PNG", "image/png", 96, 64, "I;16", 1, 1, False, 16)),
+        ("cat.webp", ("WEBP", "image/webp", 240, 160, "RGB", 1, 1, False, 8)),
+        ("spinner.gif", ("GIF", "image/gif", 96, 96, "P", 1, 8, False, 8)),
+    ],
+)
+def test_facts_are_those_of_the_header_and_of_the_whole_file(name, facts):
+    data = (MEDIA / name).read_bytes()
+    assert image_facts(data, POLICY) == facts
+    assert check_image(data, POLICY) == facts
+    image = decode_image(data, POLICY)
+    assert (image.width, image.height, image.mode) == facts[2:5]
+
+
+@pytest.mark.parametrize("name", ["PNG", "WEBP", "GIF"])
+def test_frames_are_counted_from_the_header_and_decoded_one_by_one(name):
+    data = animation(name)
+    assert image_facts(data, POLICY).frames == 5 == check_image(data, POLICY).frames
+    colours = [decode_image(data, POLICY, n).convert("RGB").getpixel((3, 3)) for n in range(5)]
+    assert all(abs(c[0] - 20 * n) < 8 for n, c in enumerate(colours))
+    assert "has no frame 5" in refusal(decode_image, data, frame=5)
+    assert "no frame -1" in refusal(decode_image, data, frame=-1)
+
+
+def test_facts_decode_no_pixel():
+    whole = saved(Image.new("RGB", (5000, 5000)), "PNG")
+    cut = whole[: whole.index(b"IDAT") + 20]
+    assert image_facts(cut, POLICY)[:4] == ("PNG", "image/png", 5000, 5000)
+    assert "cut or damaged" in refusal(check_image, cut)
+
+
+def test_orientation_is_found_wherever_exif_may_stand():
+    exif = Image.Exif()
+    exif[0x0112] = 7
+    block = exif.tobytes()[6:]
+    for data in (
+        saved(PHOTO, "JPEG", exif=exif),
+        saved(PHOTO, "WEBP", exif=exif),
+        saved(PHOTO, "PNG", exif=exif),
+        png(2, 1, 8, 0, [b"\0\xff"])[:-12] + chunk(b"eXIf", block) + chunk(b"IEND", b""),  # after the pixels
+        png(2, 1, 8, 0, [b"\0\xff"], chunk(b"tEXt", b"Raw profile type exif\0\nexif\n 20\n" + block.hex().encode())),
+    ):
+        assert image_facts(data, POLICY).orientation == 7
+    little = b"II*\0" + struct.pack("<IHHHIHH", 8, 1, 0x0112, 3, 1, 5, 0)
+    assert image_facts(png(2, 1, 8, 0, [b"\0\xff"], chunk(b"eXIf", little)), POLICY).orientation == 5
+    for broken in (little[:-4], little.replace(b"\5\0", b"\x09\0"), b"II*\0\xff\xff\xff\xff", b"junk", b""):
+        assert image_facts(png(2, 1, 8, 0, [b"\0\xff"], chunk(b"eXIf", broken)), POLICY).orientation == 1
+
+
+def test_a_decoded_image_is_plain_holds_its_exif_and_pickles():
+    image = decode_image((MEDIA / "rotated.jpg").read_bytes(), POLICY)
+    assert type(image) is Image.Image
+    assert image.getexif()[0x0112] == 6
+    assert pickle.loads(pickle.dumps(image)).tobytes() == image.tobytes()
+
+
+def test_pixels_are_those_of_bare_pillow():
+    for path in sorted(MEDIA.iterdir()):
+        if path.suffix in (".jpg", ".png", ".webp", ".gif"):
+            with Image.open(path) as image:
+                assert decode_image(path.read_bytes(), POLICY).tobytes() == image.tobytes()
+
+
+# the bombs
+
+
+def test_a_bomb_that_pillow_only_warns_of_is_refused_from_its_header():
+    data = flat_png(13_000, 13_700)
+    assert len(data) < 200_000
+    limit = Image.MAX_IMAGE_PIXELS
+    with pytest.warns(Image.DecompressionBombWarning):
+        assert bare(data).size == (13_000, 13_700)  # 178 megapixels, and load() would decode them
+    begin = time.perf_counter()
+    for function in ALL:
+        assert "more than max_pixels (50000000); raise max_pixels" in refusal(function, data, kind=PolicyError)
+    assert time.perf_counter() - begin < 2
+    assert limit == Image.MAX_IMAGE_PIXELS
+
+
+def test_a_large_picture_that_the_policy_allows_is_opened_though_pillow_refuses_it():
+    data = flat_png(16_000, 12_000)
+    with pytest.raises(Image.DecompressionBombError):
+        bare(data)
+    assert image_facts(data, MediaPolicy.preset("trusted")).width == 16_000
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_max_pixels_holds_to_the_pixel_in_every_format(name):
+    image = Image.new("RGB", (100, 100))
+    assert check_image(saved(image, name), SMALL).format == name
+    wider = saved(Image.new("RGB", (101, 100)), name)
+    for function in ALL:
+        assert "101 x 100" in refusal(function, wider, SMALL, PolicyError)
+
+
+def test_an_animation_of_dots_on_a_large_canvas_is_refused():
+    data = gif(7000, 7000, [(0, 0, 1, 1)] * 30)
+    assert len(data) < 1000
+    with bare(data) as image:  # 49 megapixels a frame, from 20 bytes each
+        image.seek(2)
+        image.load()
+        assert image.size == (7000, 7000)
+    begin = time.perf_counter()
+    assert "30 frames of the GIF" in refusal(check_image, data, kind=PolicyError)
+    assert "30 frames of the GIF" in refusal(open_image, data, kind=PolicyError)
+    assert time.perf_counter() - begin < 2
+    assert image_facts(data, POLICY).frames == 30
+    assert "11 frames" in refusal(decode_image, data, kind=PolicyError, frame=10)
+
+
+@pytest.mark.parametrize("name", ["PNG", "WEBP", "GIF"])
+def test_the_budget_of_an_animation_holds_in_every_format(name):
+    data = animation(name, count=12)
+    assert bare(data).n_frames == 12
+    tight = MediaPolicy(max_pixels=64 * 48)
+    assert "more than 10 times max_pixels" in refusal(check_image, data, tight, PolicyError)
+    assert decode_image(data, tight, 9).size == (64, 48)
+    assert refusal(decode_image, data, tight, PolicyError, frame=10)
+    few = MediaPolicy(max_frames=11)
+    assert "more than max_frames (11); raise max_frames" in refusal(check_image, data, few, PolicyError)
+    assert image_facts(data, few).frames == 12
+    assert image_facts(data, MediaPolicy(max_frames=3)).frames == 4  # one past the limit, and no further
+
+
+def test_a_gif_of_very_many_frames_is_counted_to_the_limit_only():
+    data = gif(1, 1, [(0, 0, 1, 1)] * 20_000)
+    begin = time.perf_counter()
+    with bare(data) as image:
+        assert image.n_frames == 20_000  # Pillow counts them all, however many
+    taken, begin = time.perf_counter() - begin, time.perf_counter()
+    assert refusal(check_image, data, MediaPolicy(max_frames=100), PolicyError)
+    assert time.perf_counter() - begin < taken / 4
+
+
+def test_a_gif_frame_larger_than_its_screen_is_measured_before_pillow_enlarges_the_picture():
+    data = gif(10, 10, [(0, 0, 10_000, 10_000)])
+    with pytest.warns(Image.DecompressionBombWarning):
+        assert bare(data).size == (10_000, 10_000)
+    later = gif(10, 10, [(0, 0, 1, 1), (0, 0, 60_000, 60_000)])
+    with bare(later) as image, pytest.raises(Image.DecompressionBombError):
+        image.seek(1)
+    for function in ALL:
+        assert "10000 x 10000" in refusal(function, data, kind=PolicyError)
+        assert "60000 x 60000" in refusal(function, later, kind=PolicyError)
+    trusted = MediaPolicy.preset("trusted")
+    assert "more than Pillow takes" in refusal(check_image, data, trusted, PolicyError)
+
+
+def test_an_animation_header_that_lies_is_an_error():
+    apng = animation("PNG")
+    at = apng.index(b"acTL")
+    lie = apng[: at - 4] + chunk(b"acTL", struct.pack(">II", 1000, 0)) + apng[at + 16 :]
+    with bare(lie) as image:
+        assert image.n_frames == 1000
+        with pytest.raises((EOFError, OSError)):
+            image.seek(999)
+    assert "cut or damaged" in refusal(check_image, lie)
+    none = apng[: at - 4] + chunk(b"acTL", bytes(8)) + apng[at + 16 :]
+    with pytest.warns(UserWarning, match="Invalid APNG"):
+        bare(none)
+    for function in ALL:
+        assert "broken animation header" in refusal(function, none)
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused():
+    plain = saved(Image.new("L", (1600, 1600)), "JPEG", progressive=True)
+    last = plain.rindex(b"\xff\xda")
+    data = plain[:-2] + plain[last:-2] * 400 + plain[-2:]
+    times = []
+    for file in (plain, data):
+        begin = time.perf_counter()
+        bare(file).load()
+        times.append(time.perf_counter() - begin)
+    assert times[1] > 8 * times[0]  # each scan goes over all pixels
+    for function in ALL:
+        assert "scans, more than 100" in refusal(function, data)
+
+
+def slow_on_bare_pillow(data):
+    begin = time.perf_counter()
+    bare(data)
+    return time.perf_counter() - begin
+
+
+def test_files_that_keep_pillows_python_busy_are_refused_at_once():
+    plain = saved(PHOTO, "JPEG")
+    junk = plain[:20] + bytes(300_000) + plain[20:]
+    segments = plain[:20] + b"\xff\xfe\0\2" * 12_000 + plain[20:]
+    chunks = png(1, 1, 8, 0, [b"\0"], *[chunk(b"tESt", b"")] * 50_001)
+    for data, what in ((junk, "too much before"), (segments, "too much before"), (chunks, "more than 50000 chunks")):
+        taken = slow_on_bare_pillow(data)
+        begin = time.perf_counter()
+        for function in ALL:
+            assert what in refusal(function, data)
+        assert time.perf_counter() - begin < 4 * taken
+    few, many = (gif(1, 1, [(0, 0, 1, 1)], b"!\xfe" + b"\1x" * count + b"\0;") for count in (500, 50_000))
+    times = []
+    for file in (few, many):
+        begin = time.perf_counter()
+        assert bare(file).n_frames == 1
+        times.append(time.perf_counter() - begin)
+    assert times[1] > 10 * times[0]  # it reads block by block
+    blocks = many[:-2] + b"\1x" * 450_100 + many[-2:]
+    assert "more than 500000 blocks" in refusal(check_image, blocks)
+    head = struct.pack("<IHHI", 2000, 0, 0, 1078) + struct.pack(
+        "<IiiHHIIiiII", 40, 40_000_000, 1, 1, 8, 1, 8, 0, 0, 0, 0
+    )
+    wide = b"BM" + head + bytes(1024) + b"\0\2\0\xff\0\1"
+    assert bare(wide).size == (40_000_000, 1)
+    assert "pixels wide, more than 65535" in refusal(check_image, wide)
+
+
+# the readers
+
+
+def test_only_the_allowed_readers_are_called():
+    """Whatever Pillow writes and reads again, and the two that it reads only."""
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n%%EOF\n"
+    card = "{:<80}".format
+    fits = "".join(
+        map(card, ["SIMPLE  = T", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 3", "NAXIS2  = 2", "END"])
+    ).encode().ljust(2880) + bytes(2880)  # fmt: skip
+    files = {"EPS": eps, "FITS": fits}
+    Image.init()
+    for name in sorted(set(Image.SAVE) & set(Image.OPEN) - set(FORMATS)):
+        for mode in ("RGB", "P", "1", "L"):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # some are deprecated
+                    files[name] = saved(Image.new(mode, (64, 64)), name)
+                break
+            except (OSError, ValueError, KeyError, SystemError):
+                continue
+    opened = set()
+    for name, data in files.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                opened.add(bare(data).format)
+            except (UnidentifiedImageError, OSError):
+                continue
+        for function in ALL:
+            if name in ("DIB", "MPO"):  # another name for BMP without its head; a JPEG with more behind it
+                continue
+            refusal(function, data)
+    assert {"EPS", "FITS", "TIFF", "PPM", "ICO", "TGA", "PCX", "SGI", "IM"} <= opened
+
+
+def test_eps_is_never_given_to_ghostscript():
+    data = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n%%EOF\n"
+    assert bare(data).format == "EPS"
+    for formats in (FORMATS, FORMATS + BY_CHOICE, ("EPS",)):
+        assert "not an image" in refusal(check_image, data, formats=formats)
+
+
+def test_tiff_is_read_by_choice_and_its_first_page_only():
+    pages = [Image.new("L", (9, 7), n % 256) for n in range(300)]
+    data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    assert bare(data).n_frames == 300  # Pillow walks them all
+    for function in ALL:
+        assert "TIFF, which is not read; convert it to PNG" in refusal(function, data)
+    formats = (*FORMATS, "TIFF")
+    assert image_facts(data, POLICY, formats) == ("TIFF", "image/tiff", 9, 7, "L", 1, None, False, 8)
+    assert decode_image(data, POLICY, formats=formats).getpixel((0, 0)) == 0
+    assert "only its first page is read" in refusal(decode_image, data, formats=formats, frame=1)
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    turned = saved(Image.new("I;16", (9, 7)), "TIFF", exif=exif)
+    assert image_facts(turned, POLICY, formats)[5:] == (3, None, False, 16)
+
+
+def test_an_svg_a_page_and_text_are_refused_by_name():
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    with pytest.raises(UnidentifiedImageError):
+        bare(svg)
+    assert "an SVG drawing, not an image; convert it to PNG" in refusal(check_image, svg)
+    assert "HTML page" in refusal(check_image, b"<!DOCTYPE html><html></html>")
+    assert "WAV, which is no image" in refusal(check_image, b"RIFF\x24\0\0\0WAVEfmt " + bytes(20))
+    assert "empty" in refusal(check_image, b"")
+
+
+def test_a_jpeg_with_pictures_behind_it_is_a_jpeg():
+    data = saved(PHOTO, "MPO", save_all=True, append_images=[PHOTO.rotate(180)])
+    assert (bare(data).format, bare(data).n_frames) == ("MPO", 2)
+    assert check_image(data, POLICY)[:7] == ("JPEG", "image/jpeg", 96, 64, "RGB", 1, 1)
+
+
+# damage
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"quality": 100, "subsampling": 0}])
+def test_a_cut_jpeg_is_an_error_at_every_length(options):
+    data = saved(PHOTO, "JPEG", **options)
+    bare(data[: len(data) // 2]).verify()  # says nothing
+    for length in [*range(3, len(data), 97), len(data) - 2, len(data) - 1]:
+        assert refusal(check_image, data[:length])
+        assert refusal(decode_image, data[:length])
+    assert check_image(data, POLICY)
+
+
+def test_a_cut_or_damaged_png_is_an_error():
+    data = saved(PHOTO, "PNG")
+    at = data.index(b"IDAT")
+    for length in [*range(8, len(data), 499), len(data) - 13]:
+        assert refusal(check_image, data[:length])
+    wrong_sum = flipped(data, len(data) - 13)  # the last byte of the IDAT's check sum
+    bare(wrong_sum).load()  # says nothing
+    assert "cut or damaged" in refusal(check_image, wrong_sum)
+    short = png(8, 8, 8, 0, [bytes(8)] * 4)  # half of the rows, and every check sum right
+    bare(short).verify()  # says nothing, nor does this:
+    bare(short).load()
+    assert "cut or damaged" in refusal(check_image, short)
+    for bit in range(0, 8 * (len(data) - at - 20), 1501):
+        assert refusal(check_image, flipped(data, at + bit // 8, bit % 8))
+
+
+def test_a_process_that_takes_cut_pictures_does_not_make_us_take_them(monkeypatch):
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    jpeg = saved(PHOTO, "JPEG")
+    head, body = (plain := png(90, 90, 8, 0, [bytes(range(90))] * 90)).split(b"IDAT")
+    short = head[:-4] + chunk(b"IDAT", body[: len(body) // 3]) + plain[-12:]
+    for data in (jpeg[: len(jpeg) // 2], short, saved(PHOTO, "PNG")[:-2000]):
+        bare(data).load()  # grey where the rest was
+        assert "cut or damaged" in refusal(check_image, data)
+        assert "cut or damaged" in refusal(decode_image, data)
+    assert ImageFile.LOAD_TRUNCATED_IMAGES is True
+
+
+def test_damage_inside_a_scan_that_leaves_it_decodable_is_not_seen():
+    """The limit that check_image states; a test that fails here is good news."""
+    data = flipped(COFFEE, len(COFFEE) // 2, 3)
+    assert bare(data).tobytes() != bare(COFFEE).tobytes()
+    check_image(data, POLICY)
+
+
+def test_a_scan_that_is_overwritten_is_mostly_an_error():
+    rng = np.random.default_rng(3)
+    refused = 0
+    for at in range(4000, len(COFFEE) - 1200, 1800):
+        data = COFFEE[:at] + rng.bytes(1000) + COFFEE[at + 1000 :]
+        bare(data).verify()  # says nothing
+        try:
+            check_image(data, POLICY)
+        except SourceError:
+            refused += 1
+    assert refused >= 15  # of 21; noise that happens to hold no marker decodes
+
+
+@pytest.mark.parametrize("name", ["GIF", "WEBP", "BMP"])
+def test_other_formats_cut_are_errors(name):
+    data = animation(name) if name != "BMP" else saved(PHOTO, name)
+    for length in (10, 20, 40, len(data) // 2, len(data) - 30, len(data) - 1):
+        assert refusal(check_image, data[:length])
+
+
+def test_damaged_exif_is_no_warning():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010F] = "maker" * 9
+    data = (
+        saved(PHOTO, "JPEG", exif=exif)
+        .replace(b"MM\0*\0\0\0\x08\0\x02", b"MM\0*\0\0\0\x08\0\xff")
+        .replace(b"II*\0\x08\0\0\0\x02\0", b"II*\0\x08\0\0\0\xff\0")
+    )
+    with pytest.warns(UserWarning, match="Corrupt EXIF"):
+        bare(data)
+    assert check_image(data, POLICY).orientation == 6
+
+
+def test_a_text_chunk_that_swells_is_an_error():
+    import zlib
+
+    swollen = chunk(b"zTXt", b"note\0\0" + zlib.compress(bytes(80 << 20), 9))
+    data = png(1, 1, 8, 0, [b"\0"], swollen)
+    assert len(data) < 100_000
+    with pytest.raises(ValueError, match="too large"):
+        bare(data)
+    assert "cut or damaged" in refusal(check_image, data)
+
+
+@pytest.mark.parametrize("image_format", ["JPEG", "PNG", "WEBP", "GIF", "BMP"])
+def test_mutated_files_give_our_errors_only(image_format):
+    rng = np.random.default_rng(5)
+    seed = saved(PHOTO, "BMP") if image_format == "BMP" else (
+        saved(PHOTO, "JPEG", progressive=True) if image_format == "JPEG" else animation(image_format)
+    )  # fmt: skip
+    end = time.perf_counter() + 2
+    refused = 0
+    for number in range(400):
+        if time.perf_counter() > end:
+            break
+        data = np.frombuffer(seed, np.uint8).copy()
+        reach = min(len(data), (64, 600, 1 << 20)[number % 3])
+        data[rng.integers(0, reach, 3)] = rng.integers(0, 256, 3)
+        for function in (check_image, decode_image):
+            try:
+                function(data.tobytes(), MediaPolicy(max_pixels=1_000_000))
+            except MMPromptError as error:
+                refused += 1
+                assert "0x" not in str(error)
+                assert error.__cause__ is None
+    assert refused > 20
