@@ -1,23 +1,24 @@
-"""What a decoding process may say: unpickled with a list of what may be made, for it may have been taken over."""
+"""What a decoding process may say: values only, for its memory may have been damaged by what it decoded.
+
+Answers are pickled with a short list of what may be made of them. Arrays travel as bytes with a type and a shape,
+since NumPy's own way of unpickling believes what it is told.
+"""
 
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import re
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import MMPromptError
 
-_PLAIN = {
-    ("builtins", "bytearray"),
-    ("builtins", "complex"),
-    ("builtins", "frozenset"),
-    ("builtins", "set"),
-    ("fractions", "Fraction"),
-}
-_NUMPY = re.compile(r"numpy(\._?core\.(multiarray|numeric))?\Z")
-_NUMPY_NAMES = {"_frombuffer", "_reconstruct", "dtype", "ndarray", "scalar"}
+if TYPE_CHECKING:
+    import numpy as np
+
+_PLAIN = {("builtins", "complex"), ("builtins", "frozenset"), ("builtins", "set"), ("fractions", "Fraction")}
 _OURS = re.compile(r"mmprompt\.(errors|parts|media\.\w+)\Z")
 _BROKEN = (
     pickle.UnpicklingError,
@@ -26,6 +27,7 @@ _BROKEN = (
     EOFError,
     ImportError,
     LookupError,
+    MemoryError,
     TypeError,
     ValueError,
 )
@@ -36,10 +38,22 @@ class AnswerError(Exception):
     """Bytes that are no answer."""
 
 
+def packed_answer(kind: str, value: object) -> bytes:
+    """Return an answer as bytes.
+
+    Raises:
+        TypeError, AttributeError, pickle.PicklingError: the value is of a type that does not pickle.
+    """
+    buffer = io.BytesIO()
+    _Pickler(buffer, 5).dump((kind, value))
+    return buffer.getvalue()
+
+
 def answer_of(message: bytes | bytearray) -> tuple[str, Any]:
     """Return an answer: its kind, and its value.
 
-    Values are plain ones, named tuples of the media package, our errors, fractions and NumPy arrays.
+    Values are plain ones, named tuples of the media package, our errors, fractions and arrays of numbers; a number of
+    NumPy's comes as Python's.
 
     Raises:
         AnswerError: it is none, or names something else.
@@ -53,19 +67,40 @@ def answer_of(message: bytes | bytearray) -> tuple[str, Any]:
     return answer
 
 
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any, /) -> Any:
+        """Return how an object is made again: arrays and numbers of NumPy as plain data, others as usual."""
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
+            return _array, (value.dtype.str, value.shape, value.tobytes())
+        if numpy is not None and isinstance(value, numpy.generic):
+            return _number, (value.item(),)
+        return NotImplemented
+
+
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """Return what a pickle names, if it may be made."""
         if (module_name, global_name) in _PLAIN:
             return super().find_class(module_name, global_name)
-        if _NUMPY.match(module_name) and global_name in _NUMPY_NAMES:
-            return super().find_class(module_name, global_name)
+        if module_name == __name__ and global_name in ("_array", "_number"):
+            return globals()[global_name]
         if _OURS.match(module_name) and global_name.isidentifier():
             found = super().find_class(module_name, global_name)
-            if (
-                isinstance(found, type)
-                and found.__module__ == module_name
-                and issubclass(found, (tuple, MMPromptError))
-            ):
+            if isinstance(found, type) and issubclass(found, (tuple, MMPromptError)):
                 return found
         raise pickle.UnpicklingError("it is of a type that may not be sent")
+
+
+def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> np.ndarray[Any, Any]:
+    """Return an array of numbers, judged before it is made."""
+    import numpy as np  # noqa: PLC0415  # heavy
+
+    kind = np.dtype(str(dtype))
+    if kind.kind not in "biufc" or type(data) is not bytes or len(data) != kind.itemsize * math.prod(shape):
+        raise ValueError("an array that is none")
+    return np.frombuffer(data, kind).reshape(shape).copy()
+
+
+def _number(value: complex) -> complex:
+    return value

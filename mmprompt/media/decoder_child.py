@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from mmprompt.errors import MMPromptError
+from mmprompt.media.answers import packed_answer
 
 LENGTH = 8
 """Bytes of the length before each message."""
@@ -40,14 +41,14 @@ def serve(jobs: int, answers: int, memory_bytes: int) -> None:
         memory_bytes: the most that this process may have; 0 where the parent watches.
     """
     _restrict(memory_bytes)
-    too_much = pickle.dumps((MEMORY, None))  # made while there is memory
+    too_much = packed_answer(MEMORY, None)  # made while there is memory
 
     def report(kind: type[BaseException], _value: BaseException, _trace: TracebackType | None) -> None:
-        _send(answers, pickle.dumps((FAULT, kind.__name__)))
+        _send(answers, packed_answer(FAULT, kind.__name__))
 
     # what is neither a result nor an error of ours ends this process, and says what it was
     sys.excepthook = report
-    _send(answers, pickle.dumps((READY, None)))
+    _send(answers, packed_answer(READY, None))
     while (message := _receive(jobs)) is not None:
         try:
             seconds, name, arguments = pickle.loads(message)  # noqa: S301  # from the parent
@@ -73,9 +74,9 @@ def function_named(name: str) -> Callable[..., Any]:
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
     try:
-        return pickle.dumps((RESULT, function(*arguments)), 5)
+        return packed_answer(RESULT, function(*arguments))
     except MMPromptError as error:
-        return pickle.dumps((ERROR, error), 5)
+        return packed_answer(ERROR, error)
 
 
 def _restrict(memory_bytes: int) -> None:
