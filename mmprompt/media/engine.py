@@ -5,7 +5,7 @@ The functions that change are in a table by modality; they are imported when the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 from mmprompt.media.cache import MediaCache, cache_key
 from mmprompt.media.changes import Changes, Room
@@ -17,15 +17,19 @@ from mmprompt.parts import MediaPart
 
 
 class Changers(NamedTuple):
-    """The functions of one modality, as ``module:name``: ``change(part, changes, policy)``, ``fit(part, room, policy)``.
+    """The functions of one modality, each as ``module:name``.
 
-    ``asked`` names the fields of ``Changes`` that concern it.
+    They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and give a part. ``asked``
+    names the fields of ``Changes`` that concern it.
     """
 
     change: str
-    fit: str | None
+    fit: str
     asked: tuple[str, ...]
 
+
+Steps = tuple[tuple[str, Union[Changes, Room]], ...]
+"""Functions by name, and what is wanted of each."""
 
 _PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
 CHANGERS = {
@@ -40,17 +44,18 @@ CHANGERS = {
         ("audio_format", "audio_rate", "mono", "start", "seconds"),
     ),
     "video": Changers(
-        "mmprompt.media.video_frames:change_video",
-        None,
+        "mmprompt.media.video_changes:change_video",
+        "mmprompt.media.image_fit:fit_image",  # of single frames; a file is sent as it is
         (*_PICTURE, "frames", "fps", "key_frames", "times"),
     ),
 }
 _UNASKED = Changes()
+_MAKE = "mmprompt.media.engine:make_changes"
 _NEVER_ANIMATED = frozenset(("image/jpeg", "image/bmp"))
 
 
 class MediaEngine:
-    """Changes media under one policy. Safe to share between threads and across a fork; pickles, without its cache's memory.
+    """Changes media under one policy. Safe to share between threads and across a fork; pickles.
 
     The result is the same with and without a cache, a child process, or other threads. Close it to end the children
     that an isolating policy started; it can be used again after that.
@@ -103,22 +108,22 @@ class MediaEngine:
         if changers is None:
             return part
         asked = _UNASKED._replace(**{name: getattr(self.changes, name) for name in changers.asked})
-        wanted = room if self.changes.fit and changers.fit is not None else None
+        wanted = room if self.changes.fit else None
         if asked == _UNASKED and (wanted is None or surely_fits(part, wanted)):
             return part
+        steps: Steps = () if asked == _UNASKED else ((changers.change, asked),)
+        if wanted is not None:
+            steps += ((changers.fit, wanted),)
+        # nothing of the sample's but its content: that is what the cache knows it by
         bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
 
         def make() -> Kept:
-            made: Kept = self._decoder.run(
-                "mmprompt.media.engine:make_changes", bare, changers.change, asked, changers.fit, wanted, self.policy
-            )
+            made: Kept = self._decoder.run(_MAKE, bare, steps, self.policy)
             return made
 
         if self._cache is None:
             return with_kept(part, make())
-        return with_kept(
-            part, self._cache.get_or_make(cache_key(bare, changers[:2], asked, wanted, self._limits), make)
-        )
+        return with_kept(part, self._cache.get_or_make(cache_key(bare, steps, self._limits), make))
 
 
 def apply_changes(part: MediaPart, changes: Changes, room: Room | None, policy: MediaPolicy) -> MediaPart:
@@ -127,15 +132,11 @@ def apply_changes(part: MediaPart, changes: Changes, room: Room | None, policy: 
         return engine.change(part, room)
 
 
-def make_changes(
-    part: MediaPart, change: str, asked: Changes, fit: str | None, room: Room | None, policy: MediaPolicy
-) -> Kept:
-    """Return what comes of ``part``, which has no changes or findings yet, by the functions of these names."""
+def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> Kept:
+    """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
     made = part
-    if asked != _UNASKED:
-        made = function_named(change)(made, asked, policy)
-    if fit is not None and room is not None:
-        made = function_named(fit)(made, room, policy)
+    for name, wanted in steps:
+        made = function_named(name)(made, wanted, policy)
     if made is part:
         return Kept(unchanged=True)
     if (made.media_type, made.data, made.frames) == (part.media_type, part.data, part.frames):
@@ -156,6 +157,8 @@ def with_kept(part: MediaPart, kept: Kept) -> MediaPart:
 
 def surely_fits(part: MediaPart, room: Room) -> bool:
     """Tell whether ``part`` is seen to fit from its type and length alone; false where it has to be opened."""
+    if part.modality == "video" and not part.frames:
+        return True
     if room.max_side is not None or room.max_pixels is not None or part.frames:
         return False
     if not room.animated and part.media_type not in _NEVER_ANIMATED:
