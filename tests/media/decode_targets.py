@@ -186,3 +186,7 @@ def fit_small(part, room, policy):
     if part.media_type in room.formats:
         return part
     return part._replace(findings=part.findings + (f"{room.target} does not take it",))
+
+
+def crash_on_change(part, changes, policy):
+    crash()
