@@ -180,34 +180,36 @@ def resident_bytes(pid: int) -> int:
 def _start(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int]:
     """Start a child; return it with the ends of its pipes: where jobs are written and where answers are read."""
     executable = _executable()
-    their_jobs, our_jobs = os.pipe()
-    our_answers, their_answers = os.pipe()
-    words = [executable, "-I", "-B", "-c", _BOOT, str(their_jobs), str(their_answers)]
-    words += [str(memory_bytes if HARD_LIMIT else 0), *_import_path()]
+    ends: list[int] = []
     try:
-        process = subprocess.Popen(  # noqa: S603  # no part of it comes from data
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            close_fds=True,
-            pass_fds=(their_jobs, their_answers),
-            cwd=os.sep,
-            env=_environment(),
-            start_new_session=True,  # a Ctrl-C in the terminal is for the host
-        )
-    except BaseException as error:
-        os.close(our_jobs)
-        os.close(our_answers)
-        if isinstance(error, OSError):
-            raise PolicyError(f"the process for decoders does not start ({error.strerror})", _MEND) from None
-        raise
+        ends += os.pipe()  # their jobs, our jobs
+        ends += os.pipe()  # our answers, their answers
+        process = _spawn([executable, "-I", "-B", "-c", _BOOT], ends[0], ends[3], memory_bytes if HARD_LIMIT else 0)
+    except OSError as error:
+        raise PolicyError(f"the process for decoders does not start ({error.strerror})", _MEND) from None
+    else:
+        _, our_jobs, our_answers, _ = ends
+        del ends[1:3]  # the others are the child's alone
     finally:
-        os.close(their_jobs)
-        os.close(their_answers)
+        for end in ends:
+            os.close(end)
     os.set_blocking(our_jobs, False)
     os.set_blocking(our_answers, False)
     return process, our_jobs, our_answers
+
+
+def _spawn(words: list[str], jobs: int, answers: int, memory_bytes: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  # no part of it comes from data
+        [*words, str(jobs), str(answers), str(memory_bytes), *_import_path()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        close_fds=True,
+        pass_fds=(jobs, answers),
+        cwd=os.sep,
+        env=_environment(),
+        start_new_session=True,  # a Ctrl-C in the terminal is for the host
+    )
 
 
 _MEND = "decode in the host itself (isolate=False), or name a Python by multiprocessing.set_executable(PATH)"
@@ -238,7 +240,7 @@ def _import_path() -> list[str]:
     import mmprompt  # noqa: PLC0415  # the package itself, which is being imported when this module is
 
     own = os.path.dirname(os.path.dirname(os.path.abspath(mmprompt.__file__)))
-    path = [folder for folder in sys.path if os.path.isabs(folder)]
+    path = [folder for folder in sys.path if isinstance(folder, str) and os.path.isabs(folder)]
     return path if own in path else [*path, own]
 
 

@@ -24,6 +24,10 @@ _PIXEL = 16
 """Bytes that a decoder may need for a pixel: four of them, in a few copies."""
 
 
+LEAST_MEMORY = 256 << 20
+"""Bytes; Python, NumPy and FFmpeg's threads take half of it before they decode anything."""
+
+
 class InlineDecoder:
     """Runs decoders in this process: the counterpart of ``IsolatedDecoder`` with the same methods."""
 
@@ -116,14 +120,16 @@ class IsolatedDecoder:
             the policy's ``max_pixels``. A hard limit on Linux; elsewhere the child is watched and ended.
 
     Raises:
-        PolicyError: ``memory_bytes`` is less than 64 MiB.
+        PolicyError: ``memory_bytes`` is less than 256 MiB.
     """
 
     def __init__(self, policy: MediaPolicy, memory_bytes: int | None = None) -> None:
         if memory_bytes is None:
             memory_bytes = (1 << 30) + _PIXEL * policy.max_pixels
-        if isinstance(memory_bytes, bool) or not isinstance(memory_bytes, int) or memory_bytes < 64 << 20:
-            raise PolicyError(f"memory_bytes is {shown(memory_bytes)}", "give at least 64 MiB, which Python needs")
+        if isinstance(memory_bytes, bool) or not isinstance(memory_bytes, int) or memory_bytes < LEAST_MEMORY:
+            raise PolicyError(
+                f"memory_bytes is {shown(memory_bytes)}", f"give at least {LEAST_MEMORY}: the libraries need that"
+            )
         self.policy = policy
         self.memory_bytes = memory_bytes
         self._children = _Children(memory_bytes)

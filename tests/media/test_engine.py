@@ -51,7 +51,9 @@ def calls(told: Path) -> int:
 
 
 def test_what_is_changed_keeps_what_is_carried_along():
-    part = picture()._replace(form="input_image", options=(("detail", object()),), extra=(("k", [1]),), changes=("before",))
+    part = picture()._replace(
+        form="input_image", options=(("detail", object()),), extra=(("k", [1]),), changes=("before",)
+    )
     made = MediaEngine(HERE, SMALL).change(part)
     assert made.data != part.data
     assert Image.open(io.BytesIO(made.data)).size == (32, 32)
@@ -83,7 +85,9 @@ def test_fit_needs_both_the_wish_and_a_room():
     part, room = picture(side=20), Room("t", frozenset(("image/png",)))
     assert MediaEngine(HERE, Changes(fit=True)).change(part) is part
     assert MediaEngine(HERE, Changes()).change(part, room) is part
-    assert MediaEngine(HERE, Changes(fit=True)).change(part, room) == part._replace(findings=("read", "t does not take it"))
+    assert MediaEngine(HERE, Changes(fit=True)).change(part, room) == part._replace(
+        findings=("read", "t does not take it")
+    )
     assert apply_changes(part, Changes(fit=True), room, HERE).findings == ("read", "t does not take it")
 
 
