@@ -42,7 +42,7 @@ class MediaCache:
             them may pass it by ``n`` sixteenths for a while.
 
     Raises:
-        PolicyError: a limit that is not a whole number of bytes.
+        PolicyError: a limit that is not a whole number of bytes, or a folder that is no path.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class MediaCache:
                 raise PolicyError(f"{name} of a cache is {shown(number)}", "give a number of bytes, or 0")
         self.max_bytes = max_bytes
         self.max_disk_bytes = max_disk_bytes
-        self.folder = None if folder is None else os.path.abspath(os.fspath(folder))
+        self.folder = None if folder is None else _folder(folder)
         self._disk = None if self.folder is None else CacheFolder(self.folder, max_disk_bytes)
         self.forget()
         forget_after_fork(self)
@@ -128,6 +128,13 @@ class MediaCache:
             while self._held > self.max_bytes:
                 _, oldest = self._entries.popitem(last=False)
                 self._held -= oldest.size
+
+
+def _folder(path: object) -> str:
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str) or not name.strip() or "\x00" in name:
+        raise PolicyError(f"the cache folder {shown(path)} is no path", "name a folder, or None for none")
+    return os.path.abspath(name)
 
 
 class _Making:

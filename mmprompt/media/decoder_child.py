@@ -90,6 +90,7 @@ def _restrict(memory_bytes: int) -> None:
         # address space that is only reserved costs nothing, and libraries reserve much
         _lower(resource.RLIMIT_AS, 2 * memory_bytes + (1 << 30))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what the host's thread blocked is blocked here too
 
 
 def _lower(which: int, most: int) -> None:

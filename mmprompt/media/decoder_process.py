@@ -19,6 +19,7 @@ HARD_LIMIT = sys.platform.startswith("linux")
 """Whether the system holds a process to its memory limit; elsewhere (macOS) the parent watches."""
 WATCH = 0.05
 """Seconds between two looks at the memory of a watched child."""
+_PIECE = 1 << 20
 _START = 30.0
 _END = 1.0
 _BOOT = (
@@ -77,6 +78,8 @@ class DecoderProcess:
             MMPromptError: what the job raised; the child is well.
         """
         self.jobs += 1
+        if self._hears.poll(0):  # an answer to nothing must not become that to this job
+            raise EndedError(EndedError.CRASH, "it spoke unasked, or is gone")
         deadline = time.monotonic() + seconds
         try:
             self._send(message, deadline)
@@ -122,17 +125,16 @@ class DecoderProcess:
             raise EndedError(EndedError.CRASH, f"no answer: {error}") from None
 
     def _read(self, size: int, deadline: float) -> bytearray:
-        data = bytearray(size)
-        view = memoryview(data)
-        while view:
+        data = bytearray()  # grows with what comes, not with what is announced
+        while len(data) < size:
             try:
-                count = os.readv(self._answers, [view])
+                piece = os.read(self._answers, min(size - len(data), _PIECE))
             except BlockingIOError:
                 self._wait(self._hears, deadline)
                 continue
-            if not count:
+            if not piece:
                 raise self._gone()
-            view = view[count:]
+            data += piece
         return data
 
     def _wait(self, until: select.poll, deadline: float) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -110,6 +111,20 @@ def forge(message):
     descriptor = max(int(name) for name in os.listdir("/proc/self/fd") if is_pipe(name))
     os.write(descriptor, message)
     time.sleep(30)
+
+
+def forge_and_go_on(message):
+    descriptor = max(int(name) for name in os.listdir("/proc/self/fd") if is_pipe(name))
+    os.write(descriptor, message)
+
+
+def forge_and_leave(message):
+    forge_and_go_on(message)
+    os._exit(3)
+
+
+def blocked_signals():
+    return [int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())]
 
 
 def is_pipe(name):

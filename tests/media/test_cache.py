@@ -194,6 +194,12 @@ def test_a_bound_that_is_no_number_of_bytes_is_refused(number):
         MediaCache(max_disk_bytes=number)
 
 
+@pytest.mark.parametrize("name", ["", " ", "a\x00b", b"bytes", 3])
+def test_a_folder_that_is_no_path_is_refused(name):
+    with pytest.raises(PolicyError, match="the cache folder"):
+        MediaCache(folder=name)
+
+
 def test_a_cache_pickles_without_its_memory(folder):
     cache = MediaCache(1 << 20, folder, 1 << 21)
     cache.get_or_make(key(1), lambda: entry(100_000))

@@ -182,7 +182,7 @@ sys.stdout.write(repr(made))
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_gives(tmp_path, command_environment):
-    parts = [picture(n % 150, 200) for n in range(300)]
+    parts = [picture(n % 70, 120) for n in range(140)]
     (tmp_path / "parts").write_bytes(pickle.dumps(parts))
     words = [sys.executable, "-c", RUN, tmp_path / "cache", tmp_path / "parts", Path(__file__).parent]
     one, other = [subprocess.Popen(words, env=command_environment, stdout=subprocess.PIPE) for _ in range(2)]

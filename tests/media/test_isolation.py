@@ -268,6 +268,33 @@ def test_a_forged_answer_is_an_error(isolated, message):
         isolated.run(T + "forge", message)
 
 
+def test_an_answer_too_many_is_not_taken_for_that_of_the_next_job(isolated):
+    packed = packed_answer("result", "forged")
+    assert isolated.run(T + "forge_and_go_on", len(packed).to_bytes(8, "big") + packed) == "forged"
+    time.sleep(0.1)
+    assert isolated.run(T + "echo", "mine") == "mine"
+
+
+def test_an_announced_length_costs_the_host_no_memory(isolated):
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError, match=r"took more than|crashed"):
+            isolated.run(T + "forge_and_leave", (1 << 30).to_bytes(8, "big") + b"x")
+        assert tracemalloc.get_traced_memory()[1] < 16 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+def test_signals_that_the_host_blocks_do_not_keep_a_child_alive(isolated):
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    try:
+        assert isolated.run(T + "blocked_signals") == []
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
 def test_an_answer_makes_no_type_but_ours():
     blob = packed_answer("result", Where())
     for module, name in [
