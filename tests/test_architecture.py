@@ -85,6 +85,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "media/files.py",
         "media/sound_readers.py",  # bytes in memory, without a name
         "media/sound_encoders.py",  # likewise, to be written
+        "media/cache_folder.py",
         "datasets/source.py",
         "task_files.py",
         "python_configs.py",

@@ -1,0 +1,166 @@
+"""Media changed as a user asked and as a target needs: through a cache, and in a child process if the policy says so.
+
+The functions that change are in a table by modality; they are imported when the first of their modality is changed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Union
+
+from mmprompt.media.cache import MediaCache, cache_key
+from mmprompt.media.changes import Changes, Room
+from mmprompt.media.decoder_child import function_named
+from mmprompt.media.isolation import decoder
+from mmprompt.media.kept import Kept
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.parts import MediaPart
+
+
+class Changers(NamedTuple):
+    """The functions of one modality, each as ``module:name``.
+
+    They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and give a part. ``asked``
+    names the fields of ``Changes`` that concern it.
+    """
+
+    change: str
+    fit: str
+    asked: tuple[str, ...]
+
+
+Steps = tuple[tuple[str, Union[Changes, Room]], ...]
+"""Functions by name, and what is wanted of each."""
+
+_PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
+CHANGERS = {
+    "image": Changers(
+        "mmprompt.media.image_changes:change_image",
+        "mmprompt.media.image_fit:fit_image",
+        _PICTURE,
+    ),
+    "audio": Changers(
+        "mmprompt.media.sound_changes:change_audio",
+        "mmprompt.media.sound_changes:fit_audio",
+        ("audio_format", "audio_rate", "mono", "start", "seconds"),
+    ),
+    "video": Changers(
+        "mmprompt.media.video_changes:change_video",
+        "mmprompt.media.image_fit:fit_image",  # of single frames; a file is sent as it is
+        (*_PICTURE, "frames", "fps", "key_frames", "times"),
+    ),
+}
+_UNASKED = Changes()
+_MAKE = "mmprompt.media.engine:make_changes"
+_NEVER_ANIMATED = frozenset(("image/jpeg", "image/bmp"))
+
+
+class MediaEngine:
+    """Changes media under one policy. Safe to share between threads and across a fork; pickles.
+
+    The result is the same with and without a cache, a child process, or other threads. Close it to end the children
+    that an isolating policy started; it can be used again after that.
+
+    Args:
+        policy: its limits hold for what is decoded; ``isolate`` says where.
+        changes: what the user asked.
+        cache: keeps results; None for none.
+        memory_bytes: the most memory of a child process, see ``IsolatedDecoder``.
+    """
+
+    __slots__ = ("_cache", "_decoder", "_limits", "changes", "policy")
+
+    def __init__(
+        self,
+        policy: MediaPolicy,
+        changes: Changes = _UNASKED,
+        cache: MediaCache | None = None,
+        memory_bytes: int | None = None,
+    ) -> None:
+        self.policy = policy
+        self.changes = changes
+        self._cache = cache
+        self._decoder = decoder(policy, memory_bytes)
+        # a result under other limits might be an error under these
+        self._limits = (policy.max_bytes, policy.max_pixels, policy.max_seconds, policy.max_frames)
+
+    def __enter__(self) -> MediaEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """End the child processes that are idle."""
+        self._decoder.close()
+
+    def change(self, part: MediaPart, room: Room | None = None) -> MediaPart:
+        """Return ``part`` changed as asked, then to fit ``room`` if ``changes.fit``; itself where nothing is to do.
+
+        Changes and findings are added to those it has; form, options, extra keys and origin stay.
+
+        Raises:
+            SourceError: the media cannot be decoded, or the decoder crashed, swelled or took too long.
+            PolicyError: the media are larger or longer than the policy allows.
+            TargetError: they cannot be made to fit.
+        """
+        changers = CHANGERS.get(part.modality)
+        if changers is None:
+            return part
+        asked = _UNASKED._replace(**{name: getattr(self.changes, name) for name in changers.asked})
+        wanted = room if self.changes.fit else None
+        if asked == _UNASKED and (wanted is None or surely_fits(part, wanted)):
+            return part
+        steps: Steps = () if asked == _UNASKED else ((changers.change, asked),)
+        if wanted is not None:
+            steps += ((changers.fit, wanted),)
+        # nothing of the sample's but its content: that is what the cache knows it by
+        bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
+
+        def make() -> Kept:
+            made: Kept = self._decoder.run(_MAKE, bare, steps, self.policy)
+            return made
+
+        if self._cache is None:
+            return with_kept(part, make())
+        return with_kept(part, self._cache.get_or_make(cache_key(bare, steps, self._limits), make))
+
+
+def apply_changes(part: MediaPart, changes: Changes, room: Room | None, policy: MediaPolicy) -> MediaPart:
+    """Return ``part`` changed as ``MediaEngine.change`` does, for a single one: without a cache."""
+    with MediaEngine(policy, changes) as engine:
+        return engine.change(part, room)
+
+
+def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> Kept:
+    """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
+    made = part
+    for name, wanted in steps:
+        made = function_named(name)(made, wanted, policy)
+    if made is part:
+        return Kept(unchanged=True)
+    if (made.media_type, made.data, made.frames) == (part.media_type, part.data, part.frames):
+        return Kept(changes=made.changes, findings=made.findings, unchanged=True)
+    return Kept(made.media_type, made.data, made.frames, made.changes, made.findings)
+
+
+def with_kept(part: MediaPart, kept: Kept) -> MediaPart:
+    """Return ``part`` with what was made of it; itself where that is nothing new."""
+    changes, findings = part.changes + kept.changes, part.findings + kept.findings
+    if not kept.unchanged:
+        data, frames = kept.data, kept.frames
+        return part._replace(media_type=kept.media_type, data=data, frames=frames, changes=changes, findings=findings)
+    if not kept.changes and not kept.findings:
+        return part
+    return part._replace(changes=changes, findings=findings)
+
+
+def surely_fits(part: MediaPart, room: Room) -> bool:
+    """Tell whether ``part`` is seen to fit from its type and length alone; false where it has to be opened."""
+    if part.modality == "video" and not part.frames:
+        return True
+    if room.max_side is not None or room.max_pixels is not None or part.frames:
+        return False
+    if not room.animated and part.media_type not in _NEVER_ANIMATED:
+        return False
+    return part.media_type in room.formats and (room.max_bytes is None or len(part.data) <= room.max_bytes)
