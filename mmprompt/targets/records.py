@@ -48,9 +48,9 @@ def keyed(wire: Any) -> dict[str, Any]:
 
 def labelled(wires: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys of a record from the requests of each label: under each key a mapping from label to value."""
-    requests = {label: keyed(wire) for label, wire in wires.items()}
-    keys = dict.fromkeys(key for request in requests.values() for key in request)
-    return {key: {label: request[key] for label, request in requests.items() if key in request} for key in keys}
+    by_label = {label: keyed(wire) for label, wire in wires.items()}
+    keys = dict.fromkeys(key for request in by_label.values() for key in request)
+    return {key: {label: request[key] for label, request in by_label.items() if key in request} for key in keys}
 
 
 def batch_line(sample_id: object, turn: int | None, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -61,7 +62,7 @@ class TestContent:
         ids=lambda ref: ref.source[:12],
     )
     def test_other_names_are_refused(self, ref):
-        with pytest.raises(TargetError, match="message 1, part 1: .*anthropic takes names with https"):
+        with pytest.raises(TargetError, match=r"message 1, part 1: .*anthropic takes names with https"):
             to_anthropic(user(ref))
 
     def test_frames_are_images(self):
@@ -89,7 +90,7 @@ class TestContent:
 
     def test_a_hint_of_other_forms_is_left_out_and_other_keys_are_named(self):
         assert block(JPEG._replace(options=(("detail", "low"),))) == block(JPEG)
-        with pytest.raises(TargetError, match="part 1: anthropic has no key 'min_pixels' here .*cache_control"):
+        with pytest.raises(TargetError, match=r"part 1: anthropic has no key 'min_pixels' here .*cache_control"):
             to_anthropic(user(JPEG._replace(extra=(("min_pixels", 3),))))
         with pytest.raises(TargetError, match="anthropic has no key 'format' here"):
             to_anthropic(user(JPEG._replace(options=(("format", "x"),))))
@@ -125,7 +126,9 @@ class TestTurns:
 
     @pytest.mark.parametrize("roles", ["HUMAN SYSTEM HUMAN", "HUMAN BOT SYSTEM HUMAN", "BOT SYSTEM"])
     def test_it_is_never_moved(self, roles):
-        with pytest.raises(TargetError, match=r"message \d: anthropic takes a later system message after one of the user"):
+        with pytest.raises(
+            TargetError, match=r"message \d: anthropic takes a later system message after one of the user"
+        ):
             to_anthropic([Message(role, "x") for role in roles.split()])
 
     def test_a_system_message_is_text(self):
@@ -138,7 +141,10 @@ class TestTurns:
         for none in ([], [Message("SYSTEM", "s")]):
             with pytest.raises(TargetError, match="no request without a message"):
                 to_anthropic(none)
-        assert to_anthropic([Message("HUMAN", "a"), Message("BOT")])["messages"][1] == {"role": "assistant", "content": ""}
+        assert to_anthropic([Message("HUMAN", "a"), Message("BOT")])["messages"][1] == {
+            "role": "assistant",
+            "content": "",
+        }
         assert to_anthropic([Message("HUMAN"), Message("HUMAN", "a")])["messages"] == [{"role": "user", "content": "a"}]
 
     def test_a_reply_to_be_continued_may_not_end_in_white_space(self):
@@ -262,5 +268,5 @@ class TestRequests:
         except TargetError:
             return
         roles = [message["role"] for message in request["messages"]]
-        assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+        assert all(one != other for one, other in pairwise(roles))
         assert all(message["content"] for message in request["messages"][:-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -47,7 +48,7 @@ class TestParts:
         assert parts == [part_of(JPEG), part_of(JPEG), {"text": "x"}]
 
     def test_a_gif_is_refused(self):
-        with pytest.raises(TargetError, match="part 1: gemini takes image as .*not image/gif; .*--fit"):
+        with pytest.raises(TargetError, match=r"part 1: gemini takes image as .*not image/gif; .*--fit"):
             to_gemini(user(GIF))
 
     def test_names(self):
@@ -154,5 +155,5 @@ class TestRequests:
             return
         roles = [content["role"] for content in request["contents"]]
         assert set(roles) <= {"user", "model"}
-        assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+        assert all(one != other for one, other in pairwise(roles))
         assert all(content["parts"] for content in request["contents"])

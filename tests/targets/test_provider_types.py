@@ -74,10 +74,7 @@ WRITERS = {
 
 
 def tour_messages(tour, name: str) -> Iterator[list[Message]]:
-    if name == "task.yaml":
-        task = load_task(tour / name)
-    else:
-        task = load_task({}, str(tour / name))
+    task = load_task(tour / name) if name == "task.yaml" else load_task({}, str(tour / name))
     for _, messages in task.messages():
         yield read_messages(messages, task_policy(task))
 
@@ -165,7 +162,9 @@ def test_whatever_is_written_is_what_the_provider_takes(target):
 @settings(max_examples=20, deadline=None)
 def test_cache_control_is_what_anthropic_takes(extras):
     parts = [TextPart("a", extra) for extra in extras]
-    check_anthropic(to_anthropic([Message("SYSTEM", parts), Message("HUMAN", [*parts, JPEG._replace(extra=extras[0])])]))
+    check_anthropic(
+        to_anthropic([Message("SYSTEM", parts), Message("HUMAN", [*parts, JPEG._replace(extra=extras[0])])])
+    )
 
 
 def test_a_later_system_message_is_what_anthropic_takes():
