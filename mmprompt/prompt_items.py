@@ -64,11 +64,11 @@ def plain_prompt(prompt: Any, reader: MediaReader) -> Any:
 
 
 def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
-    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only where a prompt has several parts
-
     prompt = item.get("prompt")
     if not isinstance(prompt, list):
         return dict(item)
+    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only where a prompt has several parts
+
     parts = []
     for part in prompt:
         value = part_of(part)
