@@ -71,11 +71,11 @@ class PartWriter:
                 continue
             part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
             try:
-                if isinstance(part, TextPart):
+                if isinstance(part, MediaRef):  # first: rows with URLs are the cheapest, and feel each step
+                    out.append(self._named(part))
+                elif isinstance(part, TextPart):
                     out.append(self._with_extra({**head, "text": part.text}, part.extra))
                     continue
-                if isinstance(part, MediaRef):
-                    out.append(self._named(part))
                 elif part.frames and self._as_images:
                     out.extend([self._embedded(frame) for frame in images_of(part)])
                 else:
