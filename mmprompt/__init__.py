@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from mmprompt.prompt_list import PromptList
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.segments import Segment, join_segments, parse_segments
+    from mmprompt.targets.anthropic import to_anthropic
+    from mmprompt.targets.gemini import to_gemini
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
@@ -64,6 +66,8 @@ _HOMES = {
     "mmprompt.parts": ("MediaPart", "MediaRef", "Message", "TextPart"),
     "mmprompt.prompt_list": ("PromptList",),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
+    "mmprompt.targets.anthropic": ("to_anthropic",),
+    "mmprompt.targets.gemini": ("to_gemini",),
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
@@ -119,6 +123,8 @@ __all__ = [
     "parse_segments",
     "read_messages",
     "register_target",
+    "to_anthropic",
+    "to_gemini",
     "to_openai",
 ]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import TaskError
 from mmprompt.media.classify import as_written
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict
+from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict, part_of
+
+if TYPE_CHECKING:
+    from mmprompt.media.read import MediaReader
 
 CountTokens = Callable[[str], int]
 
@@ -49,3 +52,28 @@ def token_counter(tokenizer: Any) -> CountTokens | None:
     if callable(tokenizer):
         return lambda text: int(tokenizer(text))
     raise TaskError(f"a tokenizer is {type(tokenizer).__name__}", "give one with encode(text), or a function")
+
+
+def plain_prompt(prompt: Any, reader: MediaReader) -> Any:
+    """Return a prompt as plain JSON data: media objects in it (rows given in Python) become data URIs."""
+    if isinstance(prompt, str):
+        return str(prompt)
+    if not isinstance(prompt, list):
+        return {str(label): plain_prompt(p, reader) for label, p in prompt.items()}
+    return [item if isinstance(item, str) else _plain_item(item, reader) for item in prompt]
+
+
+def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
+    prompt = item.get("prompt")
+    if not isinstance(prompt, list):
+        return dict(item)
+    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only where a prompt has several parts
+
+    parts = []
+    for part in prompt:
+        value = part_of(part)
+        if isinstance(value, MediaRef) and not isinstance(value.source, str):
+            parts += to_openai([Message("user", [reader.read(value)])], content="parts")[0]["content"]
+        else:
+            parts.append(part)
+    return {**item, "prompt": parts}

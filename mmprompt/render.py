@@ -14,9 +14,10 @@ from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, Ta
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
-from mmprompt.parts import MediaPart, MediaRef, Message, part_of
+from mmprompt.parts import MediaPart, MediaRef, Message
+from mmprompt.prompt_items import plain_prompt
 from mmprompt.targets.limits import limits
-from mmprompt.targets.openai import OpenAIWriter, to_openai
+from mmprompt.targets.records import batch_line, content_of, keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.tasks import Task, at
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mmprompt.targets.chunk_writer import ChunkWriter
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
-EMITS = ("messages", "prompt", "string")
+EMITS = ("messages", "prompt", "string", "batch")
 _BATCH = 4
 """Rows that a worker renders at a time: enough to outweigh handing them over, few enough to bound memory."""
 
@@ -53,14 +54,15 @@ class Renderer:
 
     Args:
         task: the task, or a dataset's default one.
-        emit: ``"messages"``, ``"prompt"`` (before the meta template) or ``"string"`` (after it).
-        target: the wire form of messages: ``"vllm"`` or ``"openai"``.
+        emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (OpenAI's
+            batch files, for ``"vllm"`` and ``"openai"``; the task names the model).
+        target: the wire form of messages: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"`` or a user's own.
         media: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``.
         policy: what may be read; by default paths under the dataset's directory.
 
     Raises:
-        TaskError: an unknown ``emit``.
-        TargetError: an unknown target.
+        TaskError: an unknown ``emit``, or a batch without a model or of a task that is not for generation.
+        TargetError: an unknown target, or one that this ``emit`` is not for.
         PolicyError: a root that is no directory.
     """
 
@@ -76,14 +78,15 @@ class Renderer:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
         self._task = task
-        self._target = target
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
-        self._write = OpenAIWriter(target, payload=Payload, read=self._reader.read).write
-        self._sends = emit == "messages"
+        self._write = writer_for(target, Payload, self._reader.read)
+        self._sends = emit in ("messages", "batch")
+        self._as_list = emit == "messages" and limits(target).wire == "openai"
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and self._sends else None
-        self._answer = task.output_column
-        self._put = {"messages": self._messages, "prompt": self._prompt, "string": self._string}[emit]
+        self._answer = task.output_column if emit != "batch" else None
+        self._put = {"prompt": self._prompt, "string": self._string}.get(emit, self._messages)
+        self._batch = _batch_body(task, target) if emit == "batch" else None
 
     @property
     def file(self) -> str | None:
@@ -99,7 +102,8 @@ class Renderer:
                 self._reader.check_size(row.messages)
             messages = self._task.plain_messages(row) if self._sends else None
             if messages is not None:
-                record = {"id": row.id, "messages": self._wire(row, messages)}
+                wire = self._wire(row, messages)
+                record = {"id": row.id, "messages": wire} if self._as_list else self._request(row, wire)
                 return self._line(row, record)
             lines = [self._line(row, self._record(row, made)) for made in self._assembled(row)]
         except MMPromptError as error:
@@ -111,7 +115,7 @@ class Renderer:
 
     def _line(self, row: Sample, record: dict[str, Any]) -> Rendered:
         if self._answer in row.columns:
-            record["answer"] = row.columns[self._answer]
+            record["answer"] = row.columns[self._answer]  # type: ignore[index]  # no column is called None
         chunks = record_chunks(record, newline=True)
         return _new(Rendered, (row, chunks, None, _noted(record) if len(chunks) > 1 else ()))
 
@@ -120,6 +124,8 @@ class Renderer:
 
     def _record(self, sample: Sample, made: Assembled) -> dict[str, Any]:
         """Return the record of one prompt; what was dropped from it is told."""
+        if self._batch is not None:
+            return self._request(sample, self._wire(sample, self._task.messages_of(made)), made.turn)
         record: dict[str, Any] = {"id": sample.id}
         if made.turn is not None:
             record["turn"] = made.turn
@@ -128,14 +134,20 @@ class Renderer:
             record["dropped_examples"] = made.dropped
         return record
 
+    def _request(self, sample: Sample, wire: Any, turn: int | None = None) -> dict[str, Any]:
+        """Return the record of messages that were written."""
+        if self._batch is not None:
+            return batch_line(sample.id, turn, {**self._batch, "messages": wire})
+        return {"id": sample.id, **keyed(wire)}
+
     def _messages(self, sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
         messages = self._task.messages_of(made)
         if type(messages) is dict:
-            record["messages"] = {str(label): self._wire(sample, m) for label, m in messages.items()}
+            record.update(labelled({str(label): self._wire(sample, m) for label, m in messages.items()}))
         else:
-            record["messages"] = self._wire(sample, messages)
+            record.update(keyed(self._wire(sample, messages)))
 
-    def _wire(self, sample: Sample, messages: list[Message]) -> list[dict[str, Any]]:
+    def _wire(self, sample: Sample, messages: list[Message]) -> Any:
         try:
             return self._write(messages)
         except (MediaError, TargetError) as error:
@@ -147,7 +159,7 @@ class Renderer:
             for part in message.parts:
                 if isinstance(part, MediaRef):
                     try:
-                        to_openai([Message(message.role, [self._reader.read(part)])], self._target)
+                        self._write([Message("user", [part])])
                     except MMPromptError:
                         return self._task.place_of(sample, part.source)
         return {}
@@ -163,30 +175,18 @@ class Renderer:
         record["string"] = str(string)
         media = getattr(string, "media", ())
         if media:
-            record["media"] = self._wire(sample, [Message("user", media)])[0]["content"]
+            record["media"] = content_of(self._wire(sample, [Message("user", media)]))
 
 
-def plain_prompt(prompt: Any, reader: MediaReader) -> Any:
-    """Return a prompt as plain JSON data: media objects in it (rows given in Python) become data URIs."""
-    if isinstance(prompt, str):
-        return str(prompt)
-    if not isinstance(prompt, list):
-        return {str(label): plain_prompt(p, reader) for label, p in prompt.items()}
-    return [item if isinstance(item, str) else _plain_item(item, reader) for item in prompt]
-
-
-def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
-    prompt = item.get("prompt")
-    if not isinstance(prompt, list):
-        return dict(item)
-    parts = []
-    for part in prompt:
-        value = part_of(part)
-        if isinstance(value, MediaRef) and not isinstance(value.source, str):
-            parts += to_openai([Message("user", [reader.read(value)])], content="parts")[0]["content"]
-        else:
-            parts.append(part)
-    return {**item, "prompt": parts}
+def _batch_body(task: Task, target: str) -> dict[str, Any]:
+    """Return what the body of each batch line holds beside the messages, or refuse what a server could not take."""
+    if limits(target).wire != "openai":
+        raise TargetError(f"batch lines are OpenAI's, and {target} has another form", "use --target openai or vllm")
+    if not task.config.model_name:
+        raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
+    if task.mode == "ppl":
+        raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
+    return {**task.config.generation, "model": task.config.model_name}
 
 
 def task_policy(task: Task, *, roots: Iterable[str] = ()) -> MediaPolicy:

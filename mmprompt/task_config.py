@@ -27,7 +27,7 @@ class TaskConfig(NamedTuple):
     """A task's settings.
 
     ``output_column`` is the column that goes out as ``answer``; ``masked`` the one that prompts hide, None where the
-    task says that it has no output column.
+    task says that it has no output column. ``model_name`` and ``generation`` are what requests say to a server.
     """
 
     dataset: Mapping[str, Any] | None
@@ -41,6 +41,8 @@ class TaskConfig(NamedTuple):
     media_placeholder: Mapping[str, str]
     test_range: slice
     train_range: slice
+    model_name: str | None
+    generation: Mapping[str, Any]
 
 
 def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfig:
@@ -70,6 +72,8 @@ def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfi
         _mapping(model.get("media_placeholder") or {}, "model.media_placeholder"),
         _range(reader.get("test_range"), "reader_cfg.test_range"),
         _range(reader.get("train_range"), "reader_cfg.train_range"),
+        _name(model.get("model"), "model.model", "the model's name"),
+        _mapping(model.get("generation") or {}, "model.generation"),
     )
 
 
@@ -148,10 +152,10 @@ def _check_keys(mapping: Mapping[str, Any], known: tuple[str, ...], name: str) -
             raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
 
 
-def _name(value: Any, place: str) -> str | None:
+def _name(value: Any, place: str, wanted: str = "the name of one column") -> str | None:
     if value is None or isinstance(value, str):
         return value
-    raise TaskError(f"{place} is {type(value).__name__}", "give the name of one column")
+    raise TaskError(f"{place} is {type(value).__name__}", f"give {wanted}")
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:

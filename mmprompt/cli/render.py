@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mmprompt.render import RenderReport
     from mmprompt.tasks import Task
 
-EMITS = ("messages", "prompt", "string")
+EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
 MODALITIES = ("image", "audio", "video")
 _NOTES_SHOWN = 20
@@ -26,6 +26,7 @@ _EPILOG = """\
 examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --emit string --limit 5
+  mmprompt render vqa.jsonl --target anthropic -o claude.jsonl
   mmprompt render vqa.csv --media file --media-root /data/images
   cat vqa.jsonl | mmprompt render - --media-root images > requests.jsonl
 
@@ -46,9 +47,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("input", metavar="TASK_OR_DATASET", help="a task file, a dataset file, or - for standard input")
     parser.add_argument("-o", "--output", metavar="OUT.jsonl", help="where to write; by default standard output")
     parser.add_argument(
-        "--emit", type=_one_of(EMITS), default="messages", metavar="WHAT", help="messages, prompt or string"
+        "--emit", type=_one_of(EMITS), default="messages", metavar="WHAT", help="messages, prompt, string or batch"
     )
-    parser.add_argument("--target", default="vllm", metavar="TARGET", help="wire form of messages: vllm or openai")
+    parser.add_argument(
+        "--target",
+        default="vllm",
+        metavar="TARGET",
+        help="wire form of messages: vllm, openai, anthropic or gemini",
+    )
     parser.add_argument("--media", type=_one_of(MEDIA), metavar="HOW", help="media are sent inline, file, url or keep")
     parser.add_argument(
         "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"

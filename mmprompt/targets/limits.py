@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TargetError, nearest, shown
+from mmprompt.media.changes import Room
 from mmprompt.parts import MediaPart
 
 
@@ -33,7 +34,10 @@ class Taken(NamedTuple):
 class Limits(NamedTuple):
     """What a target takes: the emitter that writes for it, the URL schemes it follows, and its modalities.
 
-    ``counted`` says that it limits how many parts of a modality a request may hold.
+    ``request_bytes`` is the most of one request, media as base64. ``part_keys`` are the keys that a content part may
+    have of its own and ``source_keys`` those beside a source, ``None`` where any may; ``left_out`` are keys of other
+    wire forms that only hint, so that they are dropped without a word. ``counted`` says that it limits how many parts
+    of a modality a request may hold.
     """
 
     name: str
@@ -44,9 +48,12 @@ class Limits(NamedTuple):
     date: str = ""
     source: str = ""
     counted: bool = False
+    part_keys: frozenset[str] | None = None
+    source_keys: frozenset[str] | None = None
+    left_out: frozenset[str] = frozenset()
 
 
-_AS_FRAMES = "send frames as images (--frames is not in this version)"
+_AS_FRAMES = "send frames as images: --frames N"
 _MODALITIES = ("image", "audio", "video")
 _TARGETS: dict[str, Limits] = {}
 _OWN: dict[str, Limits] = {}
@@ -82,16 +89,19 @@ def register_target(
     formats: Mapping[str, Iterable[str]] | None = None,
     max_bytes: Mapping[str, int] | None = None,
     max_count: Mapping[str, int] | None = None,
+    max_side: Mapping[str, int] | None = None,
     source: str = "",
 ) -> Limits:
     """Make a target of your own known to this process, and return it.
 
-    It takes what ``like`` takes, except for what is given: URL ``schemes``; ``formats`` by modality (media types; an
-    empty list refuses the modality); ``max_bytes`` of one file and ``max_count`` in one request by modality.
-    Registering a name again replaces it. Other processes, spawned workers included, register for themselves.
+    It takes what ``like`` takes and is written in its wire form, except for what is given: URL ``schemes``; ``formats``
+    by modality (media types; an empty list refuses the modality); ``max_bytes`` of one file, ``max_count`` in one
+    request and ``max_side`` in pixels, each by modality. Registering a name again replaces it. Other processes,
+    spawned workers included, register for themselves.
 
     Raises:
-        TargetError: ``name`` is a shipped target, ``like`` is unknown, or a key is no modality that the target takes.
+        TargetError: ``name`` is a shipped target, ``like`` is unknown, a key is no modality that the target takes, or
+            a limit is no whole number from 1.
     """
     origin = limits(like)
     if not name or name in _TARGETS:
@@ -100,10 +110,12 @@ def register_target(
     own = origin._replace(name=name, modalities=modalities, source=source)
     for modality, types in (formats or {}).items():
         modalities[modality] = taken_of(own, modality)._replace(formats=frozenset(types), source=source)
-    for modality, number in (max_bytes or {}).items():
-        modalities[modality] = taken_of(own, modality)._replace(max_bytes=number, source=source)
-    for modality, number in (max_count or {}).items():
-        modalities[modality] = taken_of(own, modality)._replace(max_count=number, source=source)
+    for limit, numbers in (("max_bytes", max_bytes), ("max_count", max_count), ("max_side", max_side)):
+        for modality, number in (numbers or {}).items():
+            if type(number) is not int or number < 1:
+                raise TargetError(f"{limit} of {modality} is {shown(number)}", "give a whole number from 1")
+            changes: dict[str, Any] = {limit: number, "source": source}
+            modalities[modality] = taken_of(own, modality)._replace(**changes)
     if schemes is not None:
         own = own._replace(schemes=frozenset(schemes))
     kept = {modality: taken for modality, taken in modalities.items() if taken.formats}
@@ -124,24 +136,34 @@ def taken_of(known: Limits, modality: str) -> Taken:
     return taken
 
 
+def room_of(target: str, modality: str) -> Room:
+    """Return how far media of a modality must be changed so that the target takes them.
+
+    Raises:
+        TargetError: an unknown target, or a modality that it does not take.
+    """
+    taken = taken_of(limits(target), modality)
+    return Room(target, taken.formats, taken.animated, taken.max_bytes, taken.max_side)
+
+
 def check_media(part: MediaPart, known: Limits) -> Taken:
     """Return what the target takes of the part's modality, having held the part against it.
+
+    Pixels are not counted here: that takes a decoder.
 
     Raises:
         TargetError: the target refuses the modality, the format, an animation, or the size of the file.
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
-        mend = _AS_FRAMES if part.modality == "video" else "convert it first (--fit is not in this version)"
+        mend = _AS_FRAMES if part.modality == "video" else "convert it, or let --fit do it"
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
         raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
     if not taken.animated and part.media_type == "image/gif" and is_animated(part.data):
-        raise TargetError(f"{known.name} takes no animated GIF", "send a single frame (--fit is not in this version)")
-    if taken.max_bytes is not None and len(part.data) > taken.max_bytes:
-        raise TargetError(
-            f"the {part.modality} has {len(part.data)} bytes, {known.name} takes {taken.max_bytes}",
-            "shrink it first (--fit is not in this version)",
-        )
+        raise TargetError(f"{known.name} takes no animated GIF", "send a single frame, or let --fit choose the first")
+    if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
+        mend = _AS_FRAMES if part.modality == "video" else "shrink it, or let --fit do it"
+        raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", mend)
     return taken
 
 
@@ -200,6 +222,9 @@ def _limits(name: str, table: dict[str, Any]) -> Limits:
         str(table["date"]),
         table["source"],
         _counted(modalities),
+        frozenset(table["part_keys"]) if "part_keys" in table else None,
+        frozenset(table["source_keys"]) if "source_keys" in table else None,
+        frozenset(table.get("left_out", ())),
     )
 
 

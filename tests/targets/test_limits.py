@@ -6,17 +6,20 @@ import io
 
 import pytest
 from PIL import Image
-from sample_messages import BMP, GIF, WAV, one, user
+from sample_messages import BMP, FRAMES, GIF, WAV, one, user
 
 from mmprompt.errors import TargetError
+from mmprompt.media.changes import Room
 from mmprompt.parts import MediaRef, TextPart
-from mmprompt.targets.limits import check_media, is_animated, limits, register_target, target_names
+from mmprompt.targets.anthropic import to_anthropic
+from mmprompt.targets.limits import check_media, is_animated, limits, register_target, room_of, target_names
 from mmprompt.targets.openai import to_openai
 
 
 def test_every_limit_is_dated_and_sourced():
-    assert {"vllm", "openai"} <= set(target_names())
-    for name in target_names():
+    shipped = {"vllm", "openai", "anthropic", "gemini"}
+    assert shipped <= set(target_names())
+    for name in shipped:
         known = limits(name)
         for facts in (known, *known.modalities.values()):
             assert facts.date.startswith("20"), name
@@ -36,6 +39,50 @@ def test_a_target_of_ones_own():
         to_openai([*user(ref, TextPart("x")), *user(ref)], "test-own-2")
     with pytest.raises(TargetError, match="has the scheme http, and test-own takes names with https"):
         to_openai(user(MediaRef("image", "http://h.org/a")), "test-own")
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "3", None])
+def test_a_limit_is_a_whole_number(number):
+    for limit in ("max_bytes", "max_count", "max_side"):
+        with pytest.raises(TargetError, match=f"{limit} of image is .*; give a whole number from 1"):
+            register_target("test-odd", **{limit: {"image": number}})
+    assert "test-odd" not in target_names()
+
+
+def test_a_target_like_another_is_written_in_its_form():
+    register_target("test-claude-bmp", like="anthropic", formats={"image": ["image/bmp"]})
+    [block] = to_anthropic(user(BMP), "test-claude-bmp")["messages"][0]["content"]
+    assert block["source"]["media_type"] == "image/bmp"
+    with pytest.raises(TargetError, match="use to_anthropic"):
+        to_openai(user(BMP), "test-claude-bmp")
+
+
+def test_the_room_of_a_target():
+    assert room_of("anthropic", "image") == Room(
+        "anthropic",
+        frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+        max_bytes=7_864_320,
+        max_side=8000,
+    )
+    assert not room_of("openai", "image").animated
+    register_target("test-small", like="gemini", max_side={"image": 100})
+    assert room_of("test-small", "image").max_side == 100
+    with pytest.raises(TargetError, match="anthropic takes no audio"):
+        room_of("anthropic", "audio")
+
+
+def test_the_bytes_of_frames_count_too():
+    register_target("test-clips", max_bytes={"video": 100})
+    with pytest.raises(TargetError, match=r"the video has \d+ bytes, test-clips takes 100"):
+        to_openai(user(FRAMES), "test-clips")
+
+
+def test_what_openai_takes_of_one_request():
+    ref = MediaRef("image", "https://h.org/a")
+    assert to_openai(user(*[ref] * 1500), "openai")
+    with pytest.raises(TargetError, match="1501 parts of image, openai takes 1500"):
+        to_openai(user(*[ref] * 1501), "openai")
+    assert to_openai(user(*[ref] * 1501), "vllm")
 
 
 def test_a_shipped_target_stays_what_it_is():

@@ -1,0 +1,132 @@
+"""Messages to the Messages API of Anthropic.
+
+``AnthropicWriter`` leaves the payloads to its caller, for those who write bytes without copying them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from mmprompt.errors import TargetError, shown
+from mmprompt.parts import MediaPart, MediaRef, Message
+from mmprompt.targets.limits import check_media, taken_of
+from mmprompt.targets.part_writer import Wire, url_of
+from mmprompt.targets.turn_writer import Call, Turn, TurnWriter
+
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def to_anthropic(messages: Iterable[Message], target: str = "anthropic") -> Wire:
+    """Return messages as plain data for Anthropic's Messages API: ``messages``, and ``system`` where there is one.
+
+    ``client.messages.create(model=…, max_tokens=…, **to_anthropic(messages))`` sends them. One text alone is a string,
+    all else a list of blocks in order. Media that was read becomes a base64 source of its real type, an https URL a
+    url source, a video of frames one image a frame. Tool calls become ``tool_use`` blocks, messages of the role
+    ``tool`` become ``tool_result`` blocks of the user.
+
+    Neighbours of one role become one message. System messages before all others become ``system``. A later one stays
+    where it is, as the API has it for its newer models: after a user message, at the end or before an assistant one;
+    elsewhere it is an error, for moving it would change what it governs.
+
+    Raises:
+        TargetError: an unknown target, media that has not been read, or what the target does not take.
+    """
+    return AnthropicWriter(target).write(messages)
+
+
+class AnthropicWriter(TurnWriter):
+    """Writes messages for one target as ``to_anthropic`` does; made once, called for each sample, safe to share.
+
+    ``payload("", part)`` gives what stands for a base64 text. ``read``, such as ``MediaReader.read``, is asked for each
+    medium that has only been named; its errors pass as they are.
+
+    Raises:
+        TargetError: an unknown target.
+    """
+
+    __slots__ = ()
+    wire: ClassVar[str] = "anthropic"
+    text_head: ClassVar[Wire] = {"type": "text"}
+
+    def write(self, messages: Iterable[Message]) -> Wire:
+        """Return the messages as plain data.
+
+        Raises:
+            TargetError: media that has not been read, or what the target does not take.
+        """
+        system, turns = self._turns(messages)
+        out: list[Wire] = []
+        for place, turn in enumerate(turns):
+            last = place == len(turns) - 1
+            if turn.role == "system":
+                self._check_place(turn, turns[place - 1].role, "" if last else turns[place + 1].role)
+            if turn.parts or not (last and turn.role == "assistant"):  # an empty last one asks for the reply
+                self._check_filled(turn)
+            out.append({"role": turn.role, "content": _text_or_blocks(turn.parts)})
+        if turns[-1].role == "assistant":
+            self._check_end(turns[-1])
+        return {"messages": out, "system": _text_or_blocks(system)} if system else {"messages": out}
+
+    def _check_place(self, turn: Turn, before: str, after: str) -> None:
+        """Refuse a system message where the API has none."""
+        if before != "user" or after not in ("", "assistant"):
+            raise TargetError(
+                f"message {turn.number}: {self._known.name} takes a later system message after one of the user, at the "
+                "end or before one of the assistant",
+                "put it first, or give it the role user",
+            )
+
+    def _check_end(self, turn: Turn) -> None:
+        """Refuse a reply to be continued that ends in white space."""
+        text = turn.parts[-1].get("text", "") if turn.parts else ""
+        if text != text.rstrip():
+            what = f"the last message is the assistant's and ends in white space, which {self._known.name} refuses"
+            raise TargetError(what, "strip it in the template")
+
+    def _refuse_blank(self, number: int, place: int) -> None:
+        """Refuse a text of white space alone."""
+        what = f"message {number}, part {place}: {self._known.name} takes no text of white space alone"
+        raise TargetError(what, "leave it out, or join it to a text beside it")
+
+    def _named(self, ref: MediaRef) -> Wire:
+        """Return the block of media that goes by URL."""
+        taken_of(self._known, ref.modality)
+        source = self._with_options({"type": "url", "url": url_of(ref, self._known)}, ref.options)
+        return self._with_extra({"type": ref.modality, "source": source}, ref.extra)
+
+    def _embedded(self, part: MediaPart) -> Wire:
+        """Return the block of media that was read."""
+        check_media(part, self._known)
+        source: Wire = {"type": "base64", "media_type": part.media_type, "data": self._payload("", part)}
+        source = self._with_options(source, part.options)
+        return self._with_extra({"type": part.modality, "source": source}, part.extra)
+
+    def _call(self, call: Call) -> Wire:
+        """Return a ``tool_use`` block."""
+        return {"type": "tool_use", "id": _checked_id(call.id), "name": call.name, "input": call.arguments}
+
+    def _result(self, message: Message, parts: list[Wire], functions: Mapping[str, str]) -> Wire:  # noqa: ARG002
+        """Return a ``tool_result`` block."""
+        block: Wire = {"type": "tool_result", "tool_use_id": _checked_id(message.tool_call_id)}
+        if parts:
+            block["content"] = _text_or_blocks(parts)
+        return block
+
+
+def _text_or_blocks(parts: list[Wire]) -> str | list[Wire]:
+    """Return a single text as a string; ``""`` for none."""
+    if not parts:
+        return ""
+    if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
+        text: str = parts[0]["text"]
+        return text
+    return parts
+
+
+def _checked_id(call_id: str | None) -> str:
+    if call_id is None or not _ID.fullmatch(call_id):
+        what = "no id" if call_id is None else f"the id {shown(call_id)}"
+        raise TargetError(f"a tool call or result with {what}", "give ids of letters, digits, _ and -")
+    return call_id

@@ -1,0 +1,205 @@
+"""What the writers of all wire forms share: content parts held against a target, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from mmprompt.errors import MMPromptError, TargetError, shown
+from mmprompt.media.base64_text import encode
+from mmprompt.media.classify import classify, in_short
+from mmprompt.media.media_types import VIDEO_FRAMES, media_type_for, sniff
+from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
+from mmprompt.targets.json_values import plain
+from mmprompt.targets.limits import Limits, check_count, limits
+
+Wire = dict[str, Any]
+Payload = Callable[[str, MediaPart], object]
+Read = Callable[[MediaRef], "MediaPart | MediaRef"]
+
+_READ = "let it be read first: read_messages(...)"
+
+
+def text_payload(prefix: str, part: MediaPart) -> str:
+    """Return ``prefix`` and the part's bytes (or frames, joined by commas) as base64 text."""
+    if part.frames:
+        return prefix + ",".join([encode(frame).decode("ascii") for frame in part.frames])
+    return prefix + encode(part.data).decode("ascii")
+
+
+class PartWriter:
+    """Writes content parts for one target; made once, called for each sample, safe to share between threads.
+
+    A subclass names its ``wire``, what stands in a text part beside the text (``text_head``), and writes media in
+    ``_named`` and ``_embedded``.
+
+    Args:
+        target: its name.
+        payload: gives what stands for a base64 text; its first argument is the text that comes before it.
+        read: such as ``MediaReader.read``, is asked for each medium that has only been named; its errors pass.
+
+    Raises:
+        TargetError: an unknown target, or one of another wire form.
+    """
+
+    __slots__ = ("_as_images", "_known", "_payload", "_read", "_tallied")
+    wire: ClassVar[str]
+    text_head: ClassVar[Wire]
+
+    def __init__(self, target: str, *, payload: Payload = text_payload, read: Read | None = None) -> None:
+        known = limits(target)
+        if known.wire != self.wire:
+            raise TargetError(f"target {target} has another wire form", f"use to_{known.wire}")
+        video = known.modalities.get("video")
+        self._known = known
+        self._as_images = video is None or VIDEO_FRAMES not in video.formats
+        self._tallied = known.counted or known.request_bytes is not None
+        self._payload = payload
+        self._read = read
+
+    def _content(self, parts: tuple[Part, ...], message: int, tally: Tally | None) -> list[Wire]:
+        """Return the content parts of the message of this number.
+
+        Raises:
+            TargetError: media that has not been read, or what the target does not take.
+        """
+        out: list[Wire] = []
+        read, head = self._read, self.text_head
+        for place, given in enumerate(parts, 1):
+            if type(given) is TextPart and not given.extra:
+                out.append({**head, "text": given.text})
+                continue
+            part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
+            try:
+                if isinstance(part, MediaRef):  # first: rows with URLs are the cheapest, and feel each step
+                    out.append(self._named(part))
+                elif isinstance(part, TextPart):
+                    out.append(self._with_extra({**head, "text": part.text}, part.extra))
+                    continue
+                elif part.frames and self._as_images:
+                    out.extend([self._embedded(frame) for frame in images_of(part)])
+                else:
+                    out.append(self._embedded(part))
+                if tally is not None:
+                    tally.add(part, self._as_images)
+            except MMPromptError as error:
+                raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
+        return out
+
+    def _named(self, ref: MediaRef) -> Wire:
+        """Return the content part of media that goes by name."""
+        raise NotImplementedError
+
+    def _embedded(self, part: MediaPart) -> Wire:
+        """Return the content part of media that was read."""
+        raise NotImplementedError
+
+    def _with_extra(self, wire: Wire, pairs: Pairs) -> Wire:
+        """Add the keys that a sample's part has of its own, those of them that the target takes."""
+        return add_keys(wire, pairs, self._known, self._known.part_keys)
+
+    def _with_options(self, wire: Wire, pairs: Pairs) -> Wire:
+        """Add the keys that stood beside a sample's source, those of them that the target takes."""
+        return add_keys(wire, pairs, self._known, self._known.source_keys)
+
+
+class Tally:
+    """What a request holds so far: parts by modality, and bytes of media as base64."""
+
+    __slots__ = ("_counts", "_size")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._size = 0
+
+    def add(self, part: MediaPart | MediaRef, as_images: bool) -> None:
+        """Count a part; frames ``as_images`` are as many pictures."""
+        modality, number = part.modality, 1
+        if isinstance(part, MediaPart):
+            if part.frames and as_images:
+                modality, number = "image", len(part.frames)
+            for data in part.frames or (part.data,):
+                self._size += (len(data) + 2) // 3 * 4
+        self._counts[modality] = self._counts.get(modality, 0) + number
+
+    def check(self, known: Limits) -> None:
+        """Hold the request against its target.
+
+        Raises:
+            TargetError: more parts of a modality, or more bytes, than the target takes.
+        """
+        for modality, count in self._counts.items():
+            check_count(modality, count, known)
+        if known.request_bytes is not None and self._size > known.request_bytes:
+            what = f"the media of a request have {self._size} bytes as base64"
+            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", "send fewer or smaller")
+
+
+def checked(message: object) -> Message:
+    """Return the message, or say that it is none.
+
+    Raises:
+        TargetError: it is something else, such as a dict.
+    """
+    if not isinstance(message, Message):
+        kind = type(message).__name__
+        raise TargetError(f"a message is {kind}", "give a list of Messages; from_openai(…) makes them of dicts")
+    return message
+
+
+def url_of(ref: MediaRef, known: Limits) -> str:
+    """Return the name by which media go out that nobody has read, its scheme held against the target.
+
+    Raises:
+        TargetError: it is no name, or one that the target does not take.
+        SourceError: a URL that parsers read differently.
+    """
+    url = ref.name
+    if url is None:
+        kind, value = classify(ref.source)
+        if kind not in ("url", "scheme"):
+            raise TargetError(f"{ref.modality} {quoted(ref.source)} has not been read", _READ)
+        url = str(value)
+    scheme = url.partition(":")[0].lower()
+    if scheme not in known.schemes:
+        what = f"{quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{quoted(url)} is no URL"
+        names = ", ".join(sorted(known.schemes))
+        raise TargetError(
+            f"{what}, and {known.name} takes names with {names}", "give such a URL, or a file under the media root"
+        )
+    return url
+
+
+def quoted(source: object) -> str:
+    """Return a source in short, for a message: no payload, no query."""
+    return shown(in_short(source))
+
+
+def images_of(video: MediaPart) -> list[MediaPart]:
+    """Return the frames of a video as images, for a target that takes no video of frames."""
+    images = []
+    for frame in video.frames:
+        kind = sniff(frame)
+        media_type = kind and media_type_for(kind, "image")
+        images.append(MediaPart("image", media_type or "of unknown type", frame, (), "", video.options, video.extra))
+    return images
+
+
+def add_keys(wire: Wire, pairs: Pairs, known: Limits, allowed: frozenset[str] | None) -> Wire:
+    """Add further keys to a part that is being made; none may take the place of what the part is.
+
+    Raises:
+        TargetError: a key that is there already, or that the target does not know; a value that JSON cannot hold.
+    """
+    for key, value in pairs:
+        if key in known.left_out:
+            continue
+        if key in wire:
+            raise TargetError(f"the key {shown(key)} is given twice in a content part", "leave it out of the template")
+        if allowed is not None and key not in allowed:
+            takes = ", ".join(sorted(allowed)) or "none"
+            raise TargetError(
+                f"{known.name} has no key {shown(key)} here (of such keys it has {takes})", "leave it out of the part"
+            )
+        wire[key] = plain(value)
+    return wire

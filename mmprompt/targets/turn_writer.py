@@ -1,0 +1,146 @@
+"""What the wire forms with turns of two roles share: the system prompt apart, neighbours joined, tools as parts."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from mmprompt.errors import TargetError, shown
+from mmprompt.parts import Message, TextPart
+from mmprompt.targets.json_values import plain
+from mmprompt.targets.part_writer import PartWriter, Tally, Wire, checked
+
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "user", "system": "system", "developer": "system"}
+"""In whose turn a message goes."""
+
+
+class Turn(NamedTuple):
+    """What one side says before the other does: its content parts, and the number of its first message."""
+
+    role: str
+    parts: list[Wire]
+    number: int
+
+
+class Call(NamedTuple):
+    """A model's call of a function."""
+
+    id: str | None
+    name: str
+    arguments: dict[str, object]
+
+
+class TurnWriter(PartWriter):
+    """Writes messages as turns. A subclass writes calls of functions and their results."""
+
+    __slots__ = ()
+
+    def _turns(self, messages: Iterable[Message]) -> tuple[list[Wire], list[Turn]]:
+        """Return the parts of the system prompt, and the turns after it; messages of one role become one turn.
+
+        System messages before all others are the system prompt; a later one is a turn of the role ``system``.
+
+        Raises:
+            TargetError: what the target does not take, with the number of the message.
+        """
+        tally = Tally() if self._tallied else None
+        system: list[Wire] = []
+        turns: list[Turn] = []
+        functions: dict[str, str] = {}
+        for number, message in enumerate(messages, 1):
+            role = self._role(checked(message), number)
+            parts = self._message(message, number, tally, functions)
+            if role == "system" and not turns:
+                system += parts
+            elif turns and turns[-1].role == role:
+                turns[-1].parts.extend(parts)
+            else:
+                turns.append(Turn(role, parts, number))
+        if tally is not None:
+            tally.check(self._known)
+        if not turns:
+            raise TargetError(f"{self._known.name} takes no request without a message", "give one of the user")
+        return system, turns
+
+    def _role(self, message: Message, number: int) -> str:
+        """Return in whose turn the message goes, having checked what stands beside its content."""
+        role, parts, name, calls, call_id = message
+        turn = _ROLES.get(role)
+        if turn is None:
+            known = ", ".join(_ROLES)
+            raise TargetError(f"message {number} has the role {shown(role)}", f"{self._known.name} takes {known}")
+        if name is not None and role != "tool":
+            what = f"message {number} has the name {shown(name)}, and {self._known.name} names nobody"
+            raise TargetError(what, "leave the name out, or say it in the text")
+        if calls and role != "assistant":
+            raise TargetError(f"message {number} of the role {role} holds tool calls", "they are the assistant's")
+        if call_id is not None and role != "tool":
+            raise TargetError(f"message {number} of the role {role} has a tool_call_id", "it belongs to the role tool")
+        if turn == "system" and not all(isinstance(part, TextPart) for part in parts):
+            mend = "put it into a user message"
+            raise TargetError(f"message {number}: {self._known.name} takes text alone as a system message", mend)
+        return turn
+
+    def _message(self, message: Message, number: int, tally: Tally | None, functions: dict[str, str]) -> list[Wire]:
+        """Return the parts of a message; ``functions`` learns the names of those that are called, by the call's id."""
+        for place, part in enumerate(message.parts, 1):
+            if isinstance(part, TextPart) and message.role != "tool" and not part.text.strip():
+                self._refuse_blank(number, place)
+        parts = self._content(message.parts, number, tally)
+        try:
+            if message.role == "tool":
+                return [self._result(message, parts, functions)]
+            for value in message.tool_calls:
+                call = call_of(value)
+                if call.id is not None:
+                    functions[call.id] = call.name
+                parts.append(self._call(call))
+        except TargetError as error:
+            raise TargetError(f"message {number}: {error.what}", error.mend) from None
+        return parts
+
+    def _refuse_blank(self, number: int, place: int) -> None:
+        """Raise for a text of white space alone where the target takes none; by default it does."""
+
+    def _check_filled(self, turn: Turn) -> None:
+        """Raise a TargetError for a turn without content."""
+        if not turn.parts:
+            what = f"message {turn.number} is empty, and {self._known.name} takes none without content"
+            raise TargetError(what, "give it a text, or leave it out")
+
+    @abstractmethod
+    def _call(self, call: Call) -> Wire:
+        """Return the part that is a call."""
+
+    @abstractmethod
+    def _result(self, message: Message, parts: list[Wire], functions: Mapping[str, str]) -> Wire:
+        """Return the part that is the result of a call, whose content is in ``parts``."""
+
+
+def call_of(value: object) -> Call:
+    """Return a call as the chat form of OpenAI has it: ``id``, and ``function`` with ``name`` and ``arguments``.
+
+    The arguments are a JSON text, or a mapping already; no text is no arguments.
+
+    Raises:
+        TargetError: it is no such call, or its arguments are no JSON object.
+    """
+    call = plain(value)
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict) or call.get("type", "function") != "function":
+        raise TargetError("a tool call that is no call of a function", "give id and function, as OpenAI has them")
+    name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
+    unknown = [key for key in (*call, *function) if key not in ("id", "type", "index", "function", "name", "arguments")]
+    if not isinstance(name, str) or not name or not isinstance(own_id, (str, type(None))) or unknown:
+        odd = f"the unknown key {shown(unknown[0])}" if unknown else "no name or no id that is text"
+        raise TargetError(f"a tool call with {odd}", "give id, function.name and function.arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = plain(json.loads(arguments)) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            raise TargetError(f"the arguments of the call of {shown(name)} are no JSON", "give a JSON object") from None
+    if not isinstance(arguments, (dict, type(None))):
+        raise TargetError(f"the arguments of the call of {shown(name)} are no JSON object", "give an object")
+    return Call(own_id, name, arguments or {})

@@ -1,0 +1,168 @@
+"""Rows to lines in the form of each target, and to OpenAI's batch files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mmprompt import MediaPolicy, TargetError, TaskError, load_task, read_messages, register_target
+from mmprompt.render import Renderer, task_policy
+from mmprompt.targets.anthropic import to_anthropic
+from mmprompt.targets.gemini import to_gemini
+
+SYSTEM = {"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}
+ASK = {"role": "HUMAN", "prompt": "{question}"}
+
+
+def task_of(rows, template=None, kind="PromptTemplate", inferencer="GenInferencer", **more):
+    infer = {"prompt_template": {"type": kind, "template": template}, "inferencer": {"type": inferencer, **more.pop("infer", {})}}  # fmt: skip
+    return load_task({**({} if template is None else {"infer_cfg": infer}), **more}, {"rows": rows})
+
+
+def lines(task, **options):
+    renderer = Renderer(task, **options)
+    out = []
+    for row in task.samples():
+        done = renderer.render(row)
+        if done.error is not None:
+            raise done.error
+        out += [json.loads(line) for line in b"".join(done.chunks).splitlines()]
+    return out
+
+
+@pytest.mark.parametrize(("target", "write"), [("anthropic", to_anthropic), ("gemini", to_gemini)])
+def test_a_line_holds_what_the_function_gives(target, write, tour):
+    task = load_task(tour / "task.yaml")
+    renderer = Renderer(task, target=target)
+    written = 0
+    for row, (_, messages) in zip(task.samples(), task.messages(), strict=True):
+        done = renderer.render(row)
+        try:
+            wire = write(read_messages(messages, task_policy(task)))
+        except TargetError as error:
+            assert done.error.what == error.what
+        else:
+            assert json.loads(b"".join(done.chunks)) == {"id": row.id, **wire, "answer": row.columns["answer"]}
+            written += 1
+    assert written > 15
+
+
+def test_the_keys_of_a_line():
+    task = task_of([{"id": 7, "question": "q", "answer": "a"}], {"begin": [SYSTEM], "round": [ASK]})
+    user = {"role": "user", "content": "q"}
+    assert lines(task, target="anthropic") == [{"id": 7, "messages": [user], "system": "Be brief.", "answer": "a"}]
+    assert lines(task, target="gemini") == [
+        {
+            "id": 7,
+            "contents": [{"role": "user", "parts": [{"text": "q"}]}],
+            "system_instruction": {"parts": [{"text": "Be brief."}]},
+            "answer": "a",
+        }
+    ]
+
+
+def test_labels_stand_under_each_key():
+    template = {
+        "A": {"begin": [SYSTEM], "round": [ASK, {"role": "BOT", "prompt": "A"}]},
+        "B": {"round": [ASK, {"role": "BOT", "prompt": "B"}]},
+    }
+    [line] = lines(task_of([{"question": "q"}], template, inferencer="PPLInferencer"), target="anthropic")
+    assert line == {
+        "id": 0,
+        "messages": {
+            label: [{"role": "user", "content": "q"}, {"role": "assistant", "content": label}] for label in "AB"
+        },
+        "system": {"A": "Be brief."},
+    }
+
+
+def test_the_media_of_a_string_are_parts_of_the_target(tour):
+    coffee = (tour / "media" / "coffee.jpg").read_bytes()
+    template = {"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}, "image": {"type": "image_url", "image_url": {"url": "{image}"}}}}]}  # fmt: skip
+    task = task_of([{"question": "q", "image": coffee}], template, "MMPromptTemplate", model={"media_placeholder": {"image": "<image>"}})  # fmt: skip
+    [line] = lines(task, target="anthropic", emit="string")
+    assert [part["type"] for part in line["media"]] == ["image"]
+    assert line["media"][0]["source"]["media_type"] == "image/jpeg"
+    [line] = lines(task, target="gemini", emit="string")
+    assert [list(part) for part in line["media"]] == [["inline_data"]]
+
+
+def test_a_target_of_ones_own_is_rendered():
+    register_target("test-claude", like="anthropic", max_count={"image": 1})
+    assert lines(task_of([{"question": "q"}]), target="test-claude")[0]["messages"] == [
+        {"role": "user", "content": "q"}
+    ]
+
+
+def test_a_refused_medium_is_placed_in_its_column(tour):
+    rows = [{"question": "q", "sound": str(tour / "media" / "train.wav")}]
+    task = load_task(
+        {"infer_cfg": {"prompt_template": {"type": "MMPromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}, "audio": {"type": "audio_url", "audio_url": {"url": "{sound}"}}}}]}}}},
+        {"rows": rows},
+    )  # fmt: skip
+    done = Renderer(task, target="anthropic", policy=MediaPolicy([str(tour)])).render(next(task.samples()))
+    assert done.error.where.column == "sound"
+    assert "anthropic takes no audio" in done.error.what
+
+
+MODEL = {"model": "m-1", "generation": {"temperature": 0, "max_tokens": 5}}
+
+
+class TestBatch:
+    def test_a_line(self):
+        rows = [
+            {"id": "a", "question": "q", "answer": "x"},
+            {"id": 3, "question": "r"},
+            {"id": [1, "ü"], "question": "s"},
+        ]
+        found = lines(task_of(rows, model=MODEL), emit="batch", target="openai")
+        assert found[0] == {
+            "custom_id": "a",
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {"temperature": 0, "max_tokens": 5, "model": "m-1", "messages": [{"role": "user", "content": "q"}]},
+        }
+        assert [line["custom_id"] for line in found] == ["a", "3", '[1, "ü"]']
+
+    def test_through_a_template_with_media(self, tour):
+        task = load_task(tour / "task.yaml")
+        with pytest.raises(TaskError, match="needs the name of a model; give model"):
+            Renderer(task, emit="batch")
+        config = {**_yaml(tour / "task.yaml"), "model": MODEL}
+        task = load_task(config, str(tour / "tour.jsonl"))
+        first = lines(task, emit="batch")[0]
+        assert first["body"]["messages"][0] == {"role": "system", "content": "Answer in a few words."}
+        assert first["body"]["messages"][1]["content"][0]["image_url"]["url"].startswith("data:image/jpeg;base64,/9j/")
+
+    def test_it_is_openais_and_asks_for_replies(self):
+        with pytest.raises(TargetError, match="batch lines are OpenAI's, and anthropic has another form"):
+            Renderer(task_of([], model=MODEL), emit="batch", target="anthropic")
+        template = {"A": {"round": [ASK]}, "B": {"round": [ASK]}}
+        with pytest.raises(TaskError, match="this task compares labels"):
+            Renderer(task_of([], template, inferencer="PPLInferencer", model=MODEL), emit="batch")
+
+    def test_the_lines_are_read_back_as_a_dataset(self, tmp_path: Path):
+        rows = [{"id": f"r{n}", "question": f"q{n}"} for n in range(3)]
+        task = task_of(rows, model=MODEL)
+        file = tmp_path / "batch.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines(task, emit="batch")), encoding="utf-8")
+        again = load_task({}, str(file))
+        assert [(id_, messages[0].text) for id_, messages in again.messages()] == [(f"r{n}", f"q{n}") for n in range(3)]
+
+
+def _yaml(path: Path) -> dict[str, object]:
+    import yaml
+
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def test_on_the_command_line(command, tour):
+    done = command("render", tour / "tour.jsonl", "--target", "gemini", "--limit", "1")
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads(done.stdout)) == ["id", "contents", "answer"]
+    assert b"anthropic" in command("render", "--help").stdout
+    unknown = command("render", tour / "tour.jsonl", "--target", "antropic")
+    assert unknown.returncode == 2
+    assert b"did you mean 'anthropic'" in unknown.stderr
