@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mmprompt.prompt_list import PromptList
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.segments import Segment, join_segments, parse_segments
+    from mmprompt.targets.hf import HFRequest, to_hf
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
@@ -64,6 +65,7 @@ _HOMES = {
     "mmprompt.parts": ("MediaPart", "MediaRef", "Message", "TextPart"),
     "mmprompt.prompt_list": ("PromptList",),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
+    "mmprompt.targets.hf": ("HFRequest", "to_hf"),
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
@@ -81,6 +83,7 @@ __all__ = [
     "DatasetError",
     "EmptyPrompter",
     "FixKRetriever",
+    "HFRequest",
     "MMPromptError",
     "MMPromptTemplate",
     "MediaError",
@@ -119,6 +122,7 @@ __all__ = [
     "parse_segments",
     "read_messages",
     "register_target",
+    "to_hf",
     "to_openai",
 ]
 

@@ -1,0 +1,86 @@
+"""Media as the objects that Hugging Face processors take: PIL images, mono float32 arrays, rows of frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.errors import TargetError, shown
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.stand_in_decoders import decode_audio, decode_image, resample  # STAND-IN: images.py and sound.py
+from mmprompt.parts import MediaPart
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL.Image import Image
+
+_ORIENTATION = 0x0112
+_EXIF_KEYS = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")
+
+
+class HFDecoder:
+    """Decodes media parts, one after the other, and keeps what it made in lists; see ``HFRequest``.
+
+    Raises:
+        TargetError: ``sampling_rate`` is no whole number above 0.
+    """
+
+    def __init__(self, policy: MediaPolicy, sampling_rate: int | None) -> None:
+        wrong = isinstance(sampling_rate, bool) or not isinstance(sampling_rate, int) or sampling_rate < 1
+        if sampling_rate is not None and wrong:
+            raise TargetError(f"sampling_rate is {shown(sampling_rate)}", "give a whole number of hertz, such as 16000")
+        self._policy = policy
+        self._sampling_rate = sampling_rate
+        self.images: list[Image] = []
+        self.audios: list[np.ndarray[Any, Any]] = []
+        self.sampling_rates: list[int] = []
+        self.videos: list[list[Image]] = []
+        self.notes: list[str] = []
+
+    def decode(self, part: MediaPart, place: str) -> object:
+        """Return the object of a part, and keep it in the list of its modality; ``place`` begins its notes.
+
+        Raises:
+            SourceError: the bytes cannot be decoded.
+            PolicyError: the medium is larger or longer than the policy allows.
+        """
+        if part.modality == "image":
+            self.images.append(self._picture(part.data, place))
+            return self.images[-1]
+        if part.modality == "audio":
+            self.audios.append(self._sound(part.data, place))
+            return self.audios[-1]
+        self.videos.append([self._picture(f, f"{place}, frame {n}") for n, f in enumerate(part.frames)])
+        return self.videos[-1]
+
+    def _picture(self, data: bytes, place: str) -> Image:
+        image = decode_image(data, self._policy)
+        if image.mode[0] in "IF":
+            self.notes.append(
+                f"{place}: processors clip mode {image.mode} to 8 bits, ask for mode RGB to have it scaled"
+            )
+        if not any(key in image.info for key in _EXIF_KEYS):
+            return image
+        try:
+            orientation = image.getexif().get(_ORIENTATION, 1)
+        except (SyntaxError, ValueError, OSError):
+            orientation = 0  # no EXIF that can be read, over which transformers would fail
+        if orientation == 1:
+            return image
+        if orientation:
+            self.notes.append(f"{place}: EXIF orientation {shown(orientation)[1:-1]} is not applied")
+        image = image.copy()  # a plain picture, which has what is in ``info`` and no memory of its file
+        for key in _EXIF_KEYS:
+            image.info.pop(key, None)
+        return image
+
+    def _sound(self, data: bytes, place: str) -> np.ndarray[Any, Any]:
+        samples, rate = decode_audio(data, self._policy)
+        channels = samples.shape[1]
+        mono = samples[:, 0] if channels == 1 else samples.mean(axis=1, dtype=samples.dtype)
+        if channels != 1:
+            self.notes.append(f"{place}: {channels} channels mixed into one")
+        if self._sampling_rate not in (None, rate):
+            mono = resample(mono, rate, self._sampling_rate)
+            self.notes.append(f"{place}: {rate} Hz to {self._sampling_rate} Hz")
+        self.sampling_rates.append(self._sampling_rate or rate)
+        return mono
