@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Wire = dict[str, Any]
 Payload = Callable[[str, MediaPart], object]
 Read = Callable[[MediaRef], "MediaPart | MediaRef"]
-Decode = Callable[[MediaPart, str], object]
+Decode = Callable[[MediaPart], object]
 
 _READ = "let it be read first: read_messages(...)"
 _NAMING = frozenset(
@@ -40,7 +40,7 @@ class HFRequest(NamedTuple):
 
     ``messages`` holds the same objects as the lists. ``images`` are PIL images as the files store them. ``audios``
     are arrays of float32 of shape (samples,), from -1 to 1; ``sampling_rates`` has the rate of each in hertz.
-    ``videos`` are lists of PIL images. ``notes`` says in words what was mixed, resampled or noticed.
+    ``videos`` are lists of PIL images. ``notes`` says in words what was mixed, resampled or noticed (``image 2: …``).
     """
 
     messages: list[Wire]
@@ -103,8 +103,8 @@ class HFWriter:
     """Writes messages in the form of ``to_hf``; made once, called for each sample, safe to share.
 
     A medium becomes a data URI, a video a list of them, one a frame; an http(s) URL stays as it is, and transformers
-    fetches it. ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part, place)`` gives an
-    object in place of the text; media that were only named are then refused.
+    fetches it. ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part)`` gives an object in
+    place of the text; media that were only named are then refused.
 
     Raises:
         TargetError: an unknown target or content form.
@@ -157,20 +157,19 @@ class HFWriter:
     def _content(self, parts: tuple[Part, ...], message: int) -> list[Wire]:
         out: list[Wire] = []
         read = self._read
-        for number, given in enumerate(parts, 1):
+        for place, given in enumerate(parts, 1):
             part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
-            place = f"message {message}, part {number}"
             try:
                 if isinstance(part, TextPart):
                     out.append(_with(text_part(part.text), part.extra))
                 elif isinstance(part, MediaRef):
                     out.append(self._named(part))
                 elif part.frames and self._frames_as_images:
-                    out.extend([self._embedded(frame, place) for frame in _frames(part)])
+                    out.extend([self._embedded(frame) for frame in _frames(part)])
                 else:
-                    out.append(self._embedded(part, place))
+                    out.append(self._embedded(part))
             except MMPromptError as error:
-                raise type(error)(f"{place}: {error.what}", error.mend, error.where) from None
+                raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
         return out
 
     def _named(self, ref: MediaRef) -> Wire:
@@ -186,12 +185,12 @@ class HFWriter:
         taken_of(self._known, ref.modality)
         return _with(media_part(ref.modality, value), ref.options + ref.extra)
 
-    def _embedded(self, part: MediaPart, place: str) -> Wire:
+    def _embedded(self, part: MediaPart) -> Wire:
         """Return the content part of media that was read."""
         check_media(part, self._known)
         value: object
         if self._decode is not None:
-            value = self._decode(part, place)
+            value = self._decode(part)
         elif part.frames:
             value = [self._payload(f"data:{frame.media_type};base64,", frame) for frame in _frames(part)]
         else:
