@@ -8,7 +8,7 @@ os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 LLAVA_TEMPLATE = (
     "{% for m in messages %}{{ m['role'] | upper }}: {% for c in m['content'] %}"
     "{% if c['type'] == 'image' %}<image>{% elif c['type'] == 'text' %}{{ c['text'] }}{% endif %}{% endfor %}\n{% endfor %}"
-    "{% if add_generation_prompt %}ASSISTANT: {% endif %}"
+    "{% if add_generation_prompt %}ASSISTANT:{% endif %}"
 )
 GEMMA_TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}{{ '<start_of_turn>' + m['role'] + '\n' }}{% for c in m['content'] %}"
@@ -131,7 +131,10 @@ def gemma3() -> Tiny:
         image_token_index=own.convert_tokens_to_ids("<image_soft_token>"),
     )
     torch.manual_seed(0)
-    return Tiny(Gemma3ForConditionalGeneration(config).eval(), processor)
+    model = Gemma3ForConditionalGeneration(config).eval()
+    # it begins at zero, and then the model sees nothing
+    torch.nn.init.normal_(model.model.multi_modal_projector.mm_input_projection_weight)
+    return Tiny(model, processor)
 
 
 def qwen2_audio() -> Tiny:
@@ -161,3 +164,51 @@ def qwen2_audio() -> Tiny:
     )
     torch.manual_seed(0)
     return Tiny(Qwen2AudioForConditionalGeneration(config).eval(), processor)
+
+
+QUESTION = "What colour is it?"
+
+
+def coloured(name, seed, size=(64, 48)):
+    """A picture of one colour with noise; ``seed`` is from 0 to 1."""
+    import numpy as np
+    from PIL import Image
+
+    random = np.random.default_rng(int(seed * 2**53))
+    pixels = random.normal(COLOURS[name], 20, (size[1], size[0], 3))
+    return Image.fromarray(pixels.clip(0, 255).astype("uint8"))
+
+
+def train_on_two_colours(made, steps=140):
+    """Teach a LLaVA to name the colours of two pictures in order; about four seconds of one core."""
+    import torch
+
+    batches = [_batch(made.processor, number) for number in range(40)]
+    torch.manual_seed(0)
+    optimizer = torch.optim.AdamW(made.model.parameters(), lr=3e-3)
+    made.model.train()
+    for step in range(steps):
+        inputs, labels = batches[step % len(batches)]
+        optimizer.zero_grad()
+        made.model(**inputs, labels=labels).loss.backward()
+        optimizer.step()
+    made.model.eval()
+
+
+def _batch(processor, seed):
+    """Sixteen pairs of pictures, the question, and the answers as labels."""
+    import random
+
+    draw = random.Random(seed)
+    part = [{"type": "image"}] * 2
+    said = [{"role": "user", "content": [*part, {"type": "text", "text": QUESTION}]}]
+    prompt = processor.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+    names = [draw.choices(list(COLOURS), k=2) for _ in range(16)]
+    images = [[coloured(name, draw.random()) for name in pair] for pair in names]
+    texts = [f"{prompt} {' '.join(pair)}</s>" for pair in names]
+    inputs = processor(text=texts, images=images, return_tensors="pt", padding=True, padding_side="right")
+    start = processor(text=[prompt], images=images[:1], return_tensors="pt")["input_ids"].shape[1]
+    labels = inputs["input_ids"].clone()
+    labels[:, :start] = -100
+    labels[inputs["attention_mask"] == 0] = -100
+    return inputs, labels
