@@ -100,11 +100,14 @@ def media_part(modality: str, value: object) -> Wire:
 
 
 class HFWriter:
-    """Writes messages in the form of ``to_hf``; made once, called for each sample, safe to share.
+    """Writes messages in the form of ``to_hf`` as text; made once, called for each sample, safe to share.
 
     A medium becomes a data URI, a video a list of them, one a frame; an http(s) URL stays as it is, and transformers
-    fetches it. ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part)`` gives an object in
-    place of the text; media that were only named are then refused.
+    fetches it. transformers decodes the text as it does a file: it turns a picture upright by its EXIF and makes it
+    RGB, makes sound mono and gives it the rate of the processor (release 4 reads no sound from text).
+
+    ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part)`` gives an object in place of
+    the text; media that were only named are then refused.
 
     Raises:
         TargetError: an unknown target or content form.

@@ -28,6 +28,7 @@ from mmprompt import (
     to_openai,
 )
 from mmprompt.targets.hf import HFWriter
+from mmprompt.targets.wire_json import Payload, record_chunks
 
 SINCE_5 = int(transformers.__version__.split(".")[0]) >= 5
 TEMPLATE = (
@@ -321,7 +322,7 @@ def test_messages_must_be_messages_and_the_target_one_of_this_form():
 
 
 def test_a_target_of_ones_own_limits_the_count():
-    register_target("test-one-picture", like="hf", max_count={"image": 1})
+    register_target("test-one-picture", like="hf", max_count={"image": 1}, source="https://example.com/limits")
     assert len(to_hf(user(picture()), "test-one-picture").images) == 1
     with pytest.raises(TargetError, match="2 parts of image"):
         to_hf(user(picture(), picture()), "test-one-picture")
@@ -375,6 +376,12 @@ def test_as_text_sound_and_frames_are_data_uris():
     assert sound["type"] == "audio"
     assert sound["audio"].startswith("data:audio/wav;base64,")
     assert [frame[:23] for frame in frames["video"]] == ["data:image/jpeg;base64,"] * 2
+
+
+def test_payloads_are_written_without_a_copy_and_give_the_same_line():
+    told = user(TextPart("?"), picture(), wav(sine()), video("red", "blue"))
+    chunks = record_chunks({"id": 1, "messages": HFWriter(payload=Payload).write(told)})
+    assert json.loads(b"".join(chunks)) == {"id": 1, "messages": HFWriter().write(told)}
 
 
 @pytest.mark.skipif(not SINCE_5, reason="transformers 4 reads no sound from text")
