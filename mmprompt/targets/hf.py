@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
 from mmprompt.media.classify import classify, in_short
-from mmprompt.media.media_types import describe_unknown, media_type_for, sniff
+from mmprompt.media.media_types import VIDEO_FRAMES, describe_unknown, media_type_for, sniff
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.hf_media import HFDecoder
@@ -191,6 +191,8 @@ class HFWriter:
     def _embedded(self, part: MediaPart) -> Wire:
         """Return the content part of media that was read."""
         check_media(part, self._known)
+        if part.media_type == VIDEO_FRAMES and not part.frames:
+            raise SourceError("the video has no frames", "give at least one")
         value: object
         if self._decode is not None:
             value = self._decode(part)

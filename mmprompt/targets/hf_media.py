@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
+_LOWEST, _HIGHEST = 4000, 384_000
 _ORIENTATION = 0x0112
 _TURNS = frozenset(range(2, 9))
 _EXIF_KEYS = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")
@@ -22,13 +23,14 @@ class HFDecoder:
     """Decodes media parts, one after the other, and keeps what it made in lists; see ``HFRequest``.
 
     Raises:
-        TargetError: ``sampling_rate`` is no whole number above 0.
+        TargetError: ``sampling_rate`` is no whole number from 4000 to 384000.
     """
 
     def __init__(self, policy: MediaPolicy, sampling_rate: int | None) -> None:
-        wrong = isinstance(sampling_rate, bool) or not isinstance(sampling_rate, int) or sampling_rate < 1
-        if sampling_rate is not None and wrong:
-            raise TargetError(f"sampling_rate is {shown(sampling_rate)}", "give a whole number of hertz, such as 16000")
+        if sampling_rate is not None and (type(sampling_rate) is not int or not _LOWEST <= sampling_rate <= _HIGHEST):
+            raise TargetError(
+                f"sampling_rate is {shown(sampling_rate)}", f"give a whole number from {_LOWEST} to {_HIGHEST} hertz"
+            )
         self._policy = policy
         self._sampling_rate = sampling_rate
         self.images: list[Image] = []

@@ -157,7 +157,7 @@ def test_sound_of_the_asked_rate_is_left_alone():
     assert got.notes == []
 
 
-@pytest.mark.parametrize("rate", [0, -1, 16000.0, "16000", True])
+@pytest.mark.parametrize("rate", [0, -1, 3999, 384001, 16000.0, "16000", True])
 def test_a_sampling_rate_that_is_none_is_refused(rate):
     with pytest.raises(TargetError, match="sampling_rate is"):
         to_hf([], sampling_rate=rate)
@@ -312,6 +312,12 @@ def test_media_that_cannot_be_decoded_or_is_too_large_is_refused_with_its_place(
         to_hf(user(wav(sine(seconds=2))), policy=MediaPolicy(max_seconds=1))
 
 
+def test_a_video_without_frames_is_refused():
+    for write in (to_hf, HFWriter().write):
+        with pytest.raises(SourceError, match="the video has no frames"):
+            write(user(video()))
+
+
 def test_messages_must_be_messages_and_the_target_one_of_this_form():
     with pytest.raises(TargetError, match="a message is dict"):
         to_hf([{"role": "user", "content": "hi"}])
@@ -396,6 +402,11 @@ def test_as_text_transformers_decodes_the_same_sound_itself():
 def test_as_text_web_addresses_stay_and_other_names_are_refused():
     web = MediaRef("image", "https://example.com/a.png")
     assert HFWriter().write(user(web))[0]["content"] == [{"type": "image", "image": "https://example.com/a.png"}]
+    [message] = HFWriter().write(user(web._replace(options=(("detail", "low"),), extra=(("min_pixels", 4),))))
+    assert {k: v for k, v in message["content"][0].items() if k not in ("type", "image")} == {
+        "detail": "low",
+        "min_pixels": 4,
+    }
     for source in ("cat.jpg", "gs://b/a.png", "file:///etc/passwd"):
         with pytest.raises(TargetError, match="takes http"):
             HFWriter().write(user(MediaRef("image", source, name=source)))
