@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
     from mmprompt.targets.gemini import to_gemini
+    from mmprompt.targets.hf import HFRequest, to_hf
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
@@ -68,6 +69,7 @@ _HOMES = {
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
     "mmprompt.targets.gemini": ("to_gemini",),
+    "mmprompt.targets.hf": ("HFRequest", "to_hf"),
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
@@ -85,6 +87,7 @@ __all__ = [
     "DatasetError",
     "EmptyPrompter",
     "FixKRetriever",
+    "HFRequest",
     "MMPromptError",
     "MMPromptTemplate",
     "MediaError",
@@ -125,6 +128,7 @@ __all__ = [
     "register_target",
     "to_anthropic",
     "to_gemini",
+    "to_hf",
     "to_openai",
 ]
 

@@ -16,6 +16,7 @@ from mmprompt.errors import PromptError, TaskError, TemplateError, nearest, show
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.parts import MediaRef, Message, TextPart
 from mmprompt.role_text import RenderedString, rendered_string
+from mmprompt.targets.hf import media_part, text_part
 
 SPECIAL_TOKENS = ("refuse", "allow")
 _PROBE = "mmprompt probe"
@@ -116,7 +117,7 @@ class ChatTemplate:
         if all(isinstance(part, TextPart) for part in message.parts) and not self._wants_parts(message.role):
             return message.text
         return [
-            _text_part(part.text) if isinstance(part, TextPart) else self._media_part(message.role, part.modality)
+            text_part(part.text) if isinstance(part, TextPart) else self._media_part(message.role, part.modality)
             for part in message.parts
         ]
 
@@ -133,7 +134,7 @@ class ChatTemplate:
         key = role, modality
         if key not in self._media_parts:
             without = self._shows_probe(role, _probe(as_parts=True))
-            forms = ({"type": modality}, {"type": modality, modality: ""})
+            forms = ({"type": modality}, media_part(modality, ""))
             shows = (
                 form
                 for form in forms
@@ -152,7 +153,7 @@ class ChatTemplate:
         """Return what the template makes of a message; empty if it refuses it or does not show its text."""
         conversation = [{"role": role, "content": content}]
         if role != "user":  # many templates want a user message before the assistant's, or after the system's
-            user = {"role": "user", "content": [_text_part("-")] if self._wants_parts("user") else "-"}
+            user = {"role": "user", "content": [text_part("-")] if self._wants_parts("user") else "-"}
             conversation.insert(1 if role == "system" else 0, user)
         try:
             text = self._render(conversation, generate=False)
@@ -284,12 +285,8 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _text_part(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
-
-
 def _probe(*, as_parts: bool) -> Any:
-    return [_text_part(_PROBE)] if as_parts else _PROBE
+    return [text_part(_PROBE)] if as_parts else _PROBE
 
 
 @contextmanager
