@@ -1,4 +1,4 @@
-"""Which frames of a video are taken: pure arithmetic over presentation times, exact in the ticks of the file's clock."""
+"""Which frames of a video are taken: arithmetic over presentation times, exact in the ticks of the file's clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST, _MOST = Fraction(1, 1_000_000), Fraction(1, 1000)
 class FrameChoice(NamedTuple):
     """Which frames are wanted; see ``video_frames`` for what each field means."""
 
-    count: int | None = None
+    frames: int | None = None
     fps: float | None = None
     key_frames: bool = False
     times: tuple[float, ...] = ()
@@ -27,17 +27,21 @@ class FrameChoice(NamedTuple):
         Raises:
             SourceError: a number that is not positive and finite, nothing asked, or two things at once.
         """
-        if self.count is not None and (isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1):
-            raise SourceError(f"frames is {shown(self.count)}", "give a positive whole number")
+        if self.frames is not None and (
+            isinstance(self.frames, bool) or not isinstance(self.frames, int) or self.frames < 1
+        ):
+            raise SourceError(f"frames is {shown(self.frames)}", "give a positive whole number")
         if self.fps is not None and not (_is_number(self.fps) and self.fps > 0):
             raise SourceError(f"fps is {shown(self.fps)}", "give a positive number of frames a second")
         for at in self.times:
             if not (_is_number(at) and at >= 0):
                 raise SourceError(f"the time {shown(at)} is no second of a video", "give numbers from 0 on")
         rules = [self.fps is not None, self.key_frames, bool(self.times)]
-        if sum(rules) > 1 or (self.times and self.count is not None):
-            raise SourceError("fps, key frames and times at once", "ask for one of them; a count goes with the first two")
-        if not any(rules) and self.count is None:
+        if sum(rules) > 1 or (self.times and self.frames is not None):
+            raise SourceError(
+                "fps, key frames and times at once", "ask for one of them; a count goes with the first two"
+            )
+        if not any(rules) and self.frames is None:
             raise SourceError("nothing says which frames are wanted", "give a count, fps, key_frames or times")
 
 
@@ -72,20 +76,20 @@ def choose(choice: FrameChoice, line: Timeline) -> list[int]:
     if choice.times:
         return [_shown_at(at, line) for at in choice.times]
     if choice.key_frames:
-        return _evenly(line.keys, choice.count)
+        return _evenly(line.keys, choice.frames)
     if choice.fps is not None:
         step = 1 / (Fraction(str(choice.fps)) * line.tick)
         # what begins where the video ends is not shown
-        return _evenly(_on_grid(line, step, line.end - line.ticks[0] - _grace(line)), choice.count)
+        return _evenly(_on_grid(line, step, line.end - line.ticks[0] - _grace(line)), choice.frames)
     span = line.ticks[-1] - line.ticks[0]
-    count = choice.count or 1
+    count = choice.frames or 1
     if count == 1:
         return [_frame_at(Fraction(span, 2), line)]
     return _on_grid(line, Fraction(span, count - 1), Fraction(span)) if span else [0]
 
 
 def _on_grid(line: Timeline, step: Fraction, until: Fraction) -> list[int]:
-    """Return the frames that are shown at 0, step, 2 step … ticks, each once; a step costs nothing where no frame ends."""
+    """Return the frames that are shown at 0, step, 2 step … ticks, each once, in time that grows with their number."""
     ticks, grace = line.ticks, _grace(line)
     found: list[int] = []
     number = 0

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.media_types import (
@@ -262,7 +262,7 @@ _AS_IS: Matrix = (1, 0, 0, 1)
 def display_matrix(frame: VideoFrame) -> Matrix:
     """Return how a frame is to be turned and mirrored; as it is where that is no multiple of 90 degrees."""
     # 3 x 3 numbers of 32 bits, a b u c d v x y w, those that count with 16 bits after the point (ISO 14496-12, 6.2.2)
-    raw = frame.side_data.get("DISPLAYMATRIX")
+    raw: Any = frame.side_data.get("DISPLAYMATRIX")
     if raw is None:
         return _AS_IS
     table = bytes(raw)
