@@ -1,4 +1,4 @@
-"""What may be done to a video that was read: its frames as JPEG pictures, or its sound alone."""
+"""What may be done to a video that was read: its frames as JPEG pictures."""
 
 from __future__ import annotations
 
@@ -131,6 +131,8 @@ def _smaller_frame(frame: bytes, changes: Changes, policy: MediaPolicy, sizes: _
             if smaller_size(image.size, changes) == image.size:
                 return frame
             return _jpeg(image if image.mode in ("RGB", "L") else image.convert("RGB"), changes, sizes)
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
+        raise PolicyError(f"a frame has far more than {policy.max_pixels} pixels", "scale it down first") from None
     except (OSError, ValueError, SyntaxError) as error:
         raise SourceError(f"a frame cannot be decoded ({type(error).__name__})", "encode it again") from None
 
@@ -145,7 +147,9 @@ def _jpeg(image: Image, changes: Changes, sizes: _Sizes) -> bytes:
     if max(image.size) > _LONGEST_JPEG_SIDE:
         raise SourceError(f"a frame of {image.width} x {image.height} fits no JPEG", "set max_side")
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=changes.quality)
+    # a frame that was a JPEG before keeps its colour profile and the way it is to be turned
+    kept = {name: image.info[name] for name in ("exif", "icc_profile") if image.info.get(name)}
+    image.save(buffer, "JPEG", quality=changes.quality, **kept)
     return buffer.getvalue()
 
 
