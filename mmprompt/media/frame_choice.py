@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mmprompt.errors import SourceError, shown
 
-_LEAST, _MOST = Fraction(1, 1_000_000), Fraction(1, 1000)
+_FINEST, _COARSEST = Fraction(1, 1_000_000), Fraction(1, 1000)
 
 
 class FrameChoice(NamedTuple):
@@ -108,8 +108,8 @@ def _frame_at(at: Fraction, line: Timeline) -> int:
 
 
 def _grace(line: Timeline) -> Fraction:
-    """Return by how many ticks a frame may begin late: clocks round to a tick, and a float to much less."""
-    return max(_LEAST, min(line.tick, _MOST)) / line.tick
+    """Return by how many ticks a frame may begin late: a fine clock rounds to a tick, and a float to much less."""
+    return (line.tick if _FINEST < line.tick <= _COARSEST else _FINEST) / line.tick
 
 
 def _shown_at(seconds: float, line: Timeline) -> int:

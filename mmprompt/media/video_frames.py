@@ -62,7 +62,7 @@ def video_frames(
     ``key_frames``: all key frames, or the first frame where none is shown. With ``count`` beside these two, at most so
     many of those, evenly. Each time gives the frame shown at it, and a frame is given once, so a video of fewer frames
     gives fewer. ``times``: the frames shown at these seconds, one for each, in that order. Times count from the first
-    frame. A frame may begin later than asked by one tick of the file's clock, at most 1 ms, because files round.
+    frame. A frame may begin later than asked by one tick of a clock of 1 ms or less, because files round.
 
     Pixels that are not square are not stretched.
 
