@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.objects import _wav as wav_file
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video import Deadline, OpenVideo, check_whole, open_video
+from mmprompt.media.video import OpenVideo, Watch, check_whole, open_video
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ def _sounds(video: OpenVideo, policy: MediaPolicy) -> Iterator[AudioFrame]:
     """Yield the sound in 16 bits, channels interleaved."""
     import av  # noqa: PLC0415  # heavy
 
-    deadline = Deadline(policy)
+    watch = Watch(policy)
     stream = video.container.streams.audio[0]
     # the stream of a codec that FFmpeg does not know has no context, whatever the types say
     context = getattr(stream, "codec_context", None)
@@ -72,7 +72,7 @@ def _sounds(video: OpenVideo, policy: MediaPolicy) -> Iterator[AudioFrame]:
     resampler: AudioResampler | None = None
     try:
         for packet in video.container.demux():
-            deadline.check()
+            watch.check_time()
             if packet.stream_index != stream.index:
                 continue
             for frame in context.decode(packet):

@@ -51,6 +51,7 @@ _CODECS = frozenset((
 _CODEC_NAMES = {"libdav1d": "av1", "libvpx": "vp8", "libvpx-vp9": "vp9"}
 _STILLS = frozenset(("mjpeg", "png"))
 _ATTACHED_PICTURE = 1024
+_BLOCKS = 1 << 18
 _CUT_SECONDS, _CUT_SHARE = 1.0, 0.1
 
 
@@ -73,19 +74,29 @@ class VideoFacts(NamedTuple):
     has_audio: bool
 
 
-class Deadline:
-    """The time by which work on one video must be done."""
+class Watch:
+    """Holds work on one video to the time and the size of picture that a policy allows."""
 
-    __slots__ = ("_end", "_timeout")
+    __slots__ = ("_end", "_policy")
 
     def __init__(self, policy: MediaPolicy) -> None:
-        self._timeout = policy.timeout
+        self._policy = policy
         self._end = time.monotonic() + policy.timeout
 
-    def check(self) -> None:
+    def check_time(self) -> None:
         """Raise a PolicyError once the time is over."""
         if time.monotonic() > self._end:
-            raise PolicyError(f"the video takes longer than timeout ({self._timeout:g} s)", "raise timeout to allow it")
+            raise PolicyError(
+                f"the video takes longer than timeout ({self._policy.timeout:g} s)", "raise timeout to allow it"
+            )
+
+    def check_size(self, width: int, height: int) -> None:
+        """Raise a PolicyError for a picture that is too large."""
+        if width * height > self._policy.max_pixels:
+            raise PolicyError(
+                f"the video has {width} x {height} pixels, more than {self._policy.max_pixels}",
+                "raise max_pixels to allow it",
+            )
 
 
 class OpenVideo(NamedTuple):
@@ -118,6 +129,8 @@ def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
             has_audio=bool(container.streams.audio),
         )
         first = _first_frame(OpenVideo(kind, container, stream), policy)
+        if not facts.width:
+            facts = facts._replace(width=context.width, height=context.height)
         return facts._replace(rotation=rotation(display_matrix(first)))
 
 
@@ -148,9 +161,11 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         ) from None
     with container:
         stream = _picture_stream(kind, container)
-        _judge(kind, container, stream, policy)
-        # a header may lie about the size: the decoder holds the limit, too. explode: damage is an error, not a guess
-        stream.codec_context.options = {"max_pixels": str(policy.max_pixels), "err_detect": "explode"}
+        _judge(container, stream, policy)
+        # a header may lie about the size: the decoder holds the limit, with room for the blocks it rounds up to, and
+        # each frame is judged again. explode: damage is an error, not a guess
+        most = str(2 * policy.max_pixels + _BLOCKS)
+        stream.codec_context.options = {"max_pixels": most, "err_detect": "explode"}
         yield OpenVideo(kind, container, stream)
 
 
@@ -189,15 +204,10 @@ def _is_cover(stream: VideoStream) -> bool:
     return context is not None and context.name in _STILLS and not stream.frames and not stream.average_rate
 
 
-def _judge(kind: Kind, container: InputContainer, stream: VideoStream, policy: MediaPolicy) -> None:
+def _judge(container: InputContainer, stream: VideoStream, policy: MediaPolicy) -> None:
     """Hold the header against the policy."""
-    width, height = stream.codec_context.width, stream.codec_context.height
-    if width < 1 or height < 1:
-        raise SourceError(f"the {kind.name} file does not say how large its pictures are", "encode it again")
-    if width * height > policy.max_pixels:
-        raise PolicyError(
-            f"the video has {width} x {height} pixels, more than {policy.max_pixels}", "raise max_pixels to allow it"
-        )
+    # 0 where only the decoder will know, as for MPEG-4 in MP4: the decoder holds the limit
+    Watch(policy).check_size(stream.codec_context.width, stream.codec_context.height)
     check_seconds(declared_seconds(container, stream), policy)
 
 
@@ -229,10 +239,10 @@ def check_whole(seconds: float, declared: float | None) -> None:
 def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
     import av  # noqa: PLC0415  # heavy
 
-    deadline = Deadline(policy)
+    watch = Watch(policy)
     try:
         for walked, packet in enumerate(video.container.demux(video.stream)):
-            deadline.check()
+            watch.check_time()
             if walked > policy.max_frames:
                 break
             try:
@@ -240,16 +250,19 @@ def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
             except av.error.InvalidDataError:
                 continue  # a recording may begin between two key frames
             if frames:
+                watch.check_size(frames[0].width, frames[0].height)
                 return frames[0]
     except (av.FFmpegError, ValueError):
         pass
-    raise no_frame(video)
+    raise no_frame(video, policy)
 
 
-def no_frame(video: OpenVideo) -> SourceError:
+def no_frame(video: OpenVideo, policy: MediaPolicy) -> SourceError:
     """Return the error for a file that opens and gives nothing."""
+    unknown = "" if video.stream.codec_context.width else f", or one of more than {policy.max_pixels} pixels"
     return SourceError(
-        f"the {video.kind.name} file has no frame that can be decoded", "it may be cut: fetch it again, or encode it"
+        f"the {video.kind.name} file has no frame that can be decoded{unknown}",
+        "it may be cut: fetch it again, or encode it",
     )
 
 

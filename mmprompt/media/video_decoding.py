@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.frame_choice import Timeline
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video import Deadline, OpenVideo, check_seconds, no_frame
+from mmprompt.media.video import OpenVideo, Watch, check_seconds, no_frame
 
 if TYPE_CHECKING:
     from av.packet import Packet
@@ -29,7 +29,7 @@ _PLAIN_REFERENCES = frozenset(("h264", "mpeg1video", "mpeg2video", "mpeg4"))
 """The codecs of which a frame that says it is no reference is none to any other. HEVC's may be one, layers above."""
 
 
-def walk(video: OpenVideo, policy: MediaPolicy, deadline: Deadline) -> list[Packet[Any]]:
+def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any]]:
     """Return the packets of the picture in the order of decoding, from the first key frame on."""
     import av  # noqa: PLC0415  # heavy
 
@@ -37,7 +37,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, deadline: Deadline) -> list[Pack
     try:
         # all streams, so that the deadline is looked at among the packets of the others, too
         for packet in video.container.demux():
-            deadline.check()
+            watch.check_time()
             if packet.stream_index == video.stream.index and packet.size:
                 packets.append(packet)
                 if len(packets) > policy.max_frames:
@@ -106,7 +106,7 @@ def _stretches(packets: list[Packet[Any]], wanted: list[int]) -> Iterator[_Stret
 
 
 def by_stretches(
-    video: OpenVideo, packets: list[Packet[Any]], wanted: dict[int, int], take: Take, deadline: Deadline
+    video: OpenVideo, packets: list[Packet[Any]], wanted: dict[int, int], take: Take, watch: Watch
 ) -> dict[int, Any] | None:
     """Decode only what the wanted frames need; None where one of them does not come out whole.
 
@@ -115,7 +115,7 @@ def by_stretches(
     made: dict[int, Any] = {}
     for stretch in _stretches(packets, sorted(wanted)):
         missing = set(stretch.ticks)
-        for frame in _decoded(video, _needed(video, packets, stretch), deadline):
+        for frame in _decoded(video, _needed(video, packets, stretch), watch):
             if frame is None or (frame.pts in missing and frame.is_corrupt):
                 return None
             if frame.pts in missing:
@@ -144,38 +144,51 @@ def _needed(video: OpenVideo, packets: list[Packet[Any]], stretch: _Stretch) -> 
     context.skip_frame = "DEFAULT"
 
 
-def _decoded(video: OpenVideo, packets: Iterable[Packet[Any]], deadline: Deadline) -> Iterator[VideoFrame | None]:
+def _decoded(video: OpenVideo, packets: Iterable[Packet[Any]], watch: Watch) -> Iterator[VideoFrame | None]:
     """Yield the frames of these packets, all that come out, and None for each packet that is damaged."""
     import av  # noqa: PLC0415  # heavy
 
     context = video.stream.codec_context
     for packet in itertools.chain(packets, (None,)):
-        deadline.check()
+        watch.check_time()
         if packet is not None and packet.is_corrupt:
             yield None
             continue
         try:
-            yield from context.decode(packet)
+            frames = context.decode(packet)
         except av.FFmpegError:
             yield None
+            continue
+        for frame in frames:
+            watch.check_size(frame.width, frame.height)
+            yield frame
 
 
-def decoded_timeline(video: OpenVideo, packets: list[Packet[Any]], policy: MediaPolicy, deadline: Deadline) -> Timeline:
+def decoded_timeline(video: OpenVideo, packets: list[Packet[Any]], policy: MediaPolicy, watch: Watch) -> Timeline:
     """Decode everything in order and return the times of what comes out."""
     stated: list[int | None] = []
+    decoded: list[int | None] = []
     keys: list[int] = []
-    for frame in _shown(video, packets, deadline):
+    for frame in _shown(video, packets, watch):
         if frame.key_frame:
             keys.append(len(stated))
         stated.append(frame.pts if frame.pts is not None else frame.dts)
+        decoded.append(frame.dts)
         if len(stated) > policy.max_frames:
             raise _too_many_frames(policy)
     if not stated:
-        raise no_frame(video)
+        raise no_frame(video, policy)
+    if _steps_back(decoded) < _steps_back(stated):
+        stated = decoded  # AVI has times of decoding only, which then stand in the place of those of presentation
     tick = Fraction(video.stream.time_base or Fraction(1, 1000))
     rate = video.stream.average_rate
     ticks = _filled(stated, max(1, round(1 / (rate * tick))) if rate else 1)
     return Timeline(ticks, ticks[-1] + _usual_gap(ticks), tick, keys or [0])
+
+
+def _steps_back(ticks: list[int | None]) -> int:
+    known = [tick for tick in ticks if tick is not None]
+    return sum(after <= before for before, after in itertools.pairwise(known)) + len(ticks) - len(known)
 
 
 def _filled(stated: list[int | None], gap: int) -> list[int]:
@@ -190,13 +203,13 @@ def _filled(stated: list[int | None], gap: int) -> list[int]:
 
 
 def in_order(
-    video: OpenVideo, packets: list[Packet[Any]], wanted: set[int], take: Take, deadline: Deadline
+    video: OpenVideo, packets: list[Packet[Any]], wanted: set[int], take: Take, watch: Watch
 ) -> dict[int, Any]:
     """Decode everything in order and return what is made of the frames with these numbers."""
-    return {number: take(frame) for number, frame in enumerate(_shown(video, packets, deadline)) if number in wanted}
+    return {number: take(frame) for number, frame in enumerate(_shown(video, packets, watch)) if number in wanted}
 
 
-def _shown(video: OpenVideo, packets: list[Packet[Any]], deadline: Deadline) -> Iterator[VideoFrame]:
+def _shown(video: OpenVideo, packets: list[Packet[Any]], watch: Watch) -> Iterator[VideoFrame]:
     """Yield all frames in order.
 
     Raises:
@@ -204,7 +217,7 @@ def _shown(video: OpenVideo, packets: list[Packet[Any]], deadline: Deadline) -> 
     """
     last = None
     video.stream.codec_context.flush_buffers()
-    for frame in _decoded(video, packets, deadline):
+    for frame in _decoded(video, packets, watch):
         if frame is not None and not frame.is_corrupt:
             last = frame
             yield frame

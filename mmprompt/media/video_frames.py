@@ -10,8 +10,8 @@ from mmprompt.media.frame_choice import FrameChoice, choose
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video import (
-    Deadline,
     Matrix,
+    Watch,
     check_seconds,
     check_whole,
     declared_seconds,
@@ -101,25 +101,25 @@ def take_frames(
     """
     choice.check()
     with open_video(data, policy) as video:
-        deadline = Deadline(policy)
+        watch = Watch(policy)
         declared = declared_seconds(video.container, video.stream)
-        packets = walk(video, policy, deadline)
+        packets = walk(video, policy, watch)
         if not packets:
-            raise no_frame(video)
+            raise no_frame(video, policy)
         line = None if video.kind is AVI else packet_timeline(video, packets)
         if line is not None:
             check_whole(line.length, declared)
             wanted = choose(choice, line)
             made = by_stretches(
-                video, packets, {line.ticks[index]: index for index in wanted}, _upright(start()), deadline
+                video, packets, {line.ticks[index]: index for index in wanted}, _upright(start()), watch
             )
             if made is not None:
                 return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
-        line = decoded_timeline(video, packets, policy, deadline)
+        line = decoded_timeline(video, packets, policy, watch)
         check_whole(line.length, declared)
         check_seconds(line.length, policy)
         wanted = choose(choice, line)
-        made = in_order(video, packets, set(wanted), _upright(start()), deadline)
+        made = in_order(video, packets, set(wanted), _upright(start()), watch)
         return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
 
 

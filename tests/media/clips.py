@@ -96,8 +96,9 @@ def probed(path: Path, entries: str) -> list[list[str]]:
     return [line.rstrip(",").split(",") for line in lines]
 
 
-def probed_times(path: Path) -> list[float]:
-    """Return when each frame is shown, by ffprobe, in seconds from the first."""
+def probed_times(path: Path) -> list[float | None]:
+    """Return when each frame is shown, by ffprobe, in seconds from the first; None where it does not know."""
     base = Fraction(probed(path, "stream=time_base")[0][0])
-    ticks = [int(row[0]) for row in probed(path, "frame=best_effort_timestamp")]
-    return [float((tick - ticks[0]) * base) for tick in ticks]
+    stated = [row[0] for row in probed(path, "frame=best_effort_timestamp")]
+    first = int(stated[0])
+    return [None if tick == "N/A" else float((int(tick) - first) * base) for tick in stated]
