@@ -124,11 +124,20 @@ def take_frames(
 
 
 def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
-    """Return a function of a frame that hands its pixels on, turned."""
+    """Return a function of a frame that hands its pixels on, turned as the first of them says."""
+    from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # heavy
+
+    # one for all: a frame's own has threads, and both live until the garbage collector finds them once side_data was
+    # looked at, since that and the frame hold each other; so it is looked at once
+    converter = VideoReformatter()
+    matrix: Matrix | None = None
 
     def turned(frame: VideoFrame) -> Any:
-        pixels: Any = frame.to_ndarray(format="rgb24")  # of several types, says PyAV; of this format always uint8
-        return take(_turned(pixels, display_matrix(frame)))
+        nonlocal matrix
+        if matrix is None:
+            matrix = display_matrix(frame)
+        pixels: Any = converter.reformat(frame, format="rgb24").to_ndarray()  # of this format always uint8
+        return take(_turned(pixels, matrix))
 
     return turned
 

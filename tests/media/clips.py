@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
+import functools
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+import tempfile
 from fractions import Fraction
 from pathlib import Path
 
@@ -38,23 +38,27 @@ def number_in(pixels: np.ndarray) -> int:
     return sum(1 << bit for bit in range(BITS) if rows[bit * bar + 2 : (bit + 1) * bar - 2].mean() > 128)
 
 
+@functools.cache
 def clip(
     count: int = 50,
     *,
     codec: str = "libx264",
     container: str = "mp4",
     rate: int = 25,
-    ticks: Sequence[int] | None = None,
+    ticks: tuple[int, ...] = (),
     clock: Fraction | None = None,
     size: tuple[int, int] = (WIDTH, HEIGHT),
     pixel_format: str = "yuv420p",
     sound: bool = False,
-    container_options: dict[str, str] | None = None,
+    movflags: str = "",
     **options: str,
 ) -> bytes:
     """Return a clip of ``count`` numbered frames, at ``rate`` or at the given ``ticks`` of a ``clock``."""
-    file = io.BytesIO()
-    with av.open(file, "w", format=container, container_options=container_options or {}) as out:
+    file = tempfile.NamedTemporaryFile(suffix=".clip")  # noqa: SIM115  # faststart reads back what was written
+    with (
+        file,
+        av.open(file.name, "w", format=container, container_options={"movflags": movflags} if movflags else {}) as out,
+    ):
         stream = out.add_stream(codec, rate=rate, options={key.replace("_", "-"): v for key, v in options.items()})
         stream.width, stream.height = size
         stream.pix_fmt = pixel_format
@@ -73,7 +77,8 @@ def clip(
             block.sample_rate, block.pts = 44100, 0
             out.mux(audio.encode(block))
             out.mux(audio.encode())
-    return file.getvalue()
+        out.close()
+        return Path(file.name).read_bytes()
 
 
 def turned(data: bytes, matrix: tuple[int, int, int, int]) -> bytes:

@@ -18,7 +18,7 @@ from mmprompt.media.video_frames import video_frames
 
 POLICY = MediaPolicy()
 ALL = 100_000
-UNEVEN = [0, 3, 40, 41, 90, 500, 510, 2000, 2001, 2040, 2500, 2900, 2905, 3000, 4000]
+UNEVEN = (0, 3, 40, 41, 90, 500, 510, 2000, 2001, 2040, 2500, 2900, 2905, 3000, 4000)
 
 
 def numbers(data, **asked):
@@ -40,15 +40,15 @@ VARIED = {
     "matroska": lambda: clip(container="matroska"),
     "vp8": lambda: clip(codec="libvpx", container="webm", lag_in_frames="16", auto_alt_ref="1", g="20"),
     "vp9": lambda: clip(codec="libvpx-vp9", container="webm", lag_in_frames="16", deadline="realtime"),
-    "fragmented": lambda: clip(container_options={"movflags": "frag_keyframe+empty_moov"}, g="12"),
+    "fragmented": lambda: clip(movflags="frag_keyframe+empty_moov", g="12"),
     "quicktime": lambda: clip(container="mov"),
     "with-sound": lambda: clip(sound=True),
     "vfr-mp4": lambda: clip(len(UNEVEN), ticks=UNEVEN, clock=Fraction(1, 1000), bf="2", g="5"),
     "vfr-matroska": lambda: clip(len(UNEVEN), container="matroska", ticks=UNEVEN, clock=Fraction(1, 1000), g="5"),
-    "odd-clock": lambda: clip(40, ticks=[n * 1001 for n in range(40)], clock=Fraction(1, 30_000), g="9"),
-    "very-odd-clock": lambda: clip(30, ticks=[n * n * 7 for n in range(30)], clock=Fraction(1, 8191), g="9"),
-    "late-start": lambda: clip(20, ticks=[9000 + n * 40 for n in range(20)], clock=Fraction(1, 1000)),
-    "negative-start": lambda: clip(20, ticks=[n * 40 - 400 for n in range(20)], clock=Fraction(1, 1000)),
+    "odd-clock": lambda: clip(40, ticks=tuple(n * 1001 for n in range(40)), clock=Fraction(1, 30_000), g="9"),
+    "very-odd-clock": lambda: clip(30, ticks=tuple(n * n * 7 for n in range(30)), clock=Fraction(1, 8191), g="9"),
+    "late-start": lambda: clip(20, ticks=tuple(9000 + n * 40 for n in range(20)), clock=Fraction(1, 1000)),
+    "negative-start": lambda: clip(20, ticks=tuple(n * 40 - 400 for n in range(20)), clock=Fraction(1, 1000)),
 }
 SIZES = {"vfr-mp4": 15, "vfr-matroska": 15, "odd-clock": 40, "very-odd-clock": 30, "late-start": 20}
 
