@@ -1,4 +1,4 @@
-"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls filling examples memory start]``.
+"""The benchmarks, one command: ``python tests/benchmarks/run.py [images urls video frames filling examples memory start]``.
 
 Needs the package installed, Linux or macOS, and 1.5 GB of temporary disk (``TMPDIR`` says where). All ratios come from
 one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
@@ -18,9 +18,10 @@ import filling
 import memory
 import rendering
 import start
+import video
 from timing import Row, print_table
 
-PARTS = ("images", "urls", "filling", "examples", "memory", "start")
+PARTS = ("images", "urls", "video", "frames", "filling", "examples", "memory", "start")
 
 
 def main(wanted: list[str]) -> int:
@@ -35,6 +36,8 @@ def main(wanted: list[str]) -> int:
         measures: dict[str, Callable[[], list[Row]]] = {
             "images": partial(rendering.images, folder),
             "urls": partial(rendering.addresses, folder),
+            "video": partial(video.passed_through, folder),
+            "frames": video.frames,
             "filling": filling.filling,
             "examples": examples.examples,
             "memory": partial(memory.peaks, folder),

@@ -64,7 +64,9 @@ def clip(
         stream.pix_fmt = pixel_format
         base = clock or Fraction(1, rate)
         stream.codec_context.time_base = base
-        audio = out.add_stream("aac" if container in ("mp4", "mov") else "mp2", rate=44100) if sound else None
+        audio = (
+            out.add_stream("aac" if container in ("mp4", "mov", "matroska") else "mp2", rate=44100) if sound else None
+        )
         for number in range(count):
             frame = av.VideoFrame.from_ndarray(picture(number, *size), format="rgb24")
             frame.pts = ticks[number] if ticks else number
