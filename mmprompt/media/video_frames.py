@@ -31,6 +31,10 @@ KEPT_PICTURES = 8
 """The frames that one call returns may together have this many times ``max_pixels`` pixels."""
 
 
+_MATRICES = {1: "ITU709", 4: "FCC", 7: "SMPTE240M"}
+"""PyAV's names for the colour matrices (ITU-T H.273, table 4) that are not BT.601; it has none for BT.2020."""
+
+
 class Frame(NamedTuple):
     """A frame: seconds from the first frame of the video to it, and its pixels, (height, width, 3), uint8, RGB."""
 
@@ -136,10 +140,17 @@ def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
         nonlocal matrix
         if matrix is None:
             matrix = display_matrix(frame)
-        pixels: Any = converter.reformat(frame, format="rgb24").to_ndarray()  # of this format always uint8
+        plain = converter.reformat(frame, format="rgb24", **_colours(frame))
+        pixels: Any = plain.to_ndarray()  # of this format always uint8
         return take(_turned(pixels, matrix))
 
     return turned
+
+
+def _colours(frame: VideoFrame) -> dict[str, Any]:
+    """Return what the converter must be told of the colours: PyAV before 17 takes all for BT.601, HD video too."""
+    named = _MATRICES.get(int(frame.colorspace))
+    return {"src_colorspace": named, "dst_colorspace": "ITU601"} if named else {}
 
 
 def _turned(pixels: Pixels, matrix: Matrix) -> Pixels:

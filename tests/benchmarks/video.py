@@ -52,7 +52,7 @@ def passed_through(folder: str, *, count: int = 600, repetitions: int = 5) -> li
     """Render rows with an MP4 or a WAV file each, read from disk and written to disk unchanged."""
     warm_heap()
     rows = []
-    clips = [h264_clip(length, 320, 240) for length in (60, 120, 180, 240)]
+    clips = [h264_clip(length, WIDTH, HEIGHT) for length in (90, 150, 210, 300)]
     sounds = [_wav(seconds) for seconds in (1, 3, 5, 10)]
     for modality, suffix, files in (("video", "mp4", clips), ("audio", "wav", sounds)):
         names = [f"{number:05}.{suffix}" for number in range(count)]

@@ -147,7 +147,7 @@ def samples(wav):
 @needs_ffmpeg
 @pytest.mark.parametrize("container", ["mp4", "matroska", "mpegts", "avi"])
 def test_the_sound_of_a_video_is_that_of_ffmpeg(container, tmp_path):
-    """Within 1 of 32768: the decoders are of different releases."""
+    """Within 1 of 32768, from the end on: older releases keep the 1024 samples that AAC is primed with in Matroska."""
     path = tmp_path / "clip.bin"
     path.write_bytes(clip(50, sound=True, container=container))
     rate, ours = samples(sound_track(path.read_bytes(), POLICY))
@@ -157,7 +157,7 @@ def test_the_sound_of_a_video_is_that_of_ffmpeg(container, tmp_path):
     assert abs(len(ours) - 88200) < 3000
     length = min(len(ours), len(theirs))
     assert length > 80_000
-    assert np.abs(theirs[:length] - ours[:length]).max() <= 1
+    assert np.abs(theirs[-length:] - ours[-length:]).max() <= 1
 
 
 def test_sound_is_bounded_and_its_absence_named():
