@@ -81,7 +81,7 @@ class Renderer:
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
         self._write = writer_for(target, Payload, self._reader.read)
         self._sends = emit in ("messages", "batch")
-        self._as_list = emit == "messages" and limits(target).wire == "openai"
+        self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and self._sends else None
         self._answer = task.output_column if emit != "batch" else None

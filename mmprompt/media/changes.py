@@ -34,9 +34,9 @@ class Changes(NamedTuple):
         mono: mix the channels into one.
         start: seconds of sound to leave out at the beginning.
         seconds: the most seconds of sound to keep.
-        frames: so many frames of a video, evenly spaced in time.
+        frames: so many frames of a video, evenly spaced in time; beside ``fps`` or ``key_frames`` the most of them.
         fps: frames of a video by time, so many a second.
-        key_frames: only the key frames of a video (with ``frames``: at most so many of them).
+        key_frames: only the key frames of a video.
         times: frames of a video at these seconds.
     """
 
@@ -93,8 +93,8 @@ def changes_of(asked: Mapping[str, Any]) -> Changes:
         if value is not None:
             values[name] = _checked(name, value)
     changes = Changes(**values)
-    ways = [name for name in ("frames", "fps", "times") if getattr(changes, name)]
-    ways += ["key_frames"] if changes.key_frames and not changes.frames else []
+    ways = [name for name in ("fps", "key_frames", "times") if getattr(changes, name)]
+    ways += ["frames"] if changes.frames and changes.times else []
     if len(ways) > 1:
         raise TaskError(f"{' and '.join(ways)} each choose the frames of a video", "give one of them")
     return changes

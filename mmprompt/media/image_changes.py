@@ -69,7 +69,7 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
             quality or size that there is not.
         PolicyError: it is larger than ``policy`` allows.
     """
-    _check(changes)
+    check_changes(changes)
     if part.frames:
         return change_frames(part, changes, policy, _why_size(changes.max_side, changes.max_pixels))
     if part.modality != "image" or not part.data:
@@ -111,8 +111,12 @@ def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]
     return encoded(scaled, "JPEG", changes.quality), notes
 
 
-def _check(changes: Changes) -> None:
-    """Refuse values that mean nothing."""
+def check_changes(changes: Changes) -> None:
+    """Refuse values of picture changes that mean nothing.
+
+    Raises:
+        SourceError: naming the first of them.
+    """
     if changes.mode is not None and changes.mode not in _MODES:
         raise SourceError(f"unknown mode {shown(changes.mode)}", nearest(changes.mode, _MODES))
     if changes.image_format is not None and changes.image_format not in _WRITTEN:

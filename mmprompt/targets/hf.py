@@ -9,23 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
-from mmprompt.media.classify import classify, in_short
-from mmprompt.media.media_types import VIDEO_FRAMES, describe_unknown, media_type_for, sniff
+from mmprompt.errors import SourceError, TargetError, nearest, shown
+from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
+from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, TextPart
 from mmprompt.targets.hf_media import HFDecoder
 from mmprompt.targets.json_values import plain
-from mmprompt.targets.limits import check_count, check_media, limits, taken_of
-from mmprompt.targets.openai import text_payload
+from mmprompt.targets.limits import check_media, taken_of
+from mmprompt.targets.part_writer import (
+    PartWriter,
+    Payload,
+    Read,
+    Tally,
+    Wire,
+    checked,
+    images_of,
+    quoted,
+    text_payload,
+    url_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-Wire = dict[str, Any]
-Payload = Callable[[str, MediaPart], object]
-Read = Callable[[MediaRef], "MediaPart | MediaRef"]
 Decode = Callable[[MediaPart], object]
 
 _READ = "let it be read first: read_messages(...)"
@@ -99,7 +106,7 @@ def media_part(modality: str, value: object) -> Wire:
     return {"type": modality, modality: value}
 
 
-class HFWriter:
+class HFWriter(PartWriter):
     """Writes messages in the form of ``to_hf`` as text; made once, called for each sample, safe to share.
 
     A medium becomes a data URI, a video a list of them, one a frame; an http(s) URL stays as it is, and transformers
@@ -113,7 +120,9 @@ class HFWriter:
         TargetError: an unknown target or content form.
     """
 
-    __slots__ = ("_auto", "_decode", "_frames_as_images", "_known", "_payload", "_read")
+    __slots__ = ("_auto", "_decode")
+    wire = "hf"
+    text_head = {"type": "text"}  # noqa: RUF012  # a constant
 
     def __init__(
         self,
@@ -125,16 +134,11 @@ class HFWriter:
         read: Read | None = None,
         decode: Decode | None = None,
     ) -> None:
-        known = limits(target)
-        if known.wire != "hf":
-            raise TargetError(f"target {target} has another wire form", f"use to_{known.wire}")
+        super().__init__(target, payload=payload, read=read)
         if content not in ("auto", "parts"):
             raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
-        self._known = known
+        self._as_images = self._as_images or frames_as_images
         self._auto = content == "auto"
-        self._frames_as_images = frames_as_images
-        self._payload = payload
-        self._read = read
         self._decode = decode
 
     def write(self, messages: Iterable[Message]) -> list[Wire]:
@@ -144,52 +148,26 @@ class HFWriter:
             TargetError: media that has not been read, or what the target does not take.
         """
         out: list[Wire] = []
-        for number, message in enumerate(messages, 1):
-            if type(message) is not Message:
-                kind = type(message).__name__
-                raise TargetError(f"a message is {kind}", "give a list of Messages; from_openai(…) makes them of dicts")
-            body: object = self._content(message.parts, number)
+        tally = Tally() if self._tallied else None
+        for number, given in enumerate(messages, 1):
+            message = checked(given)
+            body: object = self._content(message.parts, number, tally)
             if self._auto and all(isinstance(part, TextPart) and not part.extra for part in message.parts):
                 body = message.text
             beside = {key: plain(value) for key, value in message.beside_content().items()}
             out.append({"role": message.role, "content": body, **beside})
-        if self._known.counted:
-            self._check_counts(out)
-        return out
-
-    def _content(self, parts: tuple[Part, ...], message: int) -> list[Wire]:
-        out: list[Wire] = []
-        read = self._read
-        for place, given in enumerate(parts, 1):
-            part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
-            try:
-                if isinstance(part, TextPart):
-                    out.append(_with(text_part(part.text), part.extra))
-                elif isinstance(part, MediaRef):
-                    out.append(self._named(part))
-                elif part.frames and self._frames_as_images:
-                    out.extend([self._embedded(frame) for frame in _frames(part)])
-                else:
-                    out.append(self._embedded(part))
-            except MMPromptError as error:
-                raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
+        if tally is not None:
+            tally.check(self._known)
         return out
 
     def _named(self, ref: MediaRef) -> Wire:
-        """Return the content part of media that goes by name."""
-        source = ref.source if ref.name is None else ref.name
-        quoted = shown(in_short(source))
         if self._decode is not None:
-            raise TargetError(f"{ref.modality} {quoted} has not been read", _READ)
-        kind, value = classify(source)
-        if kind != "url":
-            what = f"{ref.modality} {quoted} is not read, and {self._known.name} takes http(s) URLs alone as names"
-            raise TargetError(what, "use --media inline")
+            named = quoted(ref.source if ref.name is None else ref.name)
+            raise TargetError(f"{ref.modality} {named} has not been read", _READ)
         taken_of(self._known, ref.modality)
-        return _with(media_part(ref.modality, value), ref.options + ref.extra)
+        return self._with_extra(media_part(ref.modality, url_of(ref, self._known)), ref.options + ref.extra)
 
     def _embedded(self, part: MediaPart) -> Wire:
-        """Return the content part of media that was read."""
         check_media(part, self._known)
         if part.media_type == VIDEO_FRAMES and not part.frames:
             raise SourceError("the video has no frames", "give at least one")
@@ -197,33 +175,15 @@ class HFWriter:
         if self._decode is not None:
             value = self._decode(part)
         elif part.frames:
-            value = [self._payload(f"data:{frame.media_type};base64,", frame) for frame in _frames(part)]
+            value = [self._payload(f"data:{frame.media_type};base64,", frame) for frame in images_of(part)]
         else:
             value = self._payload(f"data:{part.media_type};base64,", part)
-        return _with(media_part(part.modality, value), part.options + part.extra)
+        return self._with_extra(media_part(part.modality, value), part.options + part.extra)
 
-    def _check_counts(self, messages: list[Wire]) -> None:
-        kinds = [part["type"] for m in messages if isinstance(m["content"], list) for part in m["content"]]
-        for modality in self._known.modalities:
-            check_count(modality, kinds.count(modality), self._known)
-
-
-def _frames(video: MediaPart) -> list[MediaPart]:
-    """Return the frames of a video as images."""
-    images: list[MediaPart] = []
-    for frame in video.frames:
-        kind = sniff(frame)
-        media_type = kind and media_type_for(kind, "image")
-        if not media_type:
-            raise SourceError(f"frame {len(images)} is {describe_unknown(frame)}", "the frames of a video are JPEG")
-        images.append(MediaPart("image", media_type, frame, (), "", video.options, video.extra, video.origin))
-    return images
-
-
-def _with(wire: Wire, pairs: Pairs) -> Wire:
-    """Add further keys to a part; none may name a medium, since transformers opens what is named."""
-    for key, value in pairs:
-        if key in _NAMING or key in wire:
-            raise TargetError(f"the key {shown(key)} beside {wire['type']} names a second source", "make it two parts")
-        wire[key] = plain(value)
-    return wire
+    def _with_extra(self, wire: Wire, pairs: Pairs) -> Wire:
+        """Add further keys to a part; none may name a medium, since transformers opens what is named."""
+        for key, _ in pairs:
+            if key in _NAMING:
+                what = f"the key {shown(key)} beside {wire['type']} names a second source"
+                raise TargetError(what, "make it two parts")
+        return super()._with_extra(wire, pairs)

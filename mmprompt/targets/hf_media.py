@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import SourceError, TargetError, shown
+from mmprompt.media.images import decode_image
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.stand_in_decoders import decode_audio, decode_image, resample  # STAND-IN: images.py and sound.py
+from mmprompt.media.sound import decode_audio
+from mmprompt.media.sound_encoders import resample, to_mono
 from mmprompt.parts import MediaPart
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class HFDecoder:
             return image
         if orientation in _TURNS:
             self.notes.append(f"{name}: EXIF orientation {orientation} is not applied")
-        image = image.copy()  # a plain picture, which has what is in ``info`` and no memory of its file
+        image = image.copy()  # it has what is in ``info``, and no EXIF that was parsed before
         for key in _EXIF_KEYS:
             image.info.pop(key, None)
         return image
@@ -79,15 +81,14 @@ class HFDecoder:
         import numpy as np  # noqa: PLC0415  # heavy
 
         sound = decode_audio(data, self._policy)
-        samples, rate = sound.samples, sound.rate
+        samples, rate, channels = sound.samples, sound.rate, sound.samples.shape[1]
         if not np.isfinite(samples).all():
             raise SourceError("the samples hold values that are not finite", "put 0 in their place")
-        channels = samples.shape[1]
-        mono = np.ascontiguousarray(samples[:, 0]) if channels == 1 else samples.mean(axis=1, dtype=samples.dtype)
         if channels != 1:
+            samples = to_mono(samples)
             self.notes.append(f"{name}: {channels} channels mixed into one")
         if self._sampling_rate not in (None, rate):
-            mono = resample(mono, rate, self._sampling_rate)
+            samples = resample(samples, rate, self._sampling_rate)
             self.notes.append(f"{name}: {rate} Hz to {self._sampling_rate} Hz")
         self.sampling_rates.append(self._sampling_rate or rate)
-        return mono
+        return np.ascontiguousarray(samples[:, 0])

@@ -31,6 +31,10 @@ def writer_for(target: str, payload: Payload, read: Read) -> Callable[[Iterable[
         from mmprompt.targets.gemini import GeminiWriter  # noqa: PLC0415  # likewise
 
         return GeminiWriter(target, payload=payload, read=read).write
+    if wire == "hf":
+        from mmprompt.targets.hf import HFWriter  # noqa: PLC0415  # likewise
+
+        return HFWriter(target, payload=payload, read=read).write
     raise TargetError(f"the target {target} is not rendered to lines", f"use to_{wire} from Python")
 
 

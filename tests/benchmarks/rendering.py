@@ -27,12 +27,12 @@ def images(folder: str, *, count: int = 2000, repetitions: int = 5) -> list[Row]
     ours, bound, stdlib = (os.path.join(folder, name) for name in ("ours.out", "bound.out", "stdlib.out"))
     warm_heap()
     contenders = {
-        "mmprompt": lambda: _mmprompt(dataset, ours),
+        "mmprompt": lambda: render_with_mmprompt(dataset, ours),
         "bound": lambda: _image_bound(folder, rows, bound),
         "stdlib": lambda: _image_stdlib(folder, rows, stdlib),
     }
     timed = interleaved(contenders, repetitions)
-    _check_same(ours, bound)
+    check_same(ours, bound)
     return [
         against("image rows, against read + pybase64 + join", timed, "mmprompt", "bound", count, IMAGE_BAR),
         against("image rows, against stdlib base64 + json", timed, "mmprompt", "stdlib", count, None),
@@ -44,9 +44,9 @@ def addresses(folder: str, *, count: int = 40_000, repetitions: int = 7) -> list
     rows = inputs.samples(inputs.urls(count), count)
     dataset = inputs.write_rows(os.path.join(folder, "urls.jsonl"), rows)
     ours, bound = os.path.join(folder, "ours.out"), os.path.join(folder, "bound.out")
-    contenders = {"mmprompt": lambda: _mmprompt(dataset, ours), "bound": lambda: _url_bound(dataset, bound)}
+    contenders = {"mmprompt": lambda: render_with_mmprompt(dataset, ours), "bound": lambda: _url_bound(dataset, bound)}
     timed = interleaved(contenders, repetitions)
-    _check_same(ours, bound)
+    check_same(ours, bound)
     return [against("URL rows, against orjson + split + dict", timed, "mmprompt", "bound", count, URL_BAR)]
 
 
@@ -56,7 +56,8 @@ def warm_heap() -> None:
     del block
 
 
-def _mmprompt(dataset: str, target: str) -> None:
+def render_with_mmprompt(dataset: str, target: str) -> None:
+    """Render a dataset to a file."""
     task = dataset_task(dataset)
     with open(target, "wb", buffering=0) as file:
         report = render(Renderer(task), task.samples(), ChunkWriter(file))
@@ -109,7 +110,7 @@ def _request(name: str, url: str, question: str, answer: str) -> dict[str, objec
     return {"id": name, "messages": [{"role": "user", "content": parts}], "answer": answer}
 
 
-def _check_same(ours: str, bound: str) -> None:
+def check_same(ours: str, bound: str) -> None:
     """Refuse to compare programs that did not do the same."""
     if not filecmp.cmp(ours, bound, shallow=False):
         raise SystemExit(f"{ours} and {bound} differ")

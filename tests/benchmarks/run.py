@@ -20,9 +20,10 @@ import memory
 import opening
 import rendering
 import start
+import video
 from timing import Row, print_table
 
-PARTS = ("images", "urls", "opening", "filling", "examples", "integrity", "memory", "start")
+PARTS = ("images", "urls", "video", "frames", "opening", "filling", "examples", "integrity", "memory", "start")
 
 
 def main(wanted: list[str]) -> int:
@@ -38,6 +39,8 @@ def main(wanted: list[str]) -> int:
             "images": partial(rendering.images, folder),
             "urls": partial(rendering.addresses, folder),
             "opening": partial(opening.opening, folder),
+            "video": partial(video.passed_through, folder),
+            "frames": video.frames,
             "filling": filling.filling,
             "examples": examples.examples,
             "integrity": partial(integrity.jpegs, folder),

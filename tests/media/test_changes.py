@@ -40,7 +40,7 @@ def test_each_change_is_taken_in_its_own_type():
         ({"background": [1, 2]}, "red, green and blue"),
         ({"times": [1, "x"]}, "list of seconds"),
         ({"fit": 1}, "true or false"),
-        ({"frames": 8, "fps": 1.0}, "frames and fps each choose"),
+        ({"frames": 8, "times": [1.0]}, "times and frames each choose"),
         ({"key_frames": True, "fps": 1.0}, "fps and key_frames each choose"),
     ],
 )

@@ -1,0 +1,100 @@
+"""What may be done to a video that was read: its frames as JPEG pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.changes import Changes
+from mmprompt.media.frame_choice import FrameChoice, even_places
+from mmprompt.media.image_changes import change_image, check_changes, scaled_jpeg
+from mmprompt.media.media_types import VIDEO_FRAMES
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.video_frames import take_frames
+from mmprompt.parts import MediaPart
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
+    """Return a video as the frames that were asked for: a part of type ``video/jpeg``; see ``video_frames``.
+
+    ``frames``, ``fps``, ``key_frames`` and ``times`` choose them, ``max_side`` and ``max_pixels`` scale them down,
+    ``quality`` is that of the JPEG. What is not asked for frames stays the same object: the file itself is never
+    encoded again. Of a video that is single frames already, ``frames`` picks evenly, and only frames that are too large
+    are encoded again.
+
+    Raises:
+        SourceError: the video cannot be decoded, has no frame at a time, or is frames without times while ``fps`` or
+            ``times`` asks for times.
+        PolicyError: it is more than the policy allows, or its frames are more than ``max_bytes``.
+    """
+    if part.modality != "video":
+        return part
+    if part.media_type == VIDEO_FRAMES:
+        return _change_frames(part, changes, policy)
+    choice = FrameChoice(changes.frames, changes.fps, changes.key_frames, tuple(changes.times))
+    if choice == FrameChoice():
+        return part
+    check_changes(changes)
+    notes: dict[str, None] = {}
+    taken = take_frames(part.data, policy, choice, lambda: _encoder(changes, policy, notes))
+    at = ", ".join([f"{seconds:.3f}".rstrip("0").rstrip(".") for seconds, _ in taken.frames])
+    what = (
+        f"{part.media_type} of {taken.seconds:.3f} s to {len(taken.frames)} JPEG frames at {at} s "
+        f"({_asked(choice)}; quality {changes.quality})"
+    )
+    frames = tuple([data for _, data in taken.frames])
+    return part._replace(media_type=VIDEO_FRAMES, data=b"", frames=frames, changes=(*part.changes, what, *notes))
+
+
+def _change_frames(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
+    """Pick from single frames and scale them."""
+    FrameChoice(frames=changes.frames or 1).check()
+    if changes.fps is not None or changes.times:
+        raise SourceError("the video is single frames, which carry no times", "ask for a number of frames")
+    places = even_places(len(part.frames), changes.frames)
+    if len(places) < len(part.frames):
+        note = f"{len(part.frames)} frames to {len(places)}: numbers {', '.join(map(str, places))} (frames)"
+        frames = tuple([part.frames[place] for place in places])
+        part = part._replace(frames=frames, changes=(*part.changes, note))
+    return change_image(part, changes, policy)
+
+
+def _asked(choice: FrameChoice) -> str:
+    """Return the choice in the words of ``Changes``."""
+    named = (
+        ("frames", choice.frames),
+        ("fps", choice.fps),
+        ("key_frames", choice.key_frames or None),
+        ("times", choice.times or None),
+    )
+    return ", ".join(name if name in ("key_frames", "times") else f"{name}={value}" for name, value in named if value)
+
+
+def _encoder(changes: Changes, policy: MediaPolicy, notes: dict[str, None]) -> Callable[[Pixels], bytes]:
+    """Return a function that makes JPEG of pixels; all that it makes together keeps to ``max_bytes``.
+
+    What was scaled is noted, each size once.
+    """
+    from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy, and its module has the name of its class
+
+    room = policy.max_bytes
+    notes.clear()
+
+    def encode(pixels: Pixels) -> bytes:
+        nonlocal room
+        data, scaled = scaled_jpeg(pillow.fromarray(pixels), changes)
+        notes.update(dict.fromkeys(scaled))
+        room -= len(data)
+        if room < 0:
+            raise PolicyError(
+                f"the frames have more than max_bytes ({policy.max_bytes})", "ask for fewer, or raise max_bytes"
+            )
+        return data
+
+    return encode

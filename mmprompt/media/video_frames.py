@@ -1,0 +1,161 @@
+"""Frames of a video by the times at which they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mmprompt.errors import PolicyError
+from mmprompt.media.frame_choice import FrameChoice, choose
+from mmprompt.media.media_types import AVI
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.video import (
+    Matrix,
+    Watch,
+    check_seconds,
+    check_whole,
+    declared_seconds,
+    display_matrix,
+    no_frame,
+    open_video,
+)
+from mmprompt.media.video_decoding import by_stretches, decoded_timeline, in_order, packet_timeline, walk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from av.video.frame import VideoFrame
+
+    Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+
+KEPT_PICTURES = 8
+"""The frames that one call returns may together have this many times ``max_pixels`` pixels."""
+
+
+_MATRICES = {1: "ITU709", 4: "FCC", 7: "SMPTE240M"}
+"""PyAV's names for the colour matrices (ITU-T H.273, table 4) that are not BT.601; it has none for BT.2020."""
+
+
+class Frame(NamedTuple):
+    """A frame: seconds from the first frame of the video to it, and its pixels, (height, width, 3), uint8, RGB."""
+
+    seconds: float
+    image: Pixels
+
+
+class Taken(NamedTuple):
+    """The length of a video in seconds, and for each frame taken its second and what it became."""
+
+    seconds: float
+    frames: list[tuple[float, Any]]
+
+
+def video_frames(
+    data: bytes,
+    policy: MediaPolicy,
+    *,
+    count: int | None = None,
+    fps: float | None = None,
+    key_frames: bool = False,
+    times: tuple[float, ...] = (),
+) -> list[Frame]:
+    """Return frames of a video by the times at which they are shown, turned as a player turns them.
+
+    ``count`` alone: so many times evenly spaced from the first frame's to the last frame's, both included (where the
+    rate is constant, the frames that ``np.linspace(0, n - 1, count, dtype=int)`` names, as vLLM and users of decord
+    take them); one frame is the one in the middle. ``fps``: the times 0, 1/fps, 2/fps … before the end.
+    ``key_frames``: all key frames, or the first frame where none is shown. With ``count`` beside these two, at most so
+    many of those, evenly. Each time gives the frame shown at it, and a frame is given once, so a video of fewer frames
+    gives fewer. ``times``: the frames shown at these seconds, one for each, in that order. Times count from the first
+    frame. A frame may begin later than asked by one tick of a clock of 1 ms or less, because files round.
+
+    Pixels that are not square are not stretched.
+
+    Raises:
+        SourceError: no video, a cut one, a wanted frame that is damaged, or a time at which nothing is shown.
+        PolicyError: more pixels, seconds, frames or time than the policy allows; or the frames together have more than
+            8 times ``max_pixels`` pixels.
+    """
+
+    def start() -> Callable[[Pixels], Pixels]:
+        room = KEPT_PICTURES * policy.max_pixels
+
+        def keep(pixels: Pixels) -> Pixels:
+            nonlocal room
+            room -= pixels.shape[0] * pixels.shape[1]
+            if room < 0:
+                raise PolicyError(
+                    f"the frames have together more than {KEPT_PICTURES} x max_pixels ({policy.max_pixels}) pixels",
+                    "ask for fewer frames, or raise max_pixels to allow it",
+                )
+            return pixels
+
+        return keep
+
+    taken = take_frames(data, policy, FrameChoice(count, fps, key_frames, tuple(times)), start)
+    return [Frame(seconds, image) for seconds, image in taken.frames]
+
+
+def take_frames(
+    data: bytes, policy: MediaPolicy, choice: FrameChoice, start: Callable[[], Callable[[Pixels], Any]]
+) -> Taken:
+    """Return what becomes of the pixels of each chosen frame, see ``video_frames``, without holding all the pixels.
+
+    ``start`` gives the function that takes pixels, (height, width, 3), as soon as they are decoded; it is called again
+    where decoding has to begin anew, and what was taken until then is dropped.
+    """
+    choice.check()
+    with open_video(data, policy) as video:
+        watch = Watch(policy)
+        declared = declared_seconds(video.container, video.stream)
+        packets = walk(video, policy, watch)
+        if not packets:
+            raise no_frame(video, policy)
+        line = None if video.kind is AVI else packet_timeline(video, packets)
+        if line is not None:
+            check_whole(line.length, declared)
+            wanted = choose(choice, line)
+            made = by_stretches(
+                video, packets, {line.ticks[index]: index for index in wanted}, _upright(start()), watch
+            )
+            if made is not None:
+                return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
+        line = decoded_timeline(video, packets, policy, watch)
+        check_whole(line.length, declared)
+        check_seconds(line.length, policy)
+        wanted = choose(choice, line)
+        made = in_order(video, packets, set(wanted), _upright(start()), watch)
+        return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
+
+
+def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
+    """Return a function of a frame that hands its pixels on, turned as the first of them says."""
+    from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # heavy
+
+    # one for all: a frame's own has threads, and both live until the garbage collector finds them once side_data was
+    # looked at, since that and the frame hold each other; so it is looked at once
+    converter = VideoReformatter()
+    matrix: Matrix | None = None
+
+    def turned(frame: VideoFrame) -> Any:
+        nonlocal matrix
+        if matrix is None:
+            matrix = display_matrix(frame)
+        plain = converter.reformat(frame, format="rgb24", **_colours(frame))
+        pixels: Any = plain.to_ndarray()  # of this format always uint8
+        return take(_turned(pixels, matrix))
+
+    return turned
+
+
+def _colours(frame: VideoFrame) -> dict[str, Any]:
+    """Return what the converter must be told of the colours: PyAV before 17 takes all for BT.601, HD video too."""
+    named = _MATRICES.get(int(frame.colorspace))
+    return {"src_colorspace": named, "dst_colorspace": "ITU601"} if named else {}
+
+
+def _turned(pixels: Pixels, matrix: Matrix) -> Pixels:
+    """Return the pixels turned and mirrored; they need not be contiguous then."""
+    a, b, c, d = matrix
+    if b:
+        pixels, a, d = pixels.transpose(1, 0, 2), c, b
+    return pixels[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1]

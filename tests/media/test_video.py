@@ -1,0 +1,310 @@
+"""Video files: their facts, and the rows of the threat table about them; each bait first works on the bare library."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+from fractions import Fraction
+
+import av
+import clips
+import pytest
+from clips import clip, needs_ffmpeg
+from PIL import Image
+
+from mmprompt.errors import MediaError, PolicyError, SourceError
+from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media.sound_track import sound_track
+from mmprompt.media.video import READERS, video_facts
+from mmprompt.media.video_frames import video_frames
+from mmprompt.parts import MediaRef
+
+POLICY = MediaPolicy()
+
+
+def refused(data, policy=POLICY, error=SourceError):
+    """Return what ``video_facts`` says against some bytes, after all the other ways in refused them, too."""
+    with pytest.raises(error):
+        video_frames(data, policy, count=2)
+    with pytest.raises(error):
+        sound_track(data, policy)
+    with pytest.raises(error) as caught:
+        video_facts(data, policy)
+    return str(caught.value)
+
+
+def test_facts_are_those_of_the_header():
+    assert video_facts(clip(50, sound=True), POLICY) == ("MP4", "h264", 96, 64, 0, 2.0, 50, 25.0, True)
+    facts = video_facts(clip(50, container="matroska", codec="libvpx-vp9", deadline="realtime"), POLICY)
+    assert facts == ("Matroska", "vp9", 96, 64, 0, 2.0, None, 25.0, False)
+    # the size of MPEG-4 in MP4 is known to the decoder alone
+    assert video_facts(clip(5, codec="mpeg4"), POLICY)[1:4] == ("mpeg4", 96, 64)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("container", ["mp4", "matroska", "mpegts", "avi", "mov"])
+def test_facts_are_those_of_ffprobe(container, tmp_path):
+    path = tmp_path / "clip.bin"
+    path.write_bytes(clip(50, container=container))
+    facts = video_facts(path.read_bytes(), POLICY)
+    rows = clips.probed(path, "stream=codec_name,width,height,avg_frame_rate,nb_frames")[0]
+    assert rows[:3] == [facts.codec, str(facts.width), str(facts.height)]
+    assert Fraction(rows[3]) == Fraction(facts.fps)
+    assert rows[4] == (str(facts.frames) if facts.frames else "N/A")
+
+
+def test_no_reader_in_use_opens_further_files():
+    used = {name for names in READERS.values() for name in names.split(",")}
+    assert not used & {"hls", "concat", "dash", "sdp", "rtsp", "image2", "tty", "lavfi", "imf", "tee"}
+
+
+def test_a_playlist_that_names_a_local_file_is_refused(tmp_path):
+    (tmp_path / "secret.ts").write_bytes(clip(10, container="mpegts"))
+    playlist = b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2.0,\nsecret.ts\n#EXT-X-ENDLIST\n"
+    (tmp_path / "list.m3u8").write_bytes(playlist)
+    with av.open(str(tmp_path / "list.m3u8")) as bait:
+        assert bait.format.name == "hls"
+        assert next(bait.decode(video=0)).width == 96
+    assert "HLS or M3U playlist" in refused(playlist)
+    (tmp_path / "list.mp4").write_bytes(playlist)
+    with pytest.raises(SourceError, match="playlist, which names other files"):
+        MediaReader(MediaPolicy(tmp_path)).read(MediaRef("video", "list.mp4"))
+
+
+def test_a_concat_list_is_refused_though_it_is_nameless(tmp_path, monkeypatch):
+    (tmp_path / "secret.mp4").write_bytes(clip(10))
+    script = b"ffconcat version 1.0\nfile 'secret.mp4'\n"
+    monkeypatch.chdir(tmp_path)
+    with av.open(io.BytesIO(script)) as bait:
+        assert bait.format.name == "concat"
+        assert next(bait.decode(video=0)).width == 96
+    assert "concat list, which names other files" in refused(script)
+
+
+def test_a_session_description_opens_no_socket():
+    text = (
+        b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\n"
+        b"m=video 40506 RTP/AVP 96\na=rtpmap:96 H264/90000\n"
+    )
+    started = time.monotonic()
+    try:
+        with av.open(io.BytesIO(text), timeout=0.5) as bait:
+            assert bait.format.name == "sdp"
+    except av.error.ExitError:
+        pass  # it listened until its time was over
+    assert time.monotonic() - started > 0.4
+    assert "SDP description" in refused(text)
+
+
+def test_a_playlist_behind_the_signature_of_a_video_reaches_no_other_reader(tmp_path, monkeypatch):
+    (tmp_path / "secret.mp4").write_bytes(clip(10))
+    monkeypatch.chdir(tmp_path)
+    for head in (
+        b"\0\0\0\x18ftypisom",
+        b"OggS",
+        b"\x1aE\xdf\xa3\x42\x82\x88webm",
+        b"RIFF\0\0\0\0AVI ",
+        b"\0\0\x01\xba",
+    ):
+        for text in (b"ffconcat version 1.0\nfile 'secret.mp4'\n", b"#EXTM3U\n#EXTINF:2,\nsecret.mp4\n"):
+            refused(head + text)
+
+
+def test_text_is_no_video(tmp_path):
+    text = b"hello world\n" * 50
+    (tmp_path / "bait.txt").write_bytes(text)
+    with av.open(str(tmp_path / "bait.txt")) as bait:
+        assert bait.format.name == "tty"
+        assert next(bait.decode(video=0)).width == 640
+    assert "plain text" in refused(text)
+
+
+def test_names_that_are_patterns_or_protocols_are_only_names(tmp_path):
+    secret = tmp_path / "secret"
+    root = tmp_path / "root"
+    secret.mkdir()
+    root.mkdir()
+    (secret / "s.mp4").write_bytes(clip(10))
+    Image.new("RGB", (32, 32)).save(secret / "img001.png")
+    size = (secret / "s.mp4").stat().st_size
+    reader = MediaReader(MediaPolicy(root))
+    baits = [f"subfile,,start,0,end,{size},,:{secret}/s.mp4", f"concat:{secret}/s.mp4", f"{secret}/img%03d.png"]
+    for name in baits:
+        with av.open(name) as bait:
+            assert bait.streams.video[0].width in (32, 96)
+        with pytest.raises(MediaError):
+            reader.read(MediaRef("video", name))
+    with pytest.raises(TypeError):
+        video_facts(baits[0], POLICY)
+
+
+_PEAK = """
+import io, re, sys
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+data = open(sys.argv[1], "rb").read()
+import av, numpy
+from mmprompt.errors import PolicyError
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.video import video_facts
+from mmprompt.media.video_frames import video_frames
+before = peak()
+if sys.argv[2] == "bare":
+    with av.open(io.BytesIO(data)) as container:
+        next(container.decode(video=0))
+else:
+    for act in (video_facts, lambda d, p: video_frames(d, p, count=1)):
+        try:
+            act(data, MediaPolicy(max_pixels=1_000_000))
+        except PolicyError as error:
+            assert "4096 x 4096 pixels, more than 1000000; raise max_pixels" in str(error), error
+        else:
+            sys.exit("not refused")
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory in KiB is Linux's")
+def test_a_video_bomb_is_refused_before_anything_is_decoded(tmp_path, command_environment):
+    path = tmp_path / "bomb.mp4"
+    path.write_bytes(clip(1, size=(4096, 4096), preset="ultrafast", tune="zerolatency"))
+    assert path.stat().st_size < 200_000
+    peaks = [
+        int(subprocess.check_output([sys.executable, "-c", _PEAK, path, who], env=command_environment, timeout=30))
+        for who in ("bare", "ours")
+    ]
+    assert peaks[0] > 24_000  # 4096 x 4096 x 1.5 bytes are 24,576 KiB
+    assert peaks[1] < 8_000
+
+
+def test_a_header_that_lies_about_the_size_does_not_help():
+    """The container says 16 x 16 while the pictures have 1024 x 1024."""
+    data = bytearray(clip(2, codec="mjpeg", size=(1024, 1024), pixel_format="yuvj420p", container="mp4"))
+    at = data.index(b"mp4v") + 4 + 24
+    assert data[at : at + 4] == b"\x04\0\x04\0"
+    data[at : at + 4] = b"\0\x10\0\x10"
+    with av.open(io.BytesIO(bytes(data))) as bait:
+        assert next(bait.decode(video=0)).width == 1024
+    for policy in (MediaPolicy(max_pixels=1000), MediaPolicy(max_pixels=1_000_000)):
+        with pytest.raises((PolicyError, SourceError)):
+            video_frames(bytes(data), policy, count=1)
+        with pytest.raises((PolicyError, SourceError)):
+            video_facts(bytes(data), policy)
+
+
+def test_the_size_of_a_picture_may_be_just_what_is_allowed():
+    assert video_facts(clip(5), MediaPolicy(max_pixels=96 * 64)).width == 96
+    message = refused(clip(5), MediaPolicy(max_pixels=96 * 64 - 1), PolicyError)
+    assert message == "the video has 96 x 64 pixels, more than 6143; raise max_pixels to allow it"
+
+
+def test_a_long_video_is_refused():
+    assert video_facts(clip(50), MediaPolicy(max_seconds=2)).seconds == 2.0
+    message = refused(clip(50), MediaPolicy(max_seconds=1.9), PolicyError)
+    assert message == "the video lasts 2.0 s, more than 1.9 s; raise max_seconds to allow it"
+
+
+def test_a_cut_video_is_an_error_wherever_it_is_cut():
+    whole = clip(50, sound=True, g="10")
+    with av.open(io.BytesIO(clip(50, sound=True, g="10", movflags="faststart")[:-800])) as bait:
+        assert 0 < sum(1 for packet in bait.demux(video=0) if packet.size) <= 50  # it opens, and says nothing
+    for share in (0.01, 0.3, 0.6, 0.9, 0.99):
+        with pytest.raises(SourceError):
+            video_frames(whole[: int(len(whole) * share)], POLICY, count=8)
+    ahead = clip(50, g="10", movflags="faststart")
+    for share in (0.01, 0.3, 0.6, 0.9, 0.99):
+        with pytest.raises(SourceError):
+            video_frames(ahead[: int(len(ahead) * share)], POLICY, count=8)
+    with pytest.raises(SourceError, match=r"the video is cut: [01]\.\d of 2\.0 s are there"):
+        video_frames(ahead[: len(ahead) * 6 // 10], POLICY, count=8)
+
+
+def test_a_cut_matroska_is_an_error():
+    whole = clip(50, container="matroska", g="10")
+    with pytest.raises(SourceError):
+        video_frames(whole[: len(whole) // 3], POLICY, count=2)
+
+
+def test_a_picture_is_no_video():
+    buffer = io.BytesIO()
+    Image.new("RGB", (32, 32)).save(buffer, "JPEG")
+    with av.open(io.BytesIO(buffer.getvalue())) as bait:
+        assert bait.streams.video[0].width == 32
+    assert "JPEG, which is no video; tag it as image" in refused(buffer.getvalue())
+
+
+def sound_alone(cover=b""):
+    file = io.BytesIO()
+    with av.open(file, "w", format="mp4") as out:
+        stream = out.add_stream("aac", rate=44100)
+        block = av.AudioFrame(format="fltp", layout="stereo", samples=44100)
+        for plane in block.planes:
+            plane.update(bytes(plane.buffer_size))
+        block.sample_rate, block.pts = 44100, 0
+        out.mux(stream.encode(block))
+        out.mux(stream.encode())
+    return file.getvalue()
+
+
+def test_an_mp4_of_sound_alone_is_named():
+    data = sound_alone()
+    with av.open(io.BytesIO(data)) as bait:
+        assert not bait.streams.video
+    assert refused(data) == "the MP4 file holds sound alone; tag it as audio, or name another file"
+
+
+@needs_ffmpeg
+def test_the_cover_of_a_song_is_no_video(tmp_path):
+    (tmp_path / "song.mp4").write_bytes(sound_alone())
+    Image.new("RGB", (32, 32)).save(tmp_path / "cover.jpg")
+    covered = tmp_path / "covered.mp4"
+    clips.ffmpeg(
+        *("-i", tmp_path / "song.mp4", "-i", tmp_path / "cover.jpg", "-map", 0, "-map", 1, "-c", "copy"),
+        *("-disposition:v:0", "attached_pic", covered),
+    )
+    with av.open(str(covered)) as bait:
+        assert len(bait.streams.video) == 1
+    assert "holds sound alone" in refused(covered.read_bytes())
+
+
+def test_an_odd_codec_is_refused_by_name():
+    data = clip(2, codec="asv1", container="avi")
+    with av.open(io.BytesIO(data)) as bait:
+        assert bait.streams.video[0].codec_context.name == "asv1"
+    assert "video of codec asv1; convert it to H.264" in refused(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"\0" * 2000, b"\0\0\0\x18ftypisom" + b"\0" * 64])
+def test_bytes_that_are_nothing_are_an_error(data):
+    refused(data)
+
+
+def test_a_stream_that_appears_late_crashes_nothing():
+    """PyAV before 18 dies of per-stream options where streams come after the header; so none are given."""
+    assert video_facts(clip(10, container="mpeg", codec="mpeg2video"), POLICY).container == "MPEG"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors and threads under /proc")
+def test_nothing_leaks_and_nothing_is_printed(capfd):
+    good, broken = clip(30, sound=True), clip(30, sound=True)[:-700]
+
+    def work():
+        for data in (good, broken, b"#EXTM3U\n"):
+            for act in (video_facts, lambda d, p: video_frames(d, p, fps=4), sound_track):
+                try:
+                    act(data, POLICY)
+                except SourceError:
+                    continue
+
+    def held():
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    work()
+    before = held()
+    for _ in range(5):
+        work()
+    assert held() == before
+    assert capfd.readouterr() == ("", "")
