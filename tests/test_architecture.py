@@ -82,6 +82,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
                 openers.add(path.relative_to(PACKAGE).as_posix())
     allowed = {
         "media/files.py",
+        "media/fetch.py",
         "datasets/source.py",
         "task_files.py",
         "python_configs.py",
@@ -91,6 +92,17 @@ def test_only_the_media_package_opens_what_a_sample_names():
     }
     assert openers <= allowed
     assert "media/files.py" in openers
+
+
+def test_only_the_fetcher_uses_the_network():
+    network = {"requests", "urllib3", "socket", "http.client", "urllib.request", "ftplib", "asyncio"}
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path, _, tree in modules()
+        for name, _ in imported(tree)
+        if name in network or name.split(".")[0] in {"requests", "urllib3"}
+    }
+    assert users == {"media/connections.py", "media/fetch.py", "media/hosts.py"}
 
 
 def test_base64_is_used_in_one_file_only():

@@ -133,6 +133,8 @@ class Fetcher:
         raise SourceError(f"{in_short(url)} leads on and on, over more than {MOST_HOPS} redirects", "check the URL")
 
     def _check(self, url: str) -> None:
+        if classify(url).kind != "url":
+            raise SourceError(f"{in_short(url)} is no http(s) URL", "write https://host/path")
         target = _host_of(url)
         if target is None:
             raise SourceError(f"{in_short(url)} has a host that is none", "write https://host/path")

@@ -82,13 +82,13 @@ def host_entry(domain: object) -> str:
     """Return an entry of ``MediaPolicy.allow_domains`` in lower case; ``.example.com`` becomes ``*.example.com``.
 
     Raises:
-        PolicyError: it is no host name, IP address or wildcard, or has a port that is none.
+        PolicyError: it is no host name, IP address or wildcard, or its port is none.
     """
     entry = domain.lower() if isinstance(domain, str) else ""
     try:
         host, port = split_port(entry)
     except ValueError:
-        raise PolicyError(f"{shown(domain)} has a port that is none", "give a port from 1 to 65535") from None
+        host, port = "", 0
     below = host.startswith((".", "*."))
     name = (host.partition(".")[2] if below else host).removesuffix(".")
     if _IN_ADDRESS.search(name):
