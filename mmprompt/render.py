@@ -222,7 +222,9 @@ def task_policy(
     hosts = [*task.media.get("allow_domains", ()), *allow_domains]
     fetch = fetch or task.media.get("fetch", False)
     if fetch and not hosts:
-        raise TaskError("fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)")
+        raise TaskError(
+            "fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)"
+        )
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
     folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]

@@ -11,6 +11,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import urljoin
@@ -72,13 +73,14 @@ class Fetcher:
         PolicyError: an allowed host that is no host name.
     """
 
-    __slots__ = ("_hosts", "_limit", "_local", "_policy", "_pools")
+    __slots__ = ("_adapters", "_hosts", "_limit", "_local", "_policy", "_pools")
 
     def __init__(self, policy: MediaPolicy) -> None:
         self._policy = policy
         self._limit = policy.max_bytes
         self._hosts = AllowedHosts(policy.allow_domains if policy.fetch else ())
         self._local = threading.local()
+        self._adapters: weakref.WeakSet[HTTPAdapter] = weakref.WeakSet()
         self._pools: dict[str, Any] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -88,6 +90,14 @@ class Fetcher:
     def close(self) -> None:
         """Close the idle connections of all threads; the next fetch opens its own."""
         self._local = threading.local()
+        for adapter in list(self._adapters):
+            pools = adapter.poolmanager.pools
+            for key in pools.keys():  # noqa: SIM118  # not a mapping that iterates
+                # the adapter only forgets its pools; one that an error still refers to would stay open
+                pool = pools.get(key)
+                if pool is not None:
+                    pool.close()
+            adapter.close()
 
     def allows(self, url: str) -> bool:
         """Tell whether the host of an http(s) URL is allowed; nothing is resolved or asked."""
@@ -226,6 +236,7 @@ class Fetcher:
         adapter = HTTPAdapter(pool_connections=_IDLE_HOSTS, pool_maxsize=1, max_retries=0)
         adapter.poolmanager.pool_classes_by_scheme = self._pools
         local.adapter, local.process = adapter, os.getpid()
+        self._adapters.add(adapter)
         return adapter
 
     def _refuse_late(self, url: str) -> NoReturn:

@@ -108,7 +108,9 @@ def test_an_address_that_is_not_public_is_allowed_by_itself_and_its_port_only():
         ("127.0.0.2", 8000, "127.0.0.2"),  # an address without a port
         ("media.example", 81, "fd00::5%eth0"),
     ]:
-        with pytest.raises(PolicyError, match="which is not fetched from; allow exactly this server with --allow-domain"):
+        with pytest.raises(
+            PolicyError, match="which is not fetched from; allow exactly this server with --allow-domain"
+        ):
             hosts.check_address(host, port, address)
 
 

