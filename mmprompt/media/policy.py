@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Union
 
 from mmprompt.errors import PolicyError, nearest, shown
-from mmprompt.media.hosts import host_entry
 
 PathName = Union[str, "os.PathLike[str]"]
 
@@ -109,7 +108,7 @@ class MediaPolicy:
         object.__setattr__(self, "roots", _paths("root", roots))
         object.__setattr__(self, "files", _paths("file", files))
         hosts = (allow_domains,) if isinstance(allow_domains, str) else tuple(allow_domains)
-        object.__setattr__(self, "allow_domains", tuple(map(host_entry, hosts)))
+        object.__setattr__(self, "allow_domains", _entries(hosts) if hosts else ())
 
     @classmethod
     def preset(cls, name: str, roots: Iterable[PathName] | PathName = (), **changes: Any) -> MediaPolicy:
@@ -154,3 +153,9 @@ def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
             raise PolicyError(f"media {what} {shown(path)} is no path", "give a folder or file name")
         names.append(name)
     return tuple(names)
+
+
+def _entries(hosts: Iterable[object]) -> tuple[str, ...]:
+    from mmprompt.media.hosts import host_entry  # noqa: PLC0415  # loads ipaddress, only where hosts are named
+
+    return tuple(map(host_entry, hosts))

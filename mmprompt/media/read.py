@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mmprompt.errors import PolicyError, SourceError, nearest, shown
 from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import Source, classify, in_short, is_plain_url
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
-from mmprompt.media.fetch import Fetched, Fetcher
 from mmprompt.media.files import GuardedFiles
 from mmprompt.media.media_types import (
     JPEG,
@@ -33,6 +33,9 @@ from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
+
+if TYPE_CHECKING:
+    from mmprompt.media.fetch import Fetched, Fetcher
 
 MODES = ("inline", "file", "url", "keep")
 _new = tuple.__new__  # half the time of the class, and this runs for every file
@@ -63,7 +66,11 @@ class MediaReader:
         self.mode = mode
         self._inline = mode == "inline"
         self._files = GuardedFiles(policy)
-        self._fetcher = Fetcher(policy) if policy.fetch and self._inline else None
+        self._fetcher: Fetcher | None = None
+        if policy.fetch and self._inline:
+            from mmprompt.media.fetch import Fetcher  # noqa: PLC0415  # only where it is asked for
+
+            self._fetcher = Fetcher(policy)
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return ``ref`` read: a part with bytes, or a reference with the name to send.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import http.cookiejar
 import io
@@ -88,7 +89,7 @@ def test_every_way_to_write_this_machine_is_refused_though_the_host_is_allowed(h
 
         ours = at_host(host)
         assert ours.allows(url)
-        with pytest.raises(PolicyError, match="is at (a loopback|an unspecified) address, which is not fetched from"):
+        with pytest.raises(PolicyError, match=r"is at (a loopback|an unspecified) address, which is not fetched from"):
             ours.fetch(url)
         reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[host]))
         with pytest.raises(PolicyError, match="not fetched from"):
@@ -122,10 +123,10 @@ def test_a_name_that_resolves_elsewhere_at_the_second_look_is_not_followed(monke
 
         asked = resolve_to(monkeypatch, [PUBLIC], ["127.0.0.1"])
         ours = at_host("images.example")
-        with pytest.raises(SourceError, match="'images.example' cannot be reached"):
+        with pytest.raises(SourceError, match=r"'images.example' cannot be reached"):
             ours.fetch(url)  # what was judged is what was dialled
         assert asked == ["images.example"]
-        with pytest.raises(PolicyError, match="'images.example' is at a loopback address"):
+        with pytest.raises(PolicyError, match=r"'images.example' is at a loopback address"):
             ours.fetch(url)
         assert server.connections == 1
 
@@ -168,7 +169,7 @@ def test_a_redirect_to_an_internal_server_is_refused():
         location = internal.url("/keys")
         with LoopbackServer(reply(status="302 Found", Location=location)) as server:
             assert requests.get(server.url(), timeout=3).content == b"secret"
-            with pytest.raises(PolicyError, match="host '127.0.0.1' is not among the allowed ones"):
+            with pytest.raises(PolicyError, match=r"host '127.0.0.1' is not among the allowed ones"):
                 fetcher(server).fetch(server.url())
             assert fetcher(server, internal).fetch(server.url()).data == b"secret"
             assert len(internal.requests) == 2
@@ -180,7 +181,7 @@ def test_a_redirect_to_an_allowed_name_at_an_internal_address_is_refused(monkeyp
         with LoopbackServer(reply(status="307 Temporary", Location=internal.url(host="b.example"))) as server:
             assert requests.get(server.url(), timeout=3).content == b"secret"
             ours = Fetcher(MediaPolicy(allow_domains=[server.entry, "b.example"], fetch=True))
-            with pytest.raises(PolicyError, match="'b.example' is at a loopback address"):
+            with pytest.raises(PolicyError, match=r"'b.example' is at a loopback address"):
                 ours.fetch(server.url())
         assert internal.connections == 1
 
@@ -302,7 +303,7 @@ def test_a_url_that_two_parsers_read_differently_is_refused():
         assert parse_url(url).host == "images.example"
         reader = MediaReader(MediaPolicy(fetch=True, allow_domains=["images.example", server.entry]))
         for bad in (url, f"http://images.example@127.0.0.1:{server.port}/", f"http://127.0.0.1:{server.port}\t/"):
-            with pytest.raises(SourceError, match="backslash|user information|blank"):
+            with pytest.raises(SourceError, match=r"backslash|user information|blank"):
                 reader.read(MediaRef("image", bad))
             with pytest.raises(SourceError):
                 fetcher(server).fetch(bad)
@@ -319,8 +320,8 @@ def test_a_body_that_swells_is_refused(header):
     with LoopbackServer(reply(bomb, Content_Encoding="gzip")) as server:
         assert len(requests.get(server.url(), timeout=3).content) == 64 << 20
     with LoopbackServer(reply(bomb, **{header: "gzip"})) as server:
-        with pytest.raises(SourceError, match="comes encoded as 'gzip'; name the file as it is"):
-            fetcher(server).fetch(server.url())
+        error = _timed(fetcher(server).fetch, server.url())[1]
+        assert "comes encoded as 'gzip'; name the file as it is" in str(error)
 
 
 def test_a_coding_that_is_none_is_taken():
@@ -361,10 +362,8 @@ def test_a_slow_drip_does_not_outlive_the_deadline(what):
 
         def naive():
             begun = time.monotonic()
-            try:
+            with contextlib.suppress(requests.exceptions.RequestException, OSError):
                 requests.get(server.url(), timeout=0.3)
-            except (requests.exceptions.RequestException, OSError):
-                pass
             through.append(time.monotonic() - begun)
 
         bait = threading.Thread(target=naive, daemon=True)
@@ -398,9 +397,10 @@ def test_redirects_share_the_deadline():
 
     with LoopbackServer(slow) as server:
         begun = time.monotonic()
-        with pytest.raises(requests.exceptions.TooManyRedirects), requests.Session() as session:
+        with requests.Session() as session:
             session.max_redirects = 3
-            session.get(server.url(), timeout=0.4)
+            with pytest.raises(requests.exceptions.TooManyRedirects):
+                session.get(server.url(), timeout=0.4)
         assert time.monotonic() - begun > 0.9  # the time-out begins anew at each hop
         seconds, error = _timed(fetcher(server, timeout=0.4).fetch, server.url())
         assert 0.35 < seconds < 1.5
@@ -536,7 +536,7 @@ def test_no_message_shows_a_query_a_key_or_what_the_server_said(answer):
         reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[server.entry], timeout=4))
         url = server.url("/a.png?key=sk-SECRET&X-Amz-Signature=abcdef#frag")
         if isinstance(answer, bytes) and b"404" in answer:
-            with pytest.raises(requests.exceptions.HTTPError, match="404 .*sk-SECRET for url: .*key=sk-SECRET"):
+            with pytest.raises(requests.exceptions.HTTPError, match=r"404 .*sk-SECRET for url: .*key=sk-SECRET"):
                 requests.get(url, timeout=3).raise_for_status()
         try:
             part = reader.read(MediaRef("image", url))
@@ -566,10 +566,8 @@ def test_no_descriptor_and_no_thread_is_left():
         at_start, threads = descriptors(), threading.active_count()
         ours, loopback = fetcher(server, timeout=1), at_host("localhost")
         for _ in answers:
-            try:
+            with contextlib.suppress(PolicyError, SourceError):
                 ours.fetch(server.url())
-            except (PolicyError, SourceError):
-                pass
             with pytest.raises(PolicyError):
                 loopback.fetch(server.url(host="localhost"))
         ours.close()
