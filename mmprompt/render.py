@@ -49,6 +49,15 @@ class RenderReport(NamedTuple):
     repeated: int
 
 
+class _UnreadError(Exception):
+    """A medium of a row could not be read: its source, and the error."""
+
+    def __init__(self, source: object, error: MediaError) -> None:
+        super().__init__()
+        self.source = source
+        self.error = error
+
+
 class Renderer:
     """Renders samples of a task for one target; safe to share between threads.
 
@@ -79,7 +88,7 @@ class Renderer:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
         self._task = task
         self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
-        self._write = writer_for(target, Payload, self._reader.read)
+        self._write = writer_for(target, Payload, self._read)
         self._sends = emit in ("messages", "batch")
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
@@ -150,11 +159,20 @@ class Renderer:
     def _wire(self, sample: Sample, messages: list[Message]) -> Any:
         try:
             return self._write(messages)
-        except (MediaError, TargetError) as error:
+        except _UnreadError as unread:
+            raise unread.error.located(**self._task.place_of(sample, unread.source)) from None
+        except TargetError as error:
             raise error.located(**self._place_of_refused(sample, messages)) from None
 
+    def _read(self, ref: MediaRef) -> MediaPart | MediaRef:
+        """Read a medium; an error says which one, so that none is read, or fetched, again to find it."""
+        try:
+            return self._reader.read(ref)
+        except MediaError as error:
+            raise _UnreadError(ref.source, error) from None
+
     def _place_of_refused(self, sample: Sample, messages: list[Message]) -> dict[str, Any]:
-        """Return where the first medium stands that cannot be read or sent; empty where it is no single medium."""
+        """Return where the first medium stands that cannot be sent; empty where it is no single medium."""
         for message in messages:
             for part in message.parts:
                 if isinstance(part, MediaRef):
@@ -189,12 +207,28 @@ def _batch_body(task: Task, target: str) -> dict[str, Any]:
     return {**task.config.generation, "model": task.config.model_name}
 
 
-def task_policy(task: Task, *, roots: Iterable[str] = ()) -> MediaPolicy:
-    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and further roots."""
+def task_policy(
+    task: Task, *, roots: Iterable[str] = (), fetch: bool = False, allow_domains: Iterable[str] = ()
+) -> MediaPolicy:
+    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
+
+    Raises:
+        TaskError: fetching is asked for but no host is allowed, or the reverse.
+        PolicyError: a host, root or limit that is none.
+    """
     own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
     named = task.media.get("roots") or ()
     options = {k: task.media[k] for k in ("max_bytes",) if k in task.media}
-    return MediaPolicy([*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots], **options)
+    hosts = [*task.media.get("allow_domains", ()), *allow_domains]
+    fetch = fetch or task.media.get("fetch", False)
+    if fetch and not hosts:
+        raise TaskError(
+            "fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)"
+        )
+    if hosts and not fetch:
+        raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
+    folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
+    return MediaPolicy(folders, hosts, fetch=fetch, **options)
 
 
 def render(

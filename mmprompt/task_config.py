@@ -18,9 +18,9 @@ _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
 )  # fmt: skip
-_MEDIA_KEYS = ("mode", "roots", "max_bytes")
+_MEDIA_KEYS = ("mode", "roots", "max_bytes", "fetch", "allow_domains")
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
-_LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "fetch", "allow_domains", "max_seconds")
+_LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "max_seconds")
 
 
 class TaskConfig(NamedTuple):
@@ -131,7 +131,14 @@ def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
     roots = [roots] if isinstance(roots, (str, os.PathLike)) else roots
     if not isinstance(roots, (list, tuple)) or not all(isinstance(root, (str, os.PathLike)) for root in roots):
         raise TaskError("media.roots is no list of folders", "give a folder, or a list of them")
-    return {**media, "mode": mode, "roots": [os.path.join(base, root) for root in roots]}
+    if not isinstance(media.get("fetch", False), bool):
+        raise TaskError(f"media.fetch is {shown(media['fetch'])}", "give true or false")
+    hosts = media.get("allow_domains") or ()
+    hosts = [hosts] if isinstance(hosts, str) else hosts
+    if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
+        raise TaskError("media.allow_domains is no list of hosts", "give a host, or a list of them")
+    folders = [os.path.join(base, root) for root in roots]
+    return {**media, "mode": mode, "roots": folders, "allow_domains": list(hosts)}
 
 
 def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:

@@ -109,7 +109,7 @@ class Task:
 
     @property
     def media(self) -> Mapping[str, Any]:
-        """What the task says of media: ``mode``, ``roots``, ``max_bytes``."""
+        """What the task says of media: ``mode``, ``roots``, ``max_bytes``, ``fetch``, ``allow_domains``."""
         return self.config.media
 
     @property

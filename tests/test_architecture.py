@@ -87,6 +87,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "media/sound_encoders.py",  # likewise, to be written
         "media/cache_folder.py",
         "media/video.py",  # av.open of bytes
+        "media/fetch.py",
         "datasets/source.py",
         "task_files.py",
         "python_configs.py",
@@ -110,6 +111,17 @@ def test_pictures_are_decoded_in_one_place_only():
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             assert not called.endswith(("ImageFile", "Image.open", "pillow.open", "PIL.open")), path
     assert readers == {"media/image_readers.py"}
+
+
+def test_only_the_fetcher_uses_the_network():
+    network = {"requests", "urllib3", "socket", "http.client", "urllib.request", "ftplib", "asyncio"}
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path, _, tree in modules()
+        for name, _ in imported(tree)
+        if name in network or name.split(".")[0] in {"requests", "urllib3"}
+    }
+    assert users == {"media/connections.py", "media/fetch.py", "media/hosts.py"}
 
 
 def test_base64_is_used_in_one_file_only():

@@ -28,6 +28,7 @@ examples:
   mmprompt render task.yaml --emit string --limit 5
   mmprompt render vqa.jsonl --target anthropic -o claude.jsonl
   mmprompt render vqa.csv --media file --media-root /data/images
+  mmprompt render vqa.jsonl --fetch --allow-domain images.example.com
   cat vqa.jsonl | mmprompt render - --media-root images > requests.jsonl
 
 Rows go out in order, one JSON object a line. A row that cannot be rendered is
@@ -59,6 +60,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"
     )
+    parser.add_argument(
+        "--fetch", action="store_true", help="fetch http(s) media of the allowed hosts, to send them inline"
+    )
+    parser.add_argument(
+        "--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)"
+    )
     parser.add_argument("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
     parser.add_argument("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
     parser.add_argument("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
@@ -89,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
         emit=arguments.emit,
         target=arguments.target,
         media=arguments.media,
-        policy=task_policy(task, roots=arguments.media_root),
+        policy=task_policy(
+            task, roots=arguments.media_root, fetch=arguments.fetch, allow_domains=arguments.allow_domain
+        ),
     )
     try:
         with _progress() as advance, _output(arguments.output) as writer:

@@ -1,7 +1,8 @@
 """Media: the only package that opens what a sample names.
 
-classify.py tells what a source is without opening it, policy.py says what may be read, files.py opens files, read.py
-puts these together. media_types.py and base64_text.py hold the one table of types and the one codec.
+classify.py tells what a source is without opening it, policy.py says what may be read, files.py opens files, fetch.py
+asks allowed hosts, read.py puts these together. media_types.py and base64_text.py hold the one table of types and the
+one codec.
 """
 
 from mmprompt.media.classify import Source, classify

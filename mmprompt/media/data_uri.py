@@ -8,10 +8,9 @@ from urllib.parse import unquote_to_bytes
 from mmprompt.errors import SourceError
 from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import in_short
-from mmprompt.media.media_types import normal_type
+from mmprompt.media.media_types import declared_type
 
 _LONGEST_HEAD = 1024
-_SAYS_NOTHING = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))
 
 
 class DataURI(NamedTuple):
@@ -33,8 +32,7 @@ def parse_data_uri(uri: str) -> DataURI:
         raise SourceError(f"{in_short(uri)} is a data URI without a comma", "write data:image/png;base64,… as RFC 2397")
     head = uri[5:comma].lower()
     words = [word.strip() for word in head.split(";")]
-    declared = normal_type(words[0])
-    return DataURI("" if declared in _SAYS_NOTHING else declared, "base64" in words[1:], uri[comma + 1 :])
+    return DataURI(declared_type(words[0]), "base64" in words[1:], uri[comma + 1 :])
 
 
 def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:

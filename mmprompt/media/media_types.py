@@ -197,6 +197,7 @@ def _sniff_weak(data: bytes) -> Kind | None:
     return QUICKTIME if first and old_movie else None
 
 
+_SAYS_NOTHING = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))
 _BMP_HEADERS = tuple(size.to_bytes(4, "little") for size in (12, 16, 40, 52, 56, 64, 108, 124))
 _RATES = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 _KBITS = {
@@ -273,6 +274,12 @@ def normal_type(media_type: str) -> str:
     """Return a declared media type in lower case, without parameters, and under its usual name."""
     plain = media_type.partition(";")[0].strip().lower()
     return _ALIASES.get(plain, plain)
+
+
+def declared_type(media_type: str) -> str:
+    """Return a declared media type as ``normal_type``, empty where it only says that there are bytes."""
+    plain = normal_type(media_type)
+    return "" if plain in _SAYS_NOTHING else plain
 
 
 def suffix_type(name: str) -> str | None:

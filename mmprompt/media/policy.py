@@ -48,7 +48,11 @@ class MediaPolicy:
     Args:
         roots: folders under which paths may be read. Kept as given; the reader resolves them once, and refuses one
             that is not a folder then. Without any root no path is read.
-        allow_domains: hosts that may be fetched from, where fetching is asked for.
+        allow_domains: hosts that may be fetched from, where fetching is asked for: ``example.com`` (that host, at any
+            port), ``*.example.com`` or ``.example.com`` (the hosts below it, not itself), and either with a port, as
+            in ``example.com:8080``. Addresses that are not public are refused whatever the name, unless an entry is
+            that very address with its port (``127.0.0.1:8000``, ``[fd00::5]:8080``) or ``localhost:8000``, which
+            stands for both loopback addresses: a server of one's own is allowed by its address.
         max_bytes: the most bytes of one file or decoded source.
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
@@ -104,7 +108,7 @@ class MediaPolicy:
         object.__setattr__(self, "roots", _paths("root", roots))
         object.__setattr__(self, "files", _paths("file", files))
         hosts = (allow_domains,) if isinstance(allow_domains, str) else tuple(allow_domains)
-        object.__setattr__(self, "allow_domains", tuple(map(_host, hosts)))
+        object.__setattr__(self, "allow_domains", _entries(hosts) if hosts else ())
 
     @classmethod
     def preset(cls, name: str, roots: Iterable[PathName] | PathName = (), **changes: Any) -> MediaPolicy:
@@ -151,7 +155,7 @@ def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _host(domain: object) -> str:
-    if not isinstance(domain, str) or not domain.strip() or any(c in domain for c in "/\\@ \t\r\n?#"):
-        raise PolicyError(f"{shown(domain)} is no host name", "write it as in example.com, without scheme or path")
-    return domain.lower().rstrip(".")
+def _entries(hosts: Iterable[object]) -> tuple[str, ...]:
+    from mmprompt.media.hosts import host_entry  # noqa: PLC0415  # loads ipaddress, only where hosts are named
+
+    return tuple(map(host_entry, hosts))

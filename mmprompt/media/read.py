@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mmprompt.errors import PolicyError, SourceError, nearest, shown
@@ -33,24 +34,30 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
+if TYPE_CHECKING:
+    from mmprompt.media.fetch import Fetched, Fetcher
+
 MODES = ("inline", "file", "url", "keep")
 _new = tuple.__new__  # half the time of the class, and this runs for every file
 MODALITIES = ("image", "audio", "video")
 
 
 class MediaReader:
-    """Reads media under one policy, in one mode. Holds nothing that is open; safe to share between threads.
+    """Reads media under one policy, in one mode. Safe to share between threads.
+
+    It holds nothing that is open, but where it fetches a few idle connections a thread; see ``Fetcher``.
 
     Modes, for a path or ``file://`` URL: ``inline`` gives its bytes, ``file`` an absolute ``file://`` URL, ``url`` is
     an error, ``keep`` gives the source as written. A data URI, base64 or bytes are read ``inline`` and kept by
-    ``keep``; the others are errors. An http(s) URL stays as it is in every mode and is never opened.
+    ``keep``; the others are errors. An http(s) URL stays as it is and is not opened, unless the mode is ``inline`` and
+    the policy says to fetch from its host.
 
     Raises:
         PolicyError: a root of the policy that is no folder.
         SourceError: an unknown mode.
     """
 
-    __slots__ = ("_files", "_inline", "mode", "policy")
+    __slots__ = ("_fetcher", "_files", "_inline", "mode", "policy")
 
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
@@ -59,6 +66,11 @@ class MediaReader:
         self.mode = mode
         self._inline = mode == "inline"
         self._files = GuardedFiles(policy)
+        self._fetcher: Fetcher | None = None
+        if policy.fetch and self._inline:
+            from mmprompt.media.fetch import Fetcher  # noqa: PLC0415  # only where it is asked for
+
+            self._fetcher = Fetcher(policy)
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return ``ref`` read: a part with bytes, or a reference with the name to send.
@@ -66,16 +78,21 @@ class MediaReader:
         A URL of a scheme that is neither http, https nor file comes back as it is; targets decide about it.
 
         Raises:
-            SourceError: the source is none, its bytes are no media or not of its modality, or the mode cannot send it.
+            SourceError: the source is none, its bytes are no media or not of its modality, the mode cannot send it, or
+                it could not be fetched.
             PolicyError: the policy does not allow it.
         """
         modality, source, form, options, extra, _ = ref
         if modality not in MODALITIES:
             raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
         if type(source) is str and is_plain_url(source):
+            if self._fetcher is not None and self._fetcher.allows(source):
+                return self._fetched(ref, self._fetcher.fetch(source))
             return _new(MediaRef, (modality, source, form, options, extra, source))
         kind, value = classify(source)
         if kind == "url":
+            if self._fetcher is not None and self._fetcher.allows(value):
+                return self._fetched(ref, self._fetcher.fetch(value))
             return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind in ("path", "file"):
             if type(source) is RootedPath:
@@ -104,6 +121,10 @@ class MediaReader:
             raise SourceError(f"{_origin(ref.source)} has no URL", "use --media inline or file, or name it by its URL")
         name = file_url(full) if self.mode == "file" else _as_text(ref.source, path)
         return MediaRef(ref.modality, ref.source, ref.form, ref.options, ref.extra, name)
+
+    def _fetched(self, ref: MediaRef, fetched: Fetched) -> MediaPart:
+        """Judge what was fetched as any other bytes; what the server declared is a declaration."""
+        return _part(ref, fetched.data, fetched.declared, name=in_short(ref.source))
 
     def _embedded(self, ref: MediaRef, source: Source) -> MediaPart:
         """Read a source that holds its bytes itself."""
@@ -248,9 +269,15 @@ def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
 
 
 def _part(
-    ref: MediaRef, data: bytes, declared: str = "", findings: tuple[str, ...] = (), changes: tuple[str, ...] = ()
+    ref: MediaRef,
+    data: bytes,
+    declared: str = "",
+    findings: tuple[str, ...] = (),
+    changes: tuple[str, ...] = (),
+    *,
+    name: str = "",
 ) -> MediaPart:
-    kind, media_type = _judge(data, ref.modality)
+    kind, media_type = _judge(data, ref.modality, name)
     if declared and not agree(normal_type(declared), media_type):
         findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
     origin = in_short(ref.source)

@@ -1,0 +1,607 @@
+"""Threats that come by the network. Each bait is first shown to work on requests alone, then on us."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.cookiejar
+import io
+import os
+import socket
+import threading
+import time
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from loopback_server import CERTIFICATE, LoopbackServer, reply, reset
+from PIL import Image
+from urllib3.util import parse_url
+
+from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media.connections import pool_classes
+from mmprompt.media.fetch import Fetcher
+from mmprompt.media.hosts import AllowedHosts
+from mmprompt.parts import MediaPart, MediaRef
+
+PUBLIC = "93.184.215.14"
+"""An address that passes for public. Nothing is sent there: see ``no_way_out``."""
+
+
+def picture() -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 6), "red").save(file, "PNG")
+    return file.getvalue()
+
+
+PNG = picture()
+
+
+@pytest.fixture(autouse=True)
+def no_way_out(monkeypatch):
+    """A network without a route to anywhere: what is not on the loopback cannot be reached."""
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if isinstance(address, tuple) and address[0] == PUBLIC:
+            raise OSError(101, "Network is unreachable")
+        assert not isinstance(address, tuple) or address[0] in ("127.0.0.1", "::1", "0.0.0.0", "::ffff:127.0.0.1")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def fetcher(*servers: LoopbackServer, **options) -> Fetcher:
+    return Fetcher(MediaPolicy(allow_domains=[s.entry for s in servers], **{"timeout": 5, **options}, fetch=True))
+
+
+def at_host(host: str, **options) -> Fetcher:
+    return Fetcher(MediaPolicy(allow_domains=[host], **{"timeout": 5, **options}, fetch=True))
+
+
+def resolve_to(monkeypatch, *answers: list[str]) -> list[str]:
+    """Let the names of the ``.example`` hosts resolve to each answer in turn, and the last one for ever."""
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def resolve(host, port, *arguments, **options):
+        if not str(host).endswith(".example"):
+            return real(host, port, *arguments, **options)
+        asked.append(host)
+        addresses = answers[min(len(asked), len(answers)) - 1]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return asked
+
+
+HOST_FORMS = ["127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::ffff:127.0.0.1]", "localhost", "LocalHost"]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", HOST_FORMS)
+def test_every_way_to_write_this_machine_is_refused_though_the_host_is_allowed(host):
+    with LoopbackServer(reply(PNG)) as server:
+        url = server.url(host=host)
+        assert requests.get(url, timeout=3).content == PNG
+        assert server.connections == 1
+
+        ours = at_host(host)
+        assert ours.allows(url)
+        with pytest.raises(PolicyError, match=r"is at (a loopback|an unspecified) address, which is not fetched from"):
+            ours.fetch(url)
+        reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[host]))
+        with pytest.raises(PolicyError, match="not fetched from"):
+            reader.read(MediaRef("image", url))
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("host", HOST_FORMS)
+def test_who_allows_one_host_allows_no_other_way_to_write_it(host):
+    with LoopbackServer(reply(PNG)) as server:
+        ours = at_host("images.example")
+        assert not ours.allows(server.url(host=host))
+        with pytest.raises(PolicyError, match="is not among the allowed ones; allow it with --allow-domain HOST"):
+            ours.fetch(server.url(host=host))
+        assert server.connections == 0
+
+
+def test_a_server_of_ones_own_is_allowed_by_its_address_and_port():
+    with LoopbackServer(reply(PNG)) as server:
+        assert fetcher(server).fetch(server.url()).data == PNG
+        assert at_host(f"localhost:{server.port}").fetch(server.url(host="localhost")).data == PNG
+
+
+def test_a_name_that_resolves_elsewhere_at_the_second_look_is_not_followed(monkeypatch):
+    with LoopbackServer(reply(PNG)) as server:
+        url = server.url(host="images.example")
+        resolve_to(monkeypatch, [PUBLIC], ["127.0.0.1"])
+        looked = socket.getaddrinfo("images.example", server.port)[0][4][0]
+        assert looked == PUBLIC  # the check of one who checks first …
+        assert requests.get(url, timeout=3).content == PNG  # … and what he gets
+
+        asked = resolve_to(monkeypatch, [PUBLIC], ["127.0.0.1"])
+        ours = at_host("images.example")
+        with pytest.raises(SourceError, match=r"'images.example' cannot be reached"):
+            ours.fetch(url)  # what was judged is what was dialled
+        assert asked == ["images.example"]
+        with pytest.raises(PolicyError, match=r"'images.example' is at a loopback address"):
+            ours.fetch(url)
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1", PUBLIC], [PUBLIC, "127.0.0.1"]])
+def test_one_address_that_is_not_public_closes_the_name(monkeypatch, addresses):
+    with LoopbackServer(reply(PNG)) as server:
+        url = server.url(host="images.example")
+        resolve_to(monkeypatch, addresses)
+        assert requests.get(url, timeout=3).content == PNG  # falls through to the address that answers
+        with pytest.raises(PolicyError, match="loopback"):
+            at_host("images.example").fetch(url)
+        assert server.connections == 1
+
+
+def test_the_address_connected_to_is_judged_too(monkeypatch):
+    """A name server is not the only one who can lead elsewhere: here the way to a public address ends at home."""
+    guarded = socket.socket.connect
+    with LoopbackServer(reply(PNG)) as server:
+        url = server.url(host="images.example")
+        resolve_to(monkeypatch, [PUBLIC])
+        monkeypatch.setattr(
+            socket.socket, "connect", lambda self, where: guarded(self, ("127.0.0.1", *where[1:]) if where[0] == PUBLIC else where)
+        )  # fmt: skip
+        assert requests.get(url, timeout=3).content == PNG
+        with pytest.raises(PolicyError, match="loopback"):
+            at_host("images.example").fetch(url)
+        assert len(server.requests) == 1
+        with pytest.raises(PolicyError, match="loopback"):  # before TLS, which would fail here too
+            at_host("images.example").fetch("https" + url[4:])
+
+
+def test_the_connection_itself_knows_which_hosts_are_allowed(monkeypatch):
+    """Whatever parser took the URL apart: what counts is the name that is dialled."""
+    asked = resolve_to(monkeypatch, [PUBLIC])
+    for pool_class in pool_classes(AllowedHosts(["images.example"])).values():
+        pool = pool_class("evil.example", timeout=3)
+        with pytest.raises(PolicyError, match=r"'evil.example' is not among the allowed ones"):
+            pool.urlopen("GET", "/")
+        pool.close()
+    assert not asked
+
+
+def test_the_address_of_an_ipv6_scope_is_refused(monkeypatch):
+    answer = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2606:4700::1", 80, 0, 2))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: answer)
+    with pytest.raises(PolicyError, match="an address with a scope"):
+        at_host("images.example").fetch("http://images.example/")
+
+
+def test_a_redirect_to_an_internal_server_is_refused():
+    with LoopbackServer(reply(b"secret")) as internal:
+        location = internal.url("/keys")
+        with LoopbackServer(reply(status="302 Found", Location=location)) as server:
+            assert requests.get(server.url(), timeout=3).content == b"secret"
+            with pytest.raises(PolicyError, match=r"host '127.0.0.1' is not among the allowed ones"):
+                fetcher(server).fetch(server.url())
+            assert fetcher(server, internal).fetch(server.url()).data == b"secret"
+            assert len(internal.requests) == 2
+
+
+def test_a_redirect_to_an_allowed_name_at_an_internal_address_is_refused(monkeypatch):
+    resolve_to(monkeypatch, ["127.0.0.1"])
+    with LoopbackServer(reply(b"secret")) as internal:
+        with LoopbackServer(reply(status="307 Temporary", Location=internal.url(host="b.example"))) as server:
+            assert requests.get(server.url(), timeout=3).content == b"secret"
+            ours = Fetcher(MediaPolicy(allow_domains=[server.entry, "b.example"], fetch=True))
+            with pytest.raises(PolicyError, match=r"'b.example' is at a loopback address"):
+                ours.fetch(server.url())
+        assert internal.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("location", "fault", "words"),
+    [
+        ("file:///etc/passwd", PolicyError, "neither http nor https"),
+        ("ftp://127.0.0.1/x", PolicyError, "neither http nor https"),
+        ("data:image/png;base64,AAAA", PolicyError, "neither http nor https"),
+        ("gopher://127.0.0.1:6379/_FLUSHALL", PolicyError, "neither http nor https"),
+        ("http://images.example\\@127.0.0.1/", SourceError, "no sound URL"),
+        ("http://key:secret@127.0.0.1/", SourceError, "no sound URL"),
+        ("http://[::1/", SourceError, "no sound URL"),
+        ("https://", SourceError, "no sound URL"),
+        ("\xff\xfe", SourceError, "no sound URL"),
+        ("//evil.example/x", PolicyError, "'evil.example' is not among the allowed"),
+    ],
+)
+def test_a_redirect_is_judged_as_a_url_of_the_dataset_is(location, fault, words):
+    with LoopbackServer(reply(status="301 Moved", Location=location)) as server:
+        with pytest.raises((requests.exceptions.RequestException, ValueError)):
+            requests.get(server.url(), timeout=3)  # tried to follow: what stopped it is that it cannot
+        with pytest.raises(fault, match=words) as caught:
+            fetcher(server).fetch(server.url())
+        assert "secret" not in str(caught.value)
+        assert len(server.requests) == 2
+
+
+def test_a_redirect_that_leads_back_ends_after_five_hops():
+    with LoopbackServer(reply(status="308 Permanent", Location="/a.png")) as server:
+        with pytest.raises(requests.exceptions.TooManyRedirects):
+            requests.get(server.url(), timeout=3)
+        assert len(server.requests) == 31
+        with pytest.raises(SourceError, match="over more than 5 redirects"):
+            fetcher(server).fetch(server.url())
+        assert len(server.requests) == 31 + 6
+
+
+def test_five_hops_are_followed():
+    hops = [reply(status="302 Found", Location=f"../{n}?k=v#x") for n in range(5)]
+    with LoopbackServer(*hops, reply(PNG)) as server:
+        got = fetcher(server).fetch(server.url("/x/y"))
+        assert got.data == PNG
+        assert got.url == server.url("/4")
+        assert [head.split()[1] for head in server.requests] == [
+            "/x/y",
+            "/0?k=v",
+            "/1?k=v",
+            "/2?k=v",
+            "/3?k=v",
+            "/4?k=v",
+        ]
+
+
+def test_the_body_of_a_redirect_is_not_read():
+    """Not even by a session that is told not to follow: requests reads it to give the connection back."""
+    bomb = gzip.compress(bytes(32 << 20))
+    head = f"HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: {1 << 30}\r\n\r\n".encode()
+    with LoopbackServer(reply(bomb, "302 Found", Location="/b", Content_Encoding="gzip")) as server:
+        answer = requests.get(server.url(), timeout=3, stream=True, allow_redirects=False)
+        assert len(answer.content) == 32 << 20
+    with LoopbackServer() as server:
+        server._answers = [server.pour(head, 1 << 30), reply(PNG)]
+        assert fetcher(server).fetch(server.url()).data == PNG
+        assert server.sent < 16 << 20
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch):
+    with LoopbackServer(reply(b"proxied")) as proxy, LoopbackServer(reply(PNG)) as server:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url(""))
+            monkeypatch.setenv(name.lower(), proxy.url(""))
+        assert requests.get(server.url(), timeout=3).content == b"proxied"
+        assert fetcher(server).fetch(server.url()).data == PNG
+        assert len(proxy.requests) == 1
+
+
+def test_a_netrc_entry_is_not_sent(monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password hunter2\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with LoopbackServer(reply(PNG)) as server:
+        requests.get(server.url(), timeout=3)
+        assert "Authorization: Basic" in server.requests[0]
+        fetcher(server).fetch(server.url())
+        assert "authorization" not in server.requests[1].lower()
+
+
+def test_cookies_are_neither_kept_nor_sent_nor_parsed(monkeypatch):
+    with LoopbackServer(reply(PNG, Set_Cookie="id=stranger; Path=/")) as server:
+        with requests.Session() as session:
+            session.get(server.url(), timeout=3)
+            session.get(server.url(), timeout=3)
+        assert "Cookie: id=stranger" in server.requests[1]
+
+        parsed = []
+        monkeypatch.setattr(http.cookiejar, "parse_ns_headers", lambda headers: parsed.extend(headers) or [])
+        ours = fetcher(server)
+        ours.fetch(server.url())
+        ours.fetch(server.url())
+        assert not parsed
+        assert "cookie" not in "".join(server.requests[2:]).lower()
+
+
+def test_nothing_but_what_a_request_needs_is_sent():
+    with LoopbackServer(reply(PNG)) as server:
+        fetcher(server).fetch(server.url("/a.png?key=1#part"))
+        lines = server.requests[0].split("\r\n")
+        assert lines[0] == "GET /a.png?key=1 HTTP/1.1"
+        assert {line.split(":")[0].lower() for line in lines[1:] if line} == {"host", "user-agent", "accept", "accept-encoding"}  # fmt: skip
+        assert "Accept-Encoding: identity" in lines
+
+
+def test_a_url_that_two_parsers_read_differently_is_refused():
+    with LoopbackServer(reply(PNG)) as server:
+        url = f"http://images.example\\@127.0.0.1:{server.port}/a.png"
+        assert urlsplit(url).hostname == "127.0.0.1"
+        assert parse_url(url).host == "images.example"
+        reader = MediaReader(MediaPolicy(fetch=True, allow_domains=["images.example", server.entry]))
+        for bad in (url, f"http://images.example@127.0.0.1:{server.port}/", f"http://127.0.0.1:{server.port}\t/"):
+            with pytest.raises(SourceError, match=r"backslash|user information|blank"):
+                reader.read(MediaRef("image", bad))
+            with pytest.raises(SourceError):
+                fetcher(server).fetch(bad)
+        for other in ("file:///etc/passwd", "ftp://127.0.0.1/", "a.png", f"//127.0.0.1:{server.port}/"):
+            with pytest.raises(SourceError, match=r"no http\(s\) URL"):
+                fetcher(server).fetch(other)
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize("header", ["Content_Encoding", "Transfer_Encoding"])
+def test_a_body_that_swells_is_refused(header):
+    bomb = gzip.compress(bytes(64 << 20), 9)
+    assert len(bomb) < 70_000
+    with LoopbackServer(reply(bomb, Content_Encoding="gzip")) as server:
+        assert len(requests.get(server.url(), timeout=3).content) == 64 << 20
+    with LoopbackServer(reply(bomb, **{header: "gzip"})) as server:
+        error = _timed(fetcher(server).fetch, server.url())[1]
+        assert "comes encoded as 'gzip'; name the file as it is" in str(error)
+
+
+def test_a_coding_that_is_none_is_taken():
+    chunked = b"5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: t\r\n\r\n"
+    plain = reply(b"hello", Content_Encoding="Identity")
+    with LoopbackServer(plain, reply(chunked, Content_Length=None, Transfer_Encoding="Chunked")) as server:
+        ours = fetcher(server)
+        assert [ours.fetch(server.url()).data for _ in range(2)] == [b"hello", b"hello world"]
+        assert server.connections == 1
+
+
+def _timed(call, *arguments) -> tuple[float, BaseException]:
+    begun = time.monotonic()
+    with pytest.raises((PolicyError, SourceError)) as caught:
+        call(*arguments)
+    return time.monotonic() - begun, caught.value
+
+
+DRIPS = {
+    "headers": (b"X-Y: z\r\n", b"HTTP/1.1 200 OK\r\n"),
+    "one header": (b"z", b"HTTP/1.1 200 OK\r\nX-Y: "),
+    "status": (b"1", b"HTTP/1."),
+    "provisional answers": (b"HTTP/1.1 100 Continue\r\n\r\n", b""),
+    "body": (b"z", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
+    "body without length": (b"z", b"HTTP/1.1 200 OK\r\n\r\n"),
+    "chunks": (b"1\r\nz\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    "a chunk's size": (b"0", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    "trailers": (b"X: y\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nz\r\n0\r\n"),
+}
+
+
+@pytest.mark.parametrize("what", DRIPS)
+def test_a_slow_drip_does_not_outlive_the_deadline(what):
+    piece, head = DRIPS[what]
+    with LoopbackServer() as server:
+        server._answers = [server.drip(piece, 0.04, head)]
+        through: list[float] = []
+
+        def naive():
+            begun = time.monotonic()
+            with contextlib.suppress(requests.exceptions.RequestException, OSError):
+                requests.get(server.url(), timeout=0.3)
+            through.append(time.monotonic() - begun)
+
+        bait = threading.Thread(target=naive, daemon=True)
+        bait.start()
+        seconds, error = _timed(fetcher(server, timeout=0.4).fetch, server.url())
+        assert 0.35 < seconds < 1.5
+        assert isinstance(error, PolicyError)
+        assert "took longer than timeout (0.4 s); raise timeout to allow it" in str(error)
+        bait.join(1.0 - min(seconds, 0.9))
+        assert not through  # its time-out of 0.3 s has not fired yet: every wait was shorter
+    bait.join(5)
+    assert through[0] > 0.6
+
+
+def test_a_late_sign_of_life_does_not_start_the_wait_anew():
+    def late(sock):
+        time.sleep(0.8)
+        sock.sendall(b"HTTP/1.1 200")
+        time.sleep(0.9)
+
+    with LoopbackServer(late) as server:
+        begun = time.monotonic()
+        requests.get(server.url(), timeout=1)
+        assert time.monotonic() - begun > 1.6  # the server gave up first
+        seconds, error = _timed(fetcher(server, timeout=1).fetch, server.url())
+        assert 0.9 < seconds < 1.5
+        assert "took longer than timeout" in str(error)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_server_that_says_nothing_does_not_outlive_the_deadline(tls):
+    with LoopbackServer() as server:
+        server._answers = [server.hang]
+        url = server.url()
+        if tls:  # a plain server cannot answer the handshake: it waits for the end of a head that never comes
+            url = "https" + url[4:]
+        seconds, error = _timed(fetcher(server, timeout=0.4).fetch, url)
+        assert 0.35 < seconds < 1.5
+        assert "took longer than timeout" in str(error)
+
+
+def test_redirects_share_the_deadline():
+    def slow(sock):
+        time.sleep(0.25)
+        sock.sendall(reply(status="302 Found", Location="/b", Connection="close"))
+
+    with LoopbackServer(slow) as server:
+        begun = time.monotonic()
+        with requests.Session() as session:
+            session.max_redirects = 3
+            with pytest.raises(requests.exceptions.TooManyRedirects):
+                session.get(server.url(), timeout=0.4)
+        assert time.monotonic() - begun > 0.9  # the time-out begins anew at each hop
+        seconds, error = _timed(fetcher(server, timeout=0.4).fetch, server.url())
+        assert 0.35 < seconds < 1.5
+        assert "took longer than timeout" in str(error)
+
+
+def test_a_resolver_that_is_slow_does_not_outlive_the_deadline(monkeypatch):
+    def slow(*_):
+        time.sleep(1.2)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1))]
+
+    before = threading.active_count()
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    begun = time.monotonic()
+    with pytest.raises(requests.exceptions.ConnectionError):
+        requests.get("http://images.example:1/", timeout=0.3)
+    assert time.monotonic() - begun > 1.1
+    seconds, error = _timed(at_host("images.example", timeout=0.3).fetch, "http://images.example:1/")
+    assert seconds < 1
+    assert "took longer than timeout" in str(error)
+    time.sleep(1.2)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("head", ["", "Transfer-Encoding: chunked\r\n"])
+def test_an_endless_body_is_cut(head):
+    start = f"HTTP/1.1 200 OK\r\n{head}\r\n".encode() + (b"fffffff\r\n" if head else b"")
+    with LoopbackServer() as server:
+        server._answers = [server.pour(start, 1 << 40)]
+        with requests.get(server.url(), timeout=3, stream=True) as answer:
+            count = 0
+            for piece in answer.iter_content(1 << 20):
+                count += len(piece)
+                if count > 50 << 20:
+                    break
+        assert count > 50 << 20  # nothing ends it
+        server.sent = 0
+        with pytest.raises(PolicyError, match=r"is larger than max_bytes \(1000000\); raise max_bytes to allow it"):
+            fetcher(server, max_bytes=1_000_000).fetch(server.url())
+        assert server.sent < 32 << 20
+
+
+@pytest.mark.parametrize("length", [1001, 1 << 40, int("9" * 30)])
+def test_a_length_over_the_limit_is_refused_before_anything_is_read(length):
+    with LoopbackServer() as server:
+        server._answers = [server.pour(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode(), 1 << 30)]
+        with requests.get(server.url(), timeout=3, stream=True) as answer:
+            assert len(answer.raw.read(1 << 20)) == min(length, 1 << 20)
+        server._answers = [server.drip(b"", 0.5, f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode())]
+        with pytest.raises(PolicyError, match=r"is larger than max_bytes \(1000\)"):
+            fetcher(server, max_bytes=1000, timeout=2).fetch(server.url())  # there is no body to wait for
+
+
+@pytest.mark.parametrize("length", [0, 5, 1000])
+def test_exactly_what_is_allowed_is_taken(length):
+    with LoopbackServer(reply(bytes(length)), reply(bytes(length), Content_Length=None)) as server:
+
+        def until_closed(sock):
+            sock.sendall(reply(bytes(length), Content_Length=None))
+
+        server._answers = [reply(bytes(length)), until_closed]
+        ours = fetcher(server, max_bytes=1000)
+        assert [ours.fetch(server.url()).data for _ in range(2)] == [bytes(length)] * 2
+
+
+def test_a_body_that_is_shorter_than_stated_is_an_error():
+    def cut(sock):
+        sock.sendall(reply(PNG[:40], Content_Length=len(PNG)))
+
+    def cut_chunk(sock):
+        sock.sendall(reply(b"ff\r\nhello", Content_Length=None, Transfer_Encoding="chunked"))
+
+    for answer, words in ((cut, f"was cut: 40 of {len(PNG)} bytes came"), (cut_chunk, "was cut")):
+        with LoopbackServer(answer) as server:
+            with requests.get(server.url(), timeout=3, stream=True) as naive:
+                try:
+                    data = naive.raw.read(1 << 16)  # a bounded read: the piece, and no word of what is missing
+                except requests.packages.urllib3.exceptions.HTTPError:
+                    data = None
+                assert data == (PNG[:40] if answer is cut else None)
+            with pytest.raises(SourceError, match=words):
+                fetcher(server).fetch(server.url())
+
+
+def test_what_follows_a_body_is_not_the_next_answer():
+    with LoopbackServer(reply(PNG) + reply(b"smuggled"), reply(b"second")) as server:
+        ours = fetcher(server)
+        assert ours.fetch(server.url()).data == PNG
+        time.sleep(0.05)
+        assert ours.fetch(server.url()).data == b"second"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"hello\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 " + b"2" * 70_000,
+    ],
+)
+def test_an_answer_that_is_no_http_is_one_error(answer):
+    with LoopbackServer(lambda sock: sock.sendall(answer)) as server:
+        with pytest.raises(requests.exceptions.RequestException):
+            requests.get(server.url(), timeout=3)
+        with pytest.raises(SourceError, match="gave no sound HTTP answer"):
+            fetcher(server).fetch(server.url())
+        assert len(server.requests) == 2
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(monkeypatch):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(CERTIFICATE))
+    with LoopbackServer(reply(PNG), tls=True) as server:
+        assert requests.get(server.url(), timeout=3).content == PNG  # trusts what the environment names
+        with pytest.raises(SourceError, match="has no TLS certificate that holds"):
+            fetcher(server).fetch(server.url())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(b"no", "404 sk-SECRET"), reply(b"", "503 sk-SECRET"), reply(b"<html>sk-SECRET"), reply(status="302 Found", Location="http://evil.example/?key=sk-SECRET"),
+        reply(b"x", Content_Encoding="gzip"), reply(b"", Content_Length=1 << 40), reset, b"sk-SECRET\r\n\r\n", reply(PNG, Content_Type="sk-SECRET-" * 20),
+        reply(status="302 Found", Location="file:///sk-SECRET"), reply(status="302 Found", Location="http://user:sk-SECRET@evil.example/"),
+    ],
+)  # fmt: skip
+def test_no_message_shows_a_query_a_key_or_what_the_server_said(answer):
+    with LoopbackServer(answer) as server:
+        reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[server.entry], timeout=4))
+        url = server.url("/a.png?key=sk-SECRET&X-Amz-Signature=abcdef#frag")
+        if isinstance(answer, bytes) and b"404" in answer:
+            with pytest.raises(requests.exceptions.HTTPError, match=r"404 .*sk-SECRET for url: .*key=sk-SECRET"):
+                requests.get(url, timeout=3).raise_for_status()
+        try:
+            part = reader.read(MediaRef("image", url))
+        except (PolicyError, SourceError) as error:
+            told = f"{error} {error!r}"
+        else:
+            assert isinstance(part, MediaPart)
+            assert len(part.findings) == 1
+            told = part.origin
+        assert "SECRET" not in told
+        assert "abcdef" not in told
+        assert "frag" not in told
+
+
+def test_no_descriptor_and_no_thread_is_left():
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("counts descriptors in /proc")
+    answers = [
+        reply(PNG), reply(b"x", "404 Not Found"), reply(b"x", Content_Encoding="gzip"), reply(status="302 Found", Location="file:///x"),
+        reply(b"", Content_Length=1 << 40), lambda sock: sock.sendall(b"nonsense\r\n\r\n"), reply(PNG),
+    ]  # fmt: skip
+    at_host("localhost").allows("http://localhost/")
+    with LoopbackServer(*answers) as server:
+        at_start, threads = descriptors(), threading.active_count()
+        ours, loopback = fetcher(server, timeout=1), at_host("localhost")
+        for _ in answers:
+            with contextlib.suppress(PolicyError, SourceError):
+                ours.fetch(server.url())
+            with pytest.raises(PolicyError):
+                loopback.fetch(server.url(host="localhost"))
+        ours.close()
+        until = time.monotonic() + 3  # the server's own ends close when it hears of ours
+        while (descriptors() > at_start or threading.active_count() > threads) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert descriptors() <= at_start
+        assert threading.active_count() <= threads
