@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.icl.assembly import Assembled
+from mmprompt.media.cache import MediaCache
+from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.prompt_items import plain_prompt
 from mmprompt.targets.limits import limits
 from mmprompt.targets.records import batch_line, content_of, keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload, record_chunks
+from mmprompt.task_media import TaskMedia, UnreadError
 from mmprompt.tasks import Task, at
 
 if TYPE_CHECKING:
@@ -49,15 +51,6 @@ class RenderReport(NamedTuple):
     repeated: int
 
 
-class _UnreadError(Exception):
-    """A medium of a row could not be read: its source, and the error."""
-
-    def __init__(self, source: object, error: MediaError) -> None:
-        super().__init__()
-        self.source = source
-        self.error = error
-
-
 class Renderer:
     """Renders samples of a task for one target; safe to share between threads.
 
@@ -68,6 +61,8 @@ class Renderer:
         target: the wire form of messages: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"`` or a user's own.
         media: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``.
         policy: what may be read; by default paths under the dataset's directory.
+        changes: what is to be changed in media; by default what the task asks for.
+        cache: keeps changed media; by default some in memory.
 
     Raises:
         TaskError: an unknown ``emit``, or a batch without a model or of a task that is not for generation.
@@ -83,12 +78,15 @@ class Renderer:
         target: str = "vllm",
         media: str | None = None,
         policy: MediaPolicy | None = None,
+        changes: Changes | None = None,
+        cache: MediaCache | None = None,
     ) -> None:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
         self._task = task
-        self._reader = MediaReader(policy or task_policy(task), media or task.media.get("mode", "inline"))
-        self._write = writer_for(target, Payload, self._read)
+        self._media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
+        self._reader = self._media.reader
+        self._write = writer_for(target, Payload, self._media.reading)
         self._sends = emit in ("messages", "batch")
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
@@ -102,13 +100,17 @@ class Renderer:
         """The dataset's file, for messages about lines of it."""
         return None if self._task.dataset is None else self._task.dataset.path
 
+    def close(self) -> None:
+        """End the child processes of an isolating policy; it can be used again."""
+        self._media.close()
+
     def render(self, row: Sample | RowError) -> Rendered:
         """Render one row; its errors are returned, not raised."""
         if isinstance(row, RowError):
             return Rendered(row, None, row, ())
         try:
             if row.messages is not None:
-                self._reader.check_size(row.messages)
+                row = row._replace(messages=tuple(self._media.received(row.messages)))
             messages = self._task.plain_messages(row) if self._sends else None
             if messages is not None:
                 wire = self._wire(row, messages)
@@ -159,17 +161,10 @@ class Renderer:
     def _wire(self, sample: Sample, messages: list[Message]) -> Any:
         try:
             return self._write(messages)
-        except _UnreadError as unread:
+        except UnreadError as unread:
             raise unread.error.located(**self._task.place_of(sample, unread.source)) from None
-        except TargetError as error:
+        except (MediaError, TargetError) as error:
             raise error.located(**self._place_of_refused(sample, messages)) from None
-
-    def _read(self, ref: MediaRef) -> MediaPart | MediaRef:
-        """Read a medium; an error says which one, so that none is read, or fetched, again to find it."""
-        try:
-            return self._reader.read(ref)
-        except MediaError as error:
-            raise _UnreadError(ref.source, error) from None
 
     def _place_of_refused(self, sample: Sample, messages: list[Message]) -> dict[str, Any]:
         """Return where the first medium stands that cannot be sent; empty where it is no single medium."""
@@ -178,7 +173,7 @@ class Renderer:
                 if isinstance(part, MediaRef):
                     try:
                         self._write([Message("user", [part])])
-                    except MMPromptError:
+                    except (MMPromptError, UnreadError):
                         return self._task.place_of(sample, part.source)
         return {}
 
@@ -205,30 +200,6 @@ def _batch_body(task: Task, target: str) -> dict[str, Any]:
     if task.mode == "ppl":
         raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
     return {**task.config.generation, "model": task.config.model_name}
-
-
-def task_policy(
-    task: Task, *, roots: Iterable[str] = (), fetch: bool = False, allow_domains: Iterable[str] = ()
-) -> MediaPolicy:
-    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
-
-    Raises:
-        TaskError: fetching is asked for but no host is allowed, or the reverse.
-        PolicyError: a host, root or limit that is none.
-    """
-    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
-    named = task.media.get("roots") or ()
-    options = {k: task.media[k] for k in ("max_bytes",) if k in task.media}
-    hosts = [*task.media.get("allow_domains", ()), *allow_domains]
-    fetch = fetch or task.media.get("fetch", False)
-    if fetch and not hosts:
-        raise TaskError(
-            "fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)"
-        )
-    if hosts and not fetch:
-        raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
-    folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
-    return MediaPolicy(folders, hosts, fetch=fetch, **options)
 
 
 def render(

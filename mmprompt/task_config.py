@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.read import MODES
 
 _RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
@@ -18,9 +19,8 @@ _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
 )  # fmt: skip
-_MEDIA_KEYS = ("mode", "roots", "max_bytes", "fetch", "allow_domains")
+_MEDIA_KEYS = ("mode", "roots", "max_bytes", "policy", "isolate", "fetch", "allow_domains")
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
-_LATER = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate", "max_seconds")
 
 
 class TaskConfig(NamedTuple):
@@ -120,10 +120,7 @@ def _dataset(config: Any, base: str) -> Mapping[str, Any] | None:
 
 def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
     media = _mapping(config.get("media") or {}, "media")
-    for key in media:
-        if key in _LATER:
-            raise TaskError(f"media.{key} asks for a change of media", "this version passes media through unchanged")
-    _check_keys(media, _MEDIA_KEYS, "media")
+    _check_keys(media, (*_MEDIA_KEYS, *Changes._fields), "media")
     mode = media.get("mode", MODES[0])
     if mode not in MODES:
         raise TaskError(f"unknown media.mode {shown(mode)}", nearest(mode, MODES))
@@ -138,7 +135,9 @@ def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
     if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
         raise TaskError("media.allow_domains is no list of hosts", "give a host, or a list of them")
     folders = [os.path.join(base, root) for root in roots]
-    return {**media, "mode": mode, "roots": folders, "allow_domains": list(hosts)}
+    changes = {key: media[key] for key in Changes._fields if key in media}
+    changes_of(changes)
+    return {**media, "mode": mode, "roots": folders, "allow_domains": list(hosts), "changes": changes}
 
 
 def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:

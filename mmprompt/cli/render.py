@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, OK, say
@@ -21,6 +21,7 @@ EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
 MODALITIES = ("image", "audio", "video")
 _NOTES_SHOWN = 20
+_CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
 
 _EPILOG = """\
 examples:
@@ -66,6 +67,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)"
     )
+    parser.add_argument(
+        "--policy", metavar="NAME", help="limits of media: trusted, default, or hostile (decoders in a child process)"
+    )
+    parser.add_argument("--fit", action="store_true", default=None, help="change media as little as the target needs")
+    parser.add_argument("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N")
+    parser.add_argument("--max-side", type=_natural, metavar="N", help="likewise, to a longest side of N pixels")
+    parser.add_argument("--frames", type=_natural, metavar="N", help="send N frames of each video, evenly in time")
+    parser.add_argument("--fps", type=float, metavar="F", help="send F frames a second of each video")
+    parser.add_argument("--audio-rate", type=_natural, metavar="HZ", help="resample sound")
+    parser.add_argument("--media-cache", metavar="DIR", help="keep changed media here, for further runs")
     parser.add_argument("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
     parser.add_argument("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
     parser.add_argument("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
@@ -84,7 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, dataset or an option is at fault.
         OSError: the output cannot be written.
     """
-    from mmprompt.render import Renderer, render, task_policy  # noqa: PLC0415  # loads with the command
+    from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
+    from mmprompt.render import Renderer, render  # noqa: PLC0415  # likewise
+    from mmprompt.task_media import task_changes, task_policy  # noqa: PLC0415  # likewise
 
     for given in (arguments.input, arguments.dataset):
         if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
@@ -97,11 +110,17 @@ def run(arguments: argparse.Namespace) -> int:
         target=arguments.target,
         media=arguments.media,
         policy=task_policy(
-            task, roots=arguments.media_root, fetch=arguments.fetch, allow_domains=arguments.allow_domain
+            task,
+            preset=arguments.policy,
+            roots=arguments.media_root,
+            fetch=arguments.fetch,
+            allow_domains=arguments.allow_domain,
         ),
+        changes=task_changes(task, **{name: getattr(arguments, name) for name in _CHANGES}),
+        cache=None if arguments.media_cache is None else MediaCache(folder=arguments.media_cache),
     )
     try:
-        with _progress() as advance, _output(arguments.output) as writer:
+        with closing(renderer), _progress() as advance, _output(arguments.output) as writer:
             report = render(
                 renderer,
                 task.samples(),

@@ -18,17 +18,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from mmprompt.media.video import video_facts
-from mmprompt.media.video_frames import change_video, video_frames
 from mutations import KINDS, MODALITY, mutated, originals
 
 from mmprompt import MediaPolicy, MediaReader, MediaRef
 from mmprompt.errors import MMPromptError
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.image_changes import change_image, fit_image
+from mmprompt.media.image_changes import change_image
+from mmprompt.media.image_fit import fit_image
 from mmprompt.media.images import check_image, decode_image, image_facts
 from mmprompt.media.sound import audio_facts, decode_audio
 from mmprompt.media.sound_changes import change_audio, fit_audio
+from mmprompt.media.video import video_facts
+from mmprompt.media.video_changes import change_video
+from mmprompt.media.video_frames import video_frames
 from mmprompt.parts import MediaPart
 
 COUNT, SEED = 20_000, 20261122

@@ -24,7 +24,8 @@ from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
 from mmprompt.media.fetch import Fetcher
 from mmprompt.parts import MediaPart, MediaRef
-from mmprompt.render import Renderer, task_policy
+from mmprompt.render import Renderer
+from mmprompt.task_media import task_policy
 
 
 def picture(form: str = "PNG") -> bytes:

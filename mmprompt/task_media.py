@@ -1,0 +1,149 @@
+"""The media of a task: what may be read, and each medium read, then changed as the task or its caller asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.media.cache import MediaCache
+from mmprompt.media.changes import Changes, Room, changes_of
+from mmprompt.media.engine import MediaEngine
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.read import MediaReader
+from mmprompt.parts import MediaPart, MediaRef, Message
+from mmprompt.targets.limits import limits, room_of
+from mmprompt.tasks import Task
+
+_NOTHING = Changes()
+_KEPT = 64 << 20
+"""How much of what was made is kept in memory by default: pictures that come again, not the whole run."""
+
+
+class UnreadError(Exception):
+    """A medium that could not be read or changed: its source, and the error to tell."""
+
+    def __init__(self, source: object, error: MMPromptError) -> None:
+        super().__init__(str(error))
+        self.source = source
+        self.error = error
+
+
+class TaskMedia:
+    """Reads media for one target, and changes them as asked. Safe to share between threads.
+
+    Args:
+        task: its ``media`` section says the mode, the policy and the changes, where they are not given here.
+        target: what the media have to fit, if ``fit`` is asked for.
+        mode: as in ``MediaReader``.
+        policy: what may be read.
+        changes: what is asked for.
+        cache: keeps what was made; by default some of it in memory.
+
+    Raises:
+        TaskError: a change in a mode in which media go by name.
+        TargetError: an unknown target.
+        PolicyError: a root that is no directory.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        target: str,
+        *,
+        mode: str | None = None,
+        policy: MediaPolicy | None = None,
+        changes: Changes | None = None,
+        cache: MediaCache | None = None,
+    ) -> None:
+        self.reader = MediaReader(policy or task_policy(task), mode or task.media.get("mode", "inline"))
+        asked = task_changes(task) if changes is None else changes
+        self._engine: MediaEngine | None = None
+        self._rooms: dict[str, Room] = {}
+        if asked == _NOTHING:
+            return
+        if self.reader.mode != "inline":
+            names = ", ".join(k for k, v in asked._asdict().items() if v != getattr(_NOTHING, k))
+            raise TaskError(f"{names} with media mode {self.reader.mode}", "media that go by name cannot be changed")
+        self._engine = MediaEngine(self.reader.policy, asked, MediaCache(_KEPT) if cache is None else cache)
+        if asked.fit:
+            self._rooms = {modality: room_of(target, modality) for modality in limits(target).modalities}
+
+    @property
+    def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
+        """What reads: ``read``, or the reader itself where a medium can be read again at no cost but time."""
+        return self.reader.read if self._engine is None and not self.reader.policy.fetch else self.read
+
+    def read(self, ref: MediaRef) -> MediaPart | MediaRef:
+        """Return a medium read and changed, or with the name that goes on the wire.
+
+        Raises:
+            UnreadError: it cannot be; with its source, so that it need not be read again to find where it stands.
+        """
+        try:
+            part = self.reader.read(ref)
+            return part if self._engine is None or type(part) is not MediaPart else self._changed(part)
+        except MMPromptError as error:
+            raise UnreadError(ref.source, error) from None
+
+    def received(self, messages: tuple[Message, ...]) -> list[Message]:
+        """Return the messages of a chat row with the media that came with their bytes checked, and changed as asked.
+
+        Raises:
+            PolicyError: one is longer than ``max_bytes``.
+            MMPromptError: one cannot be changed.
+        """
+        self.reader.check_size(messages)
+        if self._engine is None:
+            return list(messages)
+        return [
+            message._replace(parts=tuple([self._changed(p) if type(p) is MediaPart else p for p in message.parts]))
+            for message in messages
+        ]
+
+    def _changed(self, part: MediaPart) -> MediaPart:
+        if self._engine is None:
+            return part
+        rooms = self._rooms
+        return self._engine.change(part, rooms.get(part.modality) or (rooms.get("image") if part.frames else None))
+
+    def close(self) -> None:
+        """End the child processes of an isolating policy."""
+        if self._engine is not None:
+            self._engine.close()
+
+
+def task_changes(task: Task, **given: Any) -> Changes:
+    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own."""
+    asked: Mapping[str, Any] = task.media.get("changes", {})
+    return changes_of({**asked, **{name: value for name, value in given.items() if value is not None}})
+
+
+def task_policy(
+    task: Task,
+    *,
+    preset: str | None = None,
+    roots: Iterable[str] = (),
+    fetch: bool = False,
+    allow_domains: Iterable[str] = (),
+) -> MediaPolicy:
+    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
+
+    Raises:
+        TaskError: fetching is asked for but no host is allowed, or the reverse.
+        PolicyError: a preset, host, root or limit that is none.
+    """
+    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
+    named = task.media.get("roots") or ()
+    options = {k: task.media[k] for k in ("max_bytes", "isolate") if k in task.media}
+    hosts = [*task.media.get("allow_domains", ()), *allow_domains]
+    fetch = fetch or task.media.get("fetch", False)
+    if fetch and not hosts:
+        raise TaskError(
+            "fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)"
+        )
+    if hosts and not fetch:
+        raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
+    folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
+    name = preset or task.media.get("policy") or "default"
+    return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, **options)
