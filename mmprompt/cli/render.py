@@ -14,7 +14,7 @@ from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
-    from mmprompt.render import RenderReport
+    from mmprompt.render import Renderer, RenderReport
     from mmprompt.tasks import Task
 
 EMITS = ("messages", "prompt", "string", "batch")
@@ -95,30 +95,14 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, dataset or an option is at fault.
         OSError: the output cannot be written.
     """
-    from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
-    from mmprompt.render import Renderer, render  # noqa: PLC0415  # likewise
-    from mmprompt.task_media import task_changes, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.render import render  # noqa: PLC0415  # loads with the command
 
     for given in (arguments.input, arguments.dataset):
         if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
             raise TaskError(f"{shown(arguments.output)} is what is read", "write to another file")
     task = _task(arguments)
     notes = _Notes()
-    renderer = Renderer(
-        task,
-        emit=arguments.emit,
-        target=arguments.target,
-        media=arguments.media,
-        policy=task_policy(
-            task,
-            preset=arguments.policy,
-            roots=arguments.media_root,
-            fetch=arguments.fetch,
-            allow_domains=arguments.allow_domain,
-        ),
-        changes=task_changes(task, **{name: getattr(arguments, name) for name in _CHANGES}),
-        cache=None if arguments.media_cache is None else MediaCache(folder=arguments.media_cache),
-    )
+    renderer = _renderer(arguments, task)
     try:
         with closing(renderer), _progress() as advance, _output(arguments.output) as writer:
             report = render(
@@ -146,6 +130,28 @@ def run(arguments: argparse.Namespace) -> int:
             say("mmprompt: stopped at this row (--strict), nothing was written")
         return FINDINGS
     return _told(report, [*notes.texts(), *task.notes()])
+
+
+def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
+    from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
+    from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
+    from mmprompt.task_media import task_changes, task_policy  # noqa: PLC0415  # likewise
+
+    return Renderer(
+        task,
+        emit=arguments.emit,
+        target=arguments.target,
+        media=arguments.media,
+        policy=task_policy(
+            task,
+            preset=arguments.policy,
+            roots=arguments.media_root,
+            fetch=arguments.fetch,
+            allow_domains=arguments.allow_domain,
+        ),
+        changes=task_changes(task, **{name: getattr(arguments, name) for name in _CHANGES}),
+        cache=None if arguments.media_cache is None else MediaCache(folder=arguments.media_cache),
+    )
 
 
 def _told(report: RenderReport, notes: Iterable[str]) -> int:
