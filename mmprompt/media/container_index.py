@@ -81,6 +81,7 @@ class _Tally:
     def __init__(self, size: int, policy: MediaPolicy) -> None:
         self._room = size
         self._policy = policy
+        self._readable = 4 * (size + policy.max_bytes)
         self._tracks: dict[int, _Track] = {}
         self._counts = dict.fromkeys(_MOST, 0)
         self._fragments: set[int] = set()
@@ -155,11 +156,19 @@ class _Tally:
             track.tables += 1
             track.runs = (count, box.number(12))
         elif box.kind == b"ctts":
-            track.groups = max(track.groups, sum(_numbers(box, 8, 8 * count)[::2]))
+            track.groups = max(track.groups, self._sum(box, 8, count))
         elif box.kind == b"stsc":
             track.chunk_runs = box
         elif box.kind in (b"stco", b"co64"):
             track.chunks = max(track.chunks, count)
+
+    def _sum(self, box: Box, head: int, count: int) -> int:
+        """Return the sum of the first numbers of ``count`` pairs."""
+        table = _numbers(box, head, 8 * count)
+        self._readable -= 4 * len(table)
+        if self._readable < 0:
+            raise _made_up("has tables that lie over each other")
+        return sum(table[::2])
 
     def _sizes(self, box: Box) -> None:
         track = self._track(box)
@@ -199,7 +208,7 @@ class _Tally:
             count = box.number(head - 4)
             self._fits(box, head, count, 64)
             track = self._track(box)
-            track.groups = max(track.groups, sum(_numbers(box, head, 8 * count)[::2]))
+            track.groups = max(track.groups, self._sum(box, head, count))
             return
         head = 12 + 4 * min(version, 2)
         count = box.number(head - 4)

@@ -33,6 +33,8 @@ _IN_STSD = re.compile(
     b"stsz|stz2|stts|ctts|stsc|stss|stps|stco|co64|sgpd|sbgp|trun|sidx|tfra|keys|iinf|iloc|senc|saiz|cmov|elst|chap"
 )
 _CMOV_HEAD = 24
+_MOST_PACKED = 8
+"""Packed headers in a file, which has one."""
 
 
 class Box(NamedTuple):
@@ -85,7 +87,8 @@ class _Walk:
         self._max_bytes = policy.max_bytes
         self._left = BOXES_BESIDE + BOXES_A_FRAME * policy.max_frames
         self._most = self._left
-        self._unpacked = 0
+        self._unpacked = self._packed = 0
+        self._room_for_targets = len(data) // 8 + (1 << 16)
         self._tracks = 0
         self._begun: set[int] = set()
         self.has_movie = self.again = False
@@ -111,7 +114,7 @@ class _Walk:
                 yield box
                 stack.extend(reversed(self._inside(box, here)))
                 if box.kind in (b"sidx", b"tfra"):
-                    starts.extend(at for at in set(targets(box)) if at < len(self._data))
+                    starts.extend(self._sent_to(box))
 
     def _next(self, here: _Range) -> Box | None:
         """Return the box that begins at ``here``, None where there is none."""
@@ -168,11 +171,21 @@ class _Walk:
             return [_Range(b"moov", self._unpack(box), 0, self._unpacked_size(box), inner.depth, box.track)]
         return []
 
+    def _sent_to(self, box: Box) -> set[int]:
+        found = targets(box)
+        self._room_for_targets -= len(found)
+        if self._room_for_targets < 0:
+            raise SourceError("the file lists more fragments than it can hold", "encode it anew")
+        return {at for at in found if at < len(self._data)}
+
     def _unpacked_size(self, box: Box) -> int:
         return box.number(_CMOV_HEAD - 4)
 
     def _unpack(self, box: Box) -> bytes:
         """Return a packed header (QuickTime's ``cmov``)."""
+        self._packed += 1
+        if self._packed > _MOST_PACKED:
+            raise SourceError(f"the file has more than {_MOST_PACKED} packed headers", "encode it anew")
         size = self._unpacked_size(box)
         self._unpacked += size
         if self._unpacked > self._max_bytes:

@@ -107,9 +107,9 @@ def refused_quickly(data: bytes, error: type[MMPromptError], policy: MediaPolicy
 def test_a_list_of_pictures_that_is_longer_than_its_box_is_refused(kind):
     head = b"" if kind == "iinf" else b"\0\0"
     version = 1 if kind == "iinf" else 2
-    items = full(b"meta", hdlr(b"pict"), full(kind.encode(), head, u(20_000_000), version=version))
+    items = full(b"meta", hdlr(b"pict"), full(kind.encode(), head, u(6_000_000), version=version))
     data = movie(trak(1, b"soun", stbl(sound(), 9)), items)
-    assert 100 < cost_of_opening(data).megabytes < 400
+    assert 40 < cost_of_opening(data).megabytes < 400
     refused_quickly(data, SourceError)
 
 
@@ -136,13 +136,13 @@ TIME = {
         trak(1, b"vide", stbl(picture(), 9, *[full(b"stss", u(500_000))] * 100)), after=box(b"mdat", bytes(2_100_000))
     ),
     "headers of encryption": movie(
-        trak(1, b"vide", stbl(picture(), 9)), *[full(b"pssh", bytes(16), u(0))] * 1500
+        trak(1, b"vide", stbl(picture(), 9)), *[full(b"pssh", bytes(16), u(0))] * 3000
     ),
     "names of its own": movie(
         trak(1, b"soun", stbl(sound(), 9)),
         box(b"udta", full(b"meta", hdlr(b"mdir"), box(b"ilst", *[
             box(b"----", full(b"mean", b"x"), full(b"name", b"k%06d" % n), full(b"data", u(1), b"value"))
-            for n in range(12_000)
+            for n in range(16_000)
         ]))),
     ),
     "tracks of fragments": movie(
@@ -163,7 +163,7 @@ TIME = {
 @pytest.mark.parametrize("name", TIME)
 def test_a_file_that_takes_much_time_is_refused(name):
     data = TIME[name]
-    assert cost_of_opening(data).seconds > 0.4
+    assert cost_of_opening(data).seconds > 0.2
     refused_quickly(data, SourceError)
 
 
@@ -215,6 +215,18 @@ def test_boxes_are_counted():
     with pytest.raises(PolicyError, match="more than 65616 boxes; raise max_frames"):
         check_index(data, MediaPolicy(max_frames=10))
     check_index(data, POLICY)
+
+
+def test_tables_that_lie_over_each_other_are_not_read_again_and_again():
+    over = b"".join(u(1 << 20) + b"ctts" + u(0, 80_000 - 4 * number) for number in range(20_000))
+    entry = box(b"samr", bytes(28), over + bytes(1 << 20))
+    refused_quickly(FTYP + box(b"moov", box(b"trak", full(b"stsd", u(1), entry))), SourceError)
+    lists = b"".join(full(b"sidx", u(1, 1, 0, 0), struct.pack(">HH", 0, 65_535)) for _ in range(20_000))
+    entry = box(b"samr", bytes(28), lists.replace(u(32) + b"sidx", u(1 << 20) + b"sidx") + bytes(1 << 20))
+    refused_quickly(FTYP + box(b"moov", box(b"trak", full(b"stsd", u(1), entry))), SourceError)
+    head = u(1 << 24) + b"cmov" + u(12) + b"dcomzlib" + u(99) + b"cmvd" + u(0)
+    entry = box(b"samr", bytes(28), head * 2000 + bytes(1 << 24))
+    refused_quickly(FTYP + box(b"moov", box(b"trak", full(b"stsd", u(1), entry))), SourceError)
 
 
 def test_boxes_in_boxes_without_end_are_left_after_a_dozen():
