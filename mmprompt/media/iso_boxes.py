@@ -53,9 +53,9 @@ class Box(NamedTuple):
     parent: bytes
 
     def number(self, offset: int, size: int = 4) -> int:
-        """Return the number of ``size`` bytes at ``offset`` in the content, as far as it is there."""
+        """Return the number of ``size`` bytes at ``offset`` from the content's begin; like FFmpeg even past its end."""
         at = self.start + offset
-        return int.from_bytes(self.buffer[at : min(at + size, self.end)], "big")
+        return int.from_bytes(self.buffer[at : at + size], "big")
 
 
 class _Range(NamedTuple):

@@ -190,6 +190,14 @@ def test_a_bomb_in_a_place_that_only_ffmpeg_looks_into_is_refused():
         refused_quickly(data, SourceError)
 
 
+def test_a_box_too_short_for_its_own_count_is_refused():
+    """FFmpeg reads the count behind the end of the box."""
+    groups = full(b"sgpd", b"sync", u(1, 200_000_000), version=1)
+    data = movie(trak(1, b"vide", stbl(picture(), 9, u(16) + groups[4:])))
+    assert cost_of_opening(data).megabytes > 100
+    refused_quickly(data, SourceError)
+
+
 def test_a_fragment_that_only_the_index_knows_is_found():
     hidden = fragment(full(b"trun", u(MANY)))
     head = movie(trak(1, b"soun", EMPTY), box(b"mvex", TREX))
