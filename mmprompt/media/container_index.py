@@ -62,14 +62,16 @@ def check_index(data: bytes, policy: MediaPolicy) -> None:
 
 @dataclass
 class _Track:
-    """What the tables of one track announce; ``runs`` of equal samples are (count, duration)."""
+    """What the tables of one track announce.
+
+    ``tables`` counts those of durations; ``ticks`` where one says that each sample lasts one tick, as those of PCM do.
+    """
 
     samples: int = 0
     size: int = 0
     handlers: set[bytes] = field(default_factory=set)
-    runs: tuple[int, ...] = ()
     tables: int = 0
-    packed: int = 0
+    ticks: bool = False
     chunks: int = 0
     chunk_runs: Box | None = None
     offsets: Box | None = None
@@ -154,7 +156,7 @@ class _Tally:
         track = self._track(box)
         if box.kind == b"stts":
             track.tables += 1
-            track.runs = (count, box.number(12))
+            track.ticks = track.ticks or (count, box.number(12)) == (1, 1)
         elif box.kind == b"ctts":
             track.groups = max(track.groups, self._sum(box, 8, count))
         elif box.kind == b"stsc":
@@ -256,12 +258,14 @@ class _Tally:
 
     def _index(self, track: _Track) -> None:
         """Add what FFmpeg makes of the tables of a track."""
-        if track.handlers == {b"soun"} and track.tables == 1 and track.runs == (1, 1):
+        entries = 0
+        if track.ticks:
             entries = _packets(track)
             self._announce(entries, _PER_PACKET)
-        else:
-            entries = track.samples
-            self._announce(entries, track.size)
+        # without a handler, or with several, the coding may still make it sound
+        if not (track.ticks and track.tables == 1 and track.handlers == {b"soun"}):
+            entries = max(entries, track.samples)
+            self._announce(track.samples, track.size)
         self._unbacked += max(0, track.groups - entries) // 4
         # each edit but a few may list the samples anew, and looks for its first one by one
         again = max(0, track.edits - 4) * entries

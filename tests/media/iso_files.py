@@ -52,7 +52,7 @@ def stbl(
 ) -> bytes:
     """Tables of ``count`` samples in one chunk: of one byte each, unless ``sizes`` is another table of sizes."""
     return box(
-        b"stbl", full(b"stsd", u(1), entry), full(b"stts", u(1, count, run)), full(b"stsc", u(1, 1, count, 1)),
+        b"stbl", full(b"stsd", u(1), entry), full(b"stts", u(1, 1 if run == 1 else count, run)), full(b"stsc", u(1, 1, count, 1)),
         sizes or full(b"stsz", u(1, count)), full(b"stco", u(len(chunks), *chunks)), *more,
     )  # fmt: skip
 

@@ -69,6 +69,9 @@ MEMORY = {
     "PCM": movie(
         trak(1, b"soun", stbl(sound(b"agsm", version=1, extra=u(160, 33, 33, 2)), 1 << 30, run=1))
     ),
+    "PCM without a handler": movie(
+        trak(1, b"none", stbl(sound(b"agsm", version=1, extra=u(160, 33, 33, 2)), 1 << 30, run=1, sizes=full(b"stsz", u(1, 20))))
+    ),
     "a packed header": packed(MVHD + trak(1, b"soun", stbl(sound(), MANY))),
     "a run of a fragment": movie(
         trak(1, b"soun", EMPTY), box(b"mvex", TREX), after=fragment(full(b"trun", u(MANY)))
