@@ -156,7 +156,9 @@ class _Tally:
         track = self._track(box)
         if box.kind == b"stts":
             track.tables += 1
-            track.ticks = track.ticks or (count, box.number(12)) == (1, 1)
+            # FFmpeg takes a duration that is far too long for one of a single tick
+            ticks = box.number(12)
+            track.ticks = track.ticks or (count == 1 and (ticks == 1 or ticks >> 31 == 1))
         elif box.kind == b"ctts":
             track.groups = max(track.groups, self._sum(box, 8, count))
         elif box.kind == b"stsc":

@@ -98,6 +98,14 @@ def test_a_small_file_that_takes_much_memory_is_refused(name):
     refused_quickly(data, SourceError)
 
 
+def test_durations_that_ffmpeg_takes_for_a_tick_are_taken_so():
+    data = MEMORY["PCM without a handler"]
+    long = data.replace(u(1, 1, 1) + u(28) + b"stsc", u(1, 1, 0xFFFFFFFF) + u(28) + b"stsc")
+    assert long != data
+    assert cost_of_opening(long).megabytes > 60
+    refused_quickly(long, SourceError)
+
+
 def refused_quickly(data: bytes, error: type[MMPromptError], policy: MediaPolicy = POLICY) -> MMPromptError:
     began = time.process_time()
     with pytest.raises(error) as refusal:
