@@ -129,7 +129,7 @@ def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
         raise PolicyError(
             f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})", "raise max_bytes to allow it"
         )
-    reader = open_sound(data)
+    reader = open_sound(data, policy)
     declared = reader.facts.seconds
     if declared is not None and policy.max_seconds is not None and declared > policy.max_seconds:
         reader.close()
