@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
+POLICIES = ("trusted", "default", "hostile")
 MODALITIES = ("image", "audio", "video")
 _NOTES_SHOWN = 20
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
@@ -55,7 +56,7 @@ def add_parser(commands: Any) -> None:
         "--target",
         default="vllm",
         metavar="TARGET",
-        help="wire form of messages: vllm, openai, anthropic or gemini",
+        help="wire form of messages: vllm, openai, anthropic, gemini or hf",
     )
     parser.add_argument("--media", type=_one_of(MEDIA), metavar="HOW", help="media are sent inline, file, url or keep")
     parser.add_argument(
@@ -68,7 +69,10 @@ def add_parser(commands: Any) -> None:
         "--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)"
     )
     parser.add_argument(
-        "--policy", metavar="NAME", help="limits of media: trusted, default, or hostile (decoders in a child process)"
+        "--policy",
+        type=_one_of(POLICIES),
+        metavar="NAME",
+        help="limits of media: trusted, default, or hostile (decoders in a child process)",
     )
     parser.add_argument("--fit", action="store_true", default=None, help="change media as little as the target needs")
     parser.add_argument("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N")
@@ -97,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.render import Renderer, render  # noqa: PLC0415  # likewise
-    from mmprompt.task_media import task_changes, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.task_media import KEPT, task_changes, task_policy  # noqa: PLC0415  # likewise
 
     for given in (arguments.input, arguments.dataset):
         if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
@@ -117,10 +121,10 @@ def run(arguments: argparse.Namespace) -> int:
             allow_domains=arguments.allow_domain,
         ),
         changes=task_changes(task, **{name: getattr(arguments, name) for name in _CHANGES}),
-        cache=None if arguments.media_cache is None else MediaCache(folder=arguments.media_cache),
+        cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
     )
     try:
-        with closing(renderer), _progress() as advance, _output(arguments.output) as writer:
+        with closing(renderer), _logged(notes.add), _progress() as advance, _output(arguments.output) as writer:
             report = render(
                 renderer,
                 task.samples(),
@@ -277,6 +281,29 @@ def _progress() -> Iterator[Callable[[], object] | None]:
 
     with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
         yield bar.update
+
+
+@contextmanager
+def _logged(tell: Callable[[str], object]) -> Iterator[None]:
+    """Tell what the package warns of in its log (a cache folder that cannot be used), each kind of warning once."""
+    from logging import Handler, LogRecord  # noqa: PLC0415  # loaded with the log
+
+    from mmprompt.log import log  # noqa: PLC0415  # loads with the command
+
+    class Told(Handler):
+        kinds: ClassVar[set[str]] = set()
+
+        def emit(self, record: LogRecord) -> None:
+            if record.msg not in self.kinds:
+                self.kinds.add(record.msg)
+                tell(record.getMessage())
+
+    told = Told()
+    log.addHandler(told)
+    try:
+        yield
+    finally:
+        log.removeHandler(told)
 
 
 def _report(error: MMPromptError) -> None:
