@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
@@ -290,12 +290,12 @@ def _logged(tell: Callable[[str], object]) -> Iterator[None]:
 
     from mmprompt.log import log  # noqa: PLC0415  # loads with the command
 
-    class Told(Handler):
-        kinds: ClassVar[set[str]] = set()
+    kinds = set()
 
+    class Told(Handler):
         def emit(self, record: LogRecord) -> None:
-            if record.msg not in self.kinds:
-                self.kinds.add(record.msg)
+            if record.msg not in kinds:
+                kinds.add(record.msg)
                 tell(record.getMessage())
 
     told = Told()
