@@ -337,6 +337,17 @@ def test_batch_lines_hold_changed_media(run: Any) -> None:
     assert [max(p.size) for p in pictures(line["body"])] == [40]
 
 
+def test_a_prompt_holds_its_media_as_the_sample_does(run: Any, tour: Path) -> None:
+    uri = "data:image/jpeg;base64," + base64.b64encode((tour / "media/coffee.jpg").read_bytes()).decode()
+    parts = [{"type": "image_url", "image_url": {"url": uri}}, {"type": "text", "text": "q"}]
+    row = {"id": 1, "messages": [{"role": "user", "content": parts}]}
+    code, [line], _ = run(row, "--emit", "prompt", media={"max_side": 40})
+    assert (code, line["prompt"]) == (0, [{"role": "HUMAN", "prompt": parts}])
+    code, lines, err = run(row, "--emit", "prompt", "--max-side", 40, "--fit")
+    assert (code, lines) == (2, [])
+    assert err.startswith("mmprompt: --fit, --max-side with --emit prompt; ")
+
+
 # ---- the command line and the task
 
 

@@ -14,6 +14,7 @@ from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
+    from mmprompt.media.changes import Changes
     from mmprompt.render import RenderReport
     from mmprompt.tasks import Task
 
@@ -101,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.render import Renderer, render  # noqa: PLC0415  # likewise
-    from mmprompt.task_media import KEPT, task_changes, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
 
     for given in (arguments.input, arguments.dataset):
         if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
             fetch=arguments.fetch,
             allow_domains=arguments.allow_domain,
         ),
-        changes=task_changes(task, **{name: getattr(arguments, name) for name in _CHANGES}),
+        changes=_changes(task, arguments),
         cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
     )
     try:
@@ -204,6 +205,24 @@ def _task(arguments: argparse.Namespace) -> Task:
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+
+
+def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
+    """Return the changes of media that are asked for; none for prompts, which hold what the sample says.
+
+    Raises:
+        TaskError: one is asked for here, of prompts.
+    """
+    from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
+    from mmprompt.task_media import task_changes  # noqa: PLC0415  # likewise
+
+    given = {name: value for name in _CHANGES if (value := getattr(arguments, name)) is not None}
+    if arguments.emit != "prompt":
+        return task_changes(task, **given)
+    if given:
+        named = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise TaskError(f"{named} with --emit prompt", "a prompt holds its media as the sample does; emit messages")
+    return Changes()
 
 
 def _same_file(one: str, other: str) -> bool:
