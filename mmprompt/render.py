@@ -6,10 +6,10 @@ One row in, one line out, in order. A bad row is reported and left out; the rows
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mmprompt.ahead import ahead
 from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache import MediaCache
@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 EMITS = ("messages", "prompt", "string", "batch")
-_BATCH = 4
-"""Rows that a worker renders at a time: enough to outweigh handing them over, few enough to bound memory."""
+
+
+class Prepared(NamedTuple):
+    """One row made ready: its records, whose media are bytes still, or why there are none."""
+
+    row: Sample | RowError
+    records: Sequence[dict[str, Any]]
+    error: MMPromptError | None
 
 
 class Rendered(NamedTuple):
@@ -106,29 +112,44 @@ class Renderer:
 
     def render(self, row: Sample | RowError) -> Rendered:
         """Render one row; its errors are returned, not raised."""
+        return self.finish(self.prepare(row))
+
+    def prepare(self, row: Sample | RowError) -> Prepared:
+        """Return the records of a row with its media read and changed, still without base64 and JSON."""
         if isinstance(row, RowError):
-            return Rendered(row, None, row, ())
+            return _new(Prepared, (row, (), row))
         try:
             if row.messages is not None:
                 row = row._replace(messages=tuple(self._media.received(row.messages)))
             messages = self._task.plain_messages(row) if self._sends else None
-            if messages is not None:
-                wire = self._wire(row, messages)
-                record = {"id": row.id, "messages": wire} if self._as_list else self._request(row, wire)
-                return self._line(row, record)
-            lines = [self._line(row, self._record(row, made)) for made in self._assembled(row)]
+            if messages is None:
+                return _new(Prepared, (row, [self._record(row, made) for made in self._assembled(row)], None))
+            wire = self._wire(row, messages)
+            record = {"id": row.id, "messages": wire} if self._as_list else self._request(row, wire)
         except MMPromptError as error:
-            return Rendered(row, None, at(error, row), ())
-        if len(lines) == 1:
-            return lines[0]
+            return _new(Prepared, (row, (), at(error, row)))
+        return _new(Prepared, (row, (record,), None))
+
+    def finish(self, prepared: Prepared) -> Rendered:
+        """Return the lines of a row that was prepared."""
+        row, records, error = prepared
+        if error is not None:
+            return _new(Rendered, (row, None, error, ()))
+        try:
+            if len(records) == 1:
+                return self._line(row, records[0])  # type: ignore[arg-type]  # what has records is a sample
+            lines = [self._line(row, record) for record in records]  # type: ignore[arg-type]  # likewise
+        except MMPromptError as fault:
+            return _new(Rendered, (row, None, at(fault, row), ()))  # type: ignore[arg-type]  # likewise
         chunks = [chunk for line in lines for chunk in line.chunks or ()]
-        return Rendered(row, chunks, None, [part for line in lines for part in line.findings])
+        return _new(Rendered, (row, chunks, None, [part for line in lines for part in line.findings]))
 
     def _line(self, row: Sample, record: dict[str, Any]) -> Rendered:
         if self._answer in row.columns:
             record["answer"] = row.columns[self._answer]  # type: ignore[index]  # no column is called None
         chunks = record_chunks(record, newline=True)
-        return _new(Rendered, (row, chunks, None, _noted(record) if len(chunks) > 1 else ()))
+        found = [part for part in _media_of(record) if part.findings] if len(chunks) > 1 else ()
+        return _new(Rendered, (row, chunks, None, found))
 
     def _assembled(self, row: Sample) -> list[Assembled]:
         return self._task.assembled(row, max_images=self._max_images)
@@ -231,7 +252,8 @@ def render(
     with RepeatedIds() as ids:
         write, add = writer.write, ids.add
         chosen = itertools.islice(rows, limit)
-        results = map(renderer.render, chosen) if workers == 1 else _by_threads(renderer, chosen, workers)
+        prepared = map(renderer.prepare, chosen) if workers == 1 else ahead(renderer.prepare, chosen, workers, bytes_of)
+        results = map(renderer.finish, prepared)
         for row, chunks, error, findings in results:
             if on_row is not None:
                 on_row()
@@ -265,14 +287,19 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptErr
     return repeated
 
 
-def _noted(record: Mapping[str, Any]) -> list[MediaPart]:
-    """Return the media of a record whose reader found something worth a report."""
+def bytes_of(prepared: Prepared) -> int:
+    """Return how many bytes of media a prepared row holds."""
+    media = [part for record in prepared.records for part in _media_of(record)]
+    return sum([len(part.data) + sum(map(len, part.frames)) for part in media])
+
+
+def _media_of(record: Mapping[str, Any]) -> list[MediaPart]:
+    """Return the media that a record holds."""
     pending = [value for key, value in record.items() if key not in ("id", "answer")]
     found = []
     for value in pending:
         if type(value) is Payload:
-            if value.part.findings:
-                found.append(value.part)
+            found.append(value.part)
         elif isinstance(value, dict):
             pending.extend(value.values())
         elif isinstance(value, list):
@@ -285,27 +312,6 @@ def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], N
     for part in media:
         for finding in part.findings:
             on_note(f"{where}: {part.origin}: {finding}")
-
-
-def _by_threads(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Iterator[Rendered]:
-    """Render on several threads, a few rows at a time, and give the results in order; rows in flight are bounded."""
-    from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415  # only with several workers
-
-    def batch(some: list[Sample | RowError]) -> list[Rendered]:
-        return [renderer.render(row) for row in some]
-
-    pending: deque[Future[list[Rendered]]] = deque()
-    with ThreadPoolExecutor(workers, "mmprompt") as pool:
-        try:
-            while some := list(itertools.islice(rows, _BATCH)):
-                pending.append(pool.submit(batch, some))
-                if len(pending) > 2 * workers:
-                    yield from pending.popleft().result()
-            while pending:
-                yield from pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
 
 
 _warmed: list[bool] = []

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from mmprompt import MediaPolicy, TargetError, TaskError, load_task, read_messages, register_target
-from mmprompt.render import Renderer, task_policy
+from mmprompt.render import Renderer
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.gemini import to_gemini
+from mmprompt.task_media import task_policy
 
 SYSTEM = {"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}
 ASK = {"role": "HUMAN", "prompt": "{question}"}

@@ -15,7 +15,7 @@ from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, ne
 
 if TYPE_CHECKING:
     from mmprompt.media.changes import Changes
-    from mmprompt.render import RenderReport
+    from mmprompt.render import Renderer, RenderReport
     from mmprompt.tasks import Task
 
 EMITS = ("messages", "prompt", "string", "batch")
@@ -100,30 +100,14 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, dataset or an option is at fault.
         OSError: the output cannot be written.
     """
-    from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
-    from mmprompt.render import Renderer, render  # noqa: PLC0415  # likewise
-    from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.render import render  # noqa: PLC0415  # loads with the command
 
     for given in (arguments.input, arguments.dataset):
         if arguments.output and given and os.path.isfile(given) and _same_file(given, arguments.output):
             raise TaskError(f"{shown(arguments.output)} is what is read", "write to another file")
     task = _task(arguments)
     notes = _Notes()
-    renderer = Renderer(
-        task,
-        emit=arguments.emit,
-        target=arguments.target,
-        media=arguments.media,
-        policy=task_policy(
-            task,
-            preset=arguments.policy,
-            roots=arguments.media_root,
-            fetch=arguments.fetch,
-            allow_domains=arguments.allow_domain,
-        ),
-        changes=_changes(task, arguments),
-        cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
-    )
+    renderer = _renderer(arguments, task)
     try:
         with closing(renderer), _logged(notes.add), _progress() as advance, _output(arguments.output) as writer:
             report = render(
@@ -151,6 +135,28 @@ def run(arguments: argparse.Namespace) -> int:
             say("mmprompt: stopped at this row (--strict), nothing was written")
         return FINDINGS
     return _told(report, [*notes.texts(), *task.notes()])
+
+
+def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
+    from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
+    from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
+    from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
+
+    return Renderer(
+        task,
+        emit=arguments.emit,
+        target=arguments.target,
+        media=arguments.media,
+        policy=task_policy(
+            task,
+            preset=arguments.policy,
+            roots=arguments.media_root,
+            fetch=arguments.fetch,
+            allow_domains=arguments.allow_domain,
+        ),
+        changes=_changes(task, arguments),
+        cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
+    )
 
 
 def _told(report: RenderReport, notes: Iterable[str]) -> int:

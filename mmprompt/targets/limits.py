@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart
 
 
@@ -57,6 +58,7 @@ _AS_FRAMES = "send frames as images: --frames N"
 _MODALITIES = ("image", "audio", "video")
 _TARGETS: dict[str, Limits] = {}
 _OWN: dict[str, Limits] = {}
+_ANY_SIZE = MediaPolicy.preset("trusted")  # the reader has held the file against the user's own
 
 
 def limits(target: str) -> Limits:
@@ -149,10 +151,9 @@ def room_of(target: str, modality: str) -> Room:
 def check_media(part: MediaPart, known: Limits) -> Taken:
     """Return what the target takes of the part's modality, having held the part against it.
 
-    Pixels are not counted here: that takes a decoder.
-
     Raises:
-        TargetError: the target refuses the modality, the format, an animation, or the size of the file.
+        TargetError: the target refuses the modality, the format, an animation, or the size of file or picture.
+        SourceError: the target limits the sides of a picture, and this one's header cannot be read.
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
@@ -164,7 +165,18 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
     if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
         mend = _AS_FRAMES if part.modality == "video" else "shrink it, or let --fit do it"
         raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", mend)
+    if taken.max_side is not None and part.modality == "image":
+        _check_side(part.data, known.name, taken.max_side)
     return taken
+
+
+def _check_side(picture: bytes, target: str, most: int) -> None:
+    from mmprompt.media.images import image_facts  # noqa: PLC0415  # only for targets that limit sides
+
+    facts = image_facts(picture, _ANY_SIZE)
+    if max(facts.width, facts.height) > most:
+        size = f"{facts.width} x {facts.height} pixels"
+        raise TargetError(f"the image has {size}, {target} takes {most} a side", "--max-side N, or let --fit do it")
 
 
 def check_count(modality: str, count: int, known: Limits) -> None:

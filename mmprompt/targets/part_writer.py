@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ def text_payload(prefix: str, part: MediaPart) -> str:
     return prefix + encode(part.data).decode("ascii")
 
 
-class PartWriter:
+class PartWriter(ABC):
     """Writes content parts for one target; made once, called for each sample, safe to share between threads.
 
     A subclass names its ``wire``, what stands in a text part beside the text (``text_head``), and writes media in
@@ -86,13 +87,13 @@ class PartWriter:
                 raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
         return out
 
+    @abstractmethod
     def _named(self, ref: MediaRef) -> Wire:
         """Return the content part of media that goes by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _embedded(self, part: MediaPart) -> Wire:
         """Return the content part of media that was read."""
-        raise NotImplementedError
 
     def _with_extra(self, wire: Wire, pairs: Pairs) -> Wire:
         """Add the keys that a sample's part has of its own, those of them that the target takes."""

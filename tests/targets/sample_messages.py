@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import io
 import pathlib
 
 from hypothesis import strategies as st
+from PIL import Image
 
 from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.openai import to_openai
@@ -26,7 +28,15 @@ MP3 = part("train.mp3", "audio", "audio/mpeg")
 FLAC = part("weather.flac", "audio", "audio/flac")
 MP4 = part("short.mp4", "video", "video/mp4")
 FRAMES = MediaPart("video", "video/jpeg", b"", (JPEG.data, JPEG.data))
-BMP = MediaPart("image", "image/bmp", b"BM" + bytes(60))
+
+
+def _bmp() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (4, 2)).save(buffer, "BMP")
+    return buffer.getvalue()
+
+
+BMP = MediaPart("image", "image/bmp", _bmp())
 
 
 def uri(media: MediaPart) -> str:

@@ -233,7 +233,7 @@ class TestRequests:
             to_anthropic([*user(FRAMES), Message("BOT", "x"), *user(JPEG)], "test-few")
 
     def test_too_many_bytes(self):
-        part = JPEG._replace(data=bytes(6_500_000))  # 8.67 million as base64
+        part = JPEG._replace(data=JPEG.data.ljust(6_500_000, b"\0"))  # 8.67 million as base64
         writer = AnthropicWriter("anthropic", payload=lambda prefix, part: "")
         assert writer.write(user(part, part, part))
         with pytest.raises(TargetError, match="34666672 bytes as base64, anthropic takes requests of 33554432"):

@@ -10,7 +10,7 @@ from sample_messages import BMP, FRAMES, GIF, WAV, one, user
 
 from mmprompt.errors import TargetError
 from mmprompt.media.changes import Room
-from mmprompt.parts import MediaRef, TextPart
+from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.limits import check_media, is_animated, limits, register_target, room_of, target_names
 from mmprompt.targets.openai import to_openai
@@ -109,3 +109,11 @@ def test_a_scheme_that_a_target_of_ones_own_lists_is_emitted():
     register_target("test-cloud", schemes=["gs", "https"])
     ref = MediaRef("image", "gs://bucket/a.png")
     assert one(user(ref)[0], "test-cloud")["image_url"] == {"url": "gs://bucket/a.png"}
+
+
+def test_a_picture_with_too_long_a_side_is_refused_without_fit():
+    buffer = io.BytesIO()
+    Image.new("L", (9000, 2)).save(buffer, "PNG")
+    message = Message("HUMAN", [MediaPart("image", "image/png", buffer.getvalue())])
+    with pytest.raises(TargetError, match=r"9000 x 2 pixels, anthropic takes 8000 a side; --max-side N, or let --fit"):
+        to_anthropic([message])

@@ -1,0 +1,146 @@
+"""Work done ahead by threads, given in order, with bounds on how much of it waits; only where threads gain time."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+_I = TypeVar("_I")
+_O = TypeVar("_O")
+
+MOST_IN_A_BATCH = 256
+"""How many small items a thread is given at once: handing them over costs more than working on them."""
+
+BATCH_BYTES = 4 << 20
+"""How many bytes a batch aims at."""
+
+LARGEST_BATCH = 4 * BATCH_BYTES
+"""From here on a thread leaves the rest of its batch undone: the items are larger than those before."""
+
+_ALONE, _PROBE, _STRETCH = 0.5, 0.05, 2.0
+"""Seconds before threads are tried, for which a way is tried, and for which the better one is kept after that."""
+
+_RARELY = 20
+"""A stretch lasts at least so many times as long as one item the other way: a look at that costs 5 % at most."""
+
+_GAIN = 0.95
+"""Threads have to take less than this part of the time that this thread takes alone."""
+
+
+class _Batch(NamedTuple, Generic[_I, _O]):
+    """Items given to a thread, what it has made of them so far, and its work, which gives the bytes of all that."""
+
+    items: list[_I]
+    made: list[_O]
+    size: Future[int]
+
+
+class _Ahead(Generic[_I, _O]):
+    """One iteration: the items still to come, and the threads once they are tried."""
+
+    def __init__(self, work: Callable[[_I], _O], items: Iterable[_I], workers: int, size_of: Callable[[_O], int]):
+        self._work = work
+        self._items = iter(items)
+        self._workers = workers
+        self._size_of = size_of
+        self._count = 1
+        self._pool: ThreadPoolExecutor | None = None
+        self._pending: deque[_Batch[_I, _O]] = deque()
+        self.more = True
+
+    def _take(self, count: int) -> list[_I]:
+        some = list(itertools.islice(self._items, count))
+        self.more = len(some) == count
+        return some
+
+    def alone(self, seconds: float) -> Iterator[_O]:
+        """Work in this thread for about so long."""
+        end = time.perf_counter() + seconds
+        for item in self._items:
+            yield self._work(item)
+            if time.perf_counter() > end:
+                return
+        self.more = False
+
+    def threaded(self, seconds: float, stack: ExitStack) -> Iterator[_O]:
+        """Work in threads for about so long, and give what they made; none of it is left then."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # only where they are tried
+
+            self._pool = stack.enter_context(ThreadPoolExecutor(self._workers, "mmprompt"))
+            stack.callback(self._cancel)
+        end = time.perf_counter() + seconds
+        while True:
+            while self.more and len(self._pending) <= self._workers and time.perf_counter() < end:
+                if some := self._take(self._count):
+                    into: list[_O] = []
+                    self._pending.append(_Batch(some, into, self._pool.submit(self._fill, some, into)))
+            if not self._pending:
+                return
+            items, made, size = self._pending.popleft()
+            error = size.exception()
+            if error is None:
+                each = max(1, size.result() // len(made))
+                self._count = max(1, min(MOST_IN_A_BATCH, 2 * self._count, BATCH_BYTES // each))
+            yield from made
+            if error is not None:
+                raise error
+            yield from map(self._work, items[len(made) :])
+
+    def _fill(self, items: list[_I], made: list[_O]) -> int:
+        size = 0
+        for item in items:
+            made.append(self._work(item))
+            size += self._size_of(made[-1])
+            if size > LARGEST_BATCH:
+                break
+        return size
+
+    def _cancel(self) -> None:
+        for batch in self._pending:
+            batch.size.cancel()
+
+
+def ahead(work: Callable[[_I], _O], items: Iterable[_I], workers: int, size_of: Callable[[_O], int]) -> Iterator[_O]:
+    """Give ``work(item)`` for each item, in order; up to ``workers`` threads are at work on the next ones meanwhile.
+
+    Python runs one thread at a time, so threads gain time only where the work waits for a disk or decodes media, and
+    lose some elsewhere. Which it is shows: both ways are tried in turn for a moment, and the faster one is kept, with
+    a look at the other every few seconds. ``items`` are taken in this thread. Of what threads made at most
+    ``workers + 1`` batches wait, each below 16 MiB and one item. What ``work`` raises is raised where its item's turn
+    comes; threads end with the iteration.
+
+    Args:
+        work: called in the threads.
+        items: what to work on.
+        workers: how many threads.
+        size_of: the bytes that a result holds.
+    """
+    run = _Ahead(work, items, workers, size_of)
+    pace = {False: 0.0, True: 0.0}
+    with ExitStack() as stack:
+        for threads, seconds in _turns(pace):
+            began, count = time.perf_counter(), 0
+            for made in run.threaded(seconds, stack) if threads else run.alone(seconds):
+                count += 1
+                yield made
+            if not run.more:
+                return
+            pace[threads] = (time.perf_counter() - began) / max(1, count)
+
+
+def _turns(pace: dict[bool, float]) -> Iterator[tuple[bool, float]]:
+    """Give whether to use threads, and for how many seconds; ``pace`` are the seconds that an item took each way."""
+    yield False, _ALONE
+    yield True, 2 * _PROBE  # the threads start, and the batches grow
+    while True:
+        threads = pace[True] < _GAIN * pace[False]
+        yield threads, max(_STRETCH, _RARELY * pace[not threads])
+        yield not threads, _PROBE

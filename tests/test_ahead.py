@@ -1,0 +1,96 @@
+"""Work done ahead by threads: in order, bounded, and only where it helps."""
+
+import threading
+import time
+
+import pytest
+
+from mmprompt.ahead import LARGEST_BATCH, ahead
+
+
+class Waiting:
+    """Work that waits, as for a disk, and counts how many wait at once."""
+
+    def __init__(self, seconds=0.004):
+        self.seconds = seconds
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+        self.threads = set()
+
+    def __call__(self, item):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.threads.add(threading.current_thread().name)
+        time.sleep(self.seconds)
+        with self.lock:
+            self.now -= 1
+        return -item
+
+
+def size_of(_):
+    return 1000
+
+
+def test_results_come_in_order_and_work_that_waits_overlaps():
+    work = Waiting()
+    assert list(ahead(work, range(400), 4, size_of)) == [-n for n in range(400)]
+    assert work.most > 1
+    assert threading.current_thread().name in work.threads
+
+
+def test_a_short_run_starts_no_thread():
+    work = Waiting(0)
+    assert list(ahead(work, range(100), 4, size_of)) == [-n for n in range(100)]
+    assert work.threads == {threading.current_thread().name}
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_a_few_items_or_none(count):
+    assert list(ahead(lambda n: n, range(count), 2, size_of)) == list(range(count))
+
+
+@pytest.mark.parametrize("place", [3, 250])
+def test_an_error_comes_at_its_turn_and_the_threads_end(place):
+    waiting = Waiting()
+
+    def work(item):
+        if item == place:
+            raise LookupError(item)
+        return waiting(item)
+
+    given = []
+    with pytest.raises(LookupError):
+        given.extend(ahead(work, range(400), 4, size_of))
+    assert given == [-n for n in range(place)]
+    assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+
+
+def test_an_iteration_that_is_left_ends_its_threads():
+    results = ahead(Waiting(), range(10_000), 4, size_of)
+    for _ in range(200):
+        next(results)
+    results.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+
+
+def test_what_waits_is_bounded_by_bytes_not_by_items():
+    """A consumer that is slow keeps the threads back: few large results are made that nobody has taken."""
+    made = taken = most = 0
+    lock = threading.Lock()
+    large = LARGEST_BATCH // 2
+
+    def work(item):
+        nonlocal made, most
+        time.sleep(0.003)
+        with lock:
+            made += 1
+            most = max(most, made - taken)
+        return item
+
+    for number, item in enumerate(ahead(work, range(450), 2, lambda _: large)):
+        assert item == number
+        with lock:
+            taken += 1
+        time.sleep(0.001)
+    assert most * large <= 5 * (LARGEST_BATCH + large)
