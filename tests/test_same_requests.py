@@ -35,11 +35,37 @@ CHANGES = Changes(fit=True, frames=4, max_side=200, audio_rate=16000)
 OPTIONS = ("--fit", "--frames", "4", "--max-side", "200", "--audio-rate", "16000")
 
 
+THREADS = """
+import sys
+from mmprompt import ahead
+ahead._ALONE, ahead._GAIN = 0.0, 1e9  # threads from the second row on, however little there is to gain
+from mmprompt.cli import main
+code = main()
+sys.exit(code if "concurrent.futures.thread" in sys.modules else "no threads")
+"""
+
+
 def rendered(command: Any, data: Path, *options: object) -> tuple[bytes, bytes]:
     """Return the lines and the reports of one run."""
     done = command("render", data, *OPTIONS, *options)
     assert done.returncode in (0, 1), done.stderr
     return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def by_threads(command_environment: dict[str, str]) -> Any:
+    """Render on four workers, as ``rendered`` does, but in threads at once: a short run would try none."""
+
+    def run(data: Path, *options: object) -> tuple[bytes, bytes]:
+        words = [sys.executable, "-c", THREADS, "render", data, *OPTIONS, "--workers", "4", *options]
+        done = subprocess.run(
+            list(map(str, words)), env=command_environment, capture_output=True, timeout=60, check=False
+        )
+        assert done.returncode in (0, 1), done.stderr
+        assert done.stdout, done.stderr
+        return done.stdout, done.stderr
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +99,10 @@ def test_what_is_compared_below_was_changed(target: str, plain: Any) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_four_workers_and_their_child_processes_change_no_byte(
-    target: str, plain: Any, command: Any, tour: Path, tmp_path: Path
+    target: str, plain: Any, by_threads: Any, tour: Path, tmp_path: Path
 ) -> None:
     data = (tour / "tour.jsonl", "--target", target, "--media-cache", tmp_path / "cache")
-    assert rendered(command, *data, "--policy", "hostile", "--workers", 4) == plain(target)
+    assert by_threads(*data, "--policy", "hostile") == plain(target)
 
 
 def test_one_worker_and_its_child_process_change_no_byte(plain: Any, command: Any, tour: Path) -> None:
@@ -84,14 +110,27 @@ def test_one_worker_and_its_child_process_change_no_byte(plain: Any, command: An
     assert rendered(command, *data, "--policy", "hostile") == plain("openai")
 
 
-def test_a_cache_cold_or_warm_changes_no_byte(plain: Any, command: Any, tour: Path, tmp_path: Path) -> None:
+def test_a_cache_cold_or_warm_changes_no_byte(
+    plain: Any, command: Any, by_threads: Any, tour: Path, tmp_path: Path
+) -> None:
     cached = (tour / "tour.jsonl", "--media-cache", tmp_path / "cache")
     assert rendered(command, *cached) == plain("vllm")
     entries = {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()}
     assert len(entries) > 20
-    for workers in (1, 4):
-        assert rendered(command, *cached, "--workers", workers) == plain("vllm")
+    assert rendered(command, *cached) == plain("vllm")
+    assert by_threads(*cached) == plain("vllm")
     assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == entries
+
+
+def test_a_long_run_on_four_workers_is_that_on_one(plain: Any, command_environment: dict[str, str], tour: Path) -> None:
+    rows = (tour / "tour.jsonl").read_bytes().splitlines(keepends=True)
+    words = [sys.executable, "-m", "mmprompt", "render", "-", "--media-root", str(tour), *OPTIONS, "--workers", "4"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(words, env=command_environment, **pipes) as process:
+        process.stdin.write(b"".join(rows[:3]))
+        process.stdin.flush()
+        time.sleep(1)  # by now threads are tried
+        assert process.communicate(b"".join(rows[3:]), timeout=30)[0] == plain("vllm")[0]
 
 
 def read_and_changed(target: str, message: Message, engine: MediaEngine, root: Path) -> Message:
@@ -147,7 +186,7 @@ def damaged(whole: bytes, way: int) -> bytes:
 
 
 def test_a_damaged_cache_is_made_again_and_changes_no_byte(
-    plain: Any, command: Any, tour: Path, tmp_path: Path
+    plain: Any, command: Any, by_threads: Any, tour: Path, tmp_path: Path
 ) -> None:
     cached = (tour / "tour.jsonl", "--target", "gemini", "--media-cache", tmp_path / "cache")
     assert rendered(command, *cached) == plain("gemini")
@@ -157,7 +196,7 @@ def test_a_damaged_cache_is_made_again_and_changes_no_byte(
         path.write_bytes(damaged(whole, way))
     paths = list(entries)
     paths[0].write_bytes(entries[paths[-1]])  # whole, but another's
-    assert rendered(command, *cached, "--workers", 4) == plain("gemini")
+    assert by_threads(*cached) == plain("gemini")
     assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == entries
 
 
@@ -170,7 +209,7 @@ def test_a_run_that_shares_its_cache_with_one_that_is_killed_gives_the_same(
     here = {"env": command_environment, "cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # rows come to it through a pipe that stays open: it is at work, or waits for more, when it is killed
     killed = subprocess.Popen([*words, "-", "--media-root", "."], stdin=subprocess.PIPE, **here)
-    other = subprocess.Popen([*words, data, "--workers", "4"], **here)
+    other = subprocess.Popen([sys.executable, "-c", THREADS, *words[3:], data, "--workers", "4"], **here)
     try:
         killed.stdin.write(data.read_bytes())
         killed.stdin.flush()

@@ -493,19 +493,32 @@ def test_no_child_outlives_the_run(
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     process = subprocess.Popen([*words, "-o", folder / "out.jsonl"], env=command_environment, **pipes, **hear)
     names = sorted(path.name for path in (tour / "media").glob("*.jpg"))
-    process.stdin.write("".join(json.dumps({"image": f"media/{name}"}) + "\n" for name in names).encode())
+    rows = [json.dumps({"image": f"media/{name}"}).encode() + b"\n" for name in names]
+
+    def wait_for(count: int) -> set[int]:
+        deadline = time.monotonic() + 20
+        while len(found := children(process.pid)) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        return found
+
+    process.stdin.write(b"".join(rows[:2]))
     process.stdin.flush()
-    deadline = time.monotonic() + 20
-    while not (started := children(process.pid)):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    started = wait_for(1)
+    if workers > 1:
+        time.sleep(0.6)  # from then on threads are tried
+        process.stdin.write(b"".join(rows[2:]))
+        process.stdin.flush()
+        started |= wait_for(2)
     if end == "Ctrl-C":
-        time.sleep(0.05)
-        started |= children(process.pid)
         process.send_signal(signal.SIGINT)
     elif end == "a row is bad":
         process.stdin.write(b'{"image": "media/nowhere.jpg"}\n')
     _, err = process.communicate(timeout=20)
     assert process.returncode == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
     assert b"Traceback" not in err
+    if end == "Ctrl-C":  # one that was being started just then ends by itself: its pipe is closed
+        until = time.monotonic() + 4
+        while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
+            time.sleep(0.01)
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
