@@ -32,7 +32,7 @@ def test_a_target_of_ones_own():
     assert one(user(BMP)[0], "test-own")["image_url"]["url"].startswith("data:image/bmp;base64,")
     with pytest.raises(TargetError, match="test-own takes no audio"):
         to_openai(user(WAV), "test-own")
-    with pytest.raises(TargetError, match="62 bytes, test-own-2 takes 10"):
+    with pytest.raises(TargetError, match="78 bytes, test-own-2 takes 10"):
         check_media(BMP, limits("test-own-2"))
     ref = MediaRef("image", "https://h.org/a")
     with pytest.raises(TargetError, match="2 parts of image, test-own-2 takes 1"):
