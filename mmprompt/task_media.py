@@ -9,6 +9,7 @@ from mmprompt.errors import MMPromptError, TaskError
 from mmprompt.media.cache import MediaCache
 from mmprompt.media.changes import Changes, Room, changes_of
 from mmprompt.media.engine import MediaEngine
+from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message
@@ -16,7 +17,11 @@ from mmprompt.targets.limits import limits, room_of
 from mmprompt.tasks import Task
 
 _NOTHING = Changes()
-_KEPT = 64 << 20
+_CHOICES = ("frames", "fps", "key_frames", "times")
+"""The changes that make a video into frames."""
+_INSTEAD = {"fps": ("key_frames", "times"), "frames": ("times",)}
+"""What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
+KEPT = 64 << 20
 """How much of what was made is kept in memory by default: pictures that come again, not the whole run."""
 
 
@@ -60,14 +65,21 @@ class TaskMedia:
         asked = task_changes(task) if changes is None else changes
         self._engine: MediaEngine | None = None
         self._rooms: dict[str, Room] = {}
+        self._frames_room: Room | None = None  # where the frames of a video go as pictures
+        self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
         if asked == _NOTHING:
             return
         if self.reader.mode != "inline":
-            names = ", ".join(k for k, v in asked._asdict().items() if v != getattr(_NOTHING, k))
-            raise TaskError(f"{names} with media mode {self.reader.mode}", "media that go by name cannot be changed")
-        self._engine = MediaEngine(self.reader.policy, asked, MediaCache(_KEPT) if cache is None else cache)
+            raise TaskError(
+                f"{_named(asked)} with media mode {self.reader.mode}",
+                "media that go by name cannot be changed; send them inline, or ask for no change",
+            )
+        self._engine = MediaEngine(self.reader.policy, asked, MediaCache(KEPT) if cache is None else cache)
         if asked.fit:
             self._rooms = {modality: room_of(target, modality) for modality in limits(target).modalities}
+            video = self._rooms.get("video")
+            if "image" in self._rooms and (video is None or VIDEO_FRAMES not in video.formats):
+                self._frames_room = self._rooms["image"]
 
     @property
     def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
@@ -104,8 +116,10 @@ class TaskMedia:
     def _changed(self, part: MediaPart) -> MediaPart:
         if self._engine is None:
             return part
-        rooms = self._rooms
-        return self._engine.change(part, rooms.get(part.modality) or (rooms.get("image") if part.frames else None))
+        room = self._rooms.get(part.modality)
+        if part.modality == "video" and (part.frames or self._takes_frames):
+            room = self._frames_room or room
+        return self._engine.change(part, room)
 
     def close(self) -> None:
         """End the child processes of an isolating policy."""
@@ -113,10 +127,24 @@ class TaskMedia:
             self._engine.close()
 
 
+def _named(asked: Changes) -> str:
+    """Return the names of the changes that are asked for, as a task file writes them."""
+    names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
+    return ", ".join("image_mode" if name == "mode" else name for name in names)
+
+
 def task_changes(task: Task, **given: Any) -> Changes:
-    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own."""
+    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
+
+    A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
+
+    Raises:
+        TaskError: as ``changes_of``.
+    """
+    wanted = {name: value for name, value in given.items() if value is not None}
+    replaced = {own for name in wanted for own in _INSTEAD.get(name, ())}
     asked: Mapping[str, Any] = task.media.get("changes", {})
-    return changes_of({**asked, **{name: value for name, value in given.items() if value is not None}})
+    return changes_of({**{name: value for name, value in asked.items() if name not in replaced}, **wanted})
 
 
 def task_policy(
@@ -145,5 +173,5 @@ def task_policy(
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
     folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
-    name = preset or task.media.get("policy") or "default"
+    name = (task.media.get("policy") or "default") if preset is None else preset
     return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, **options)
