@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.container_index import check_index
 from mmprompt.media.media_types import (
     AVI,
     MATROSKA,
@@ -140,11 +141,13 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
 
     Raises:
         SourceError: the bytes are no video file, or have no picture that we decode.
-        PolicyError: the header states more pixels or seconds than the policy allows.
+        PolicyError: the header states more pixels or seconds than the policy allows, or an index that is too large.
     """
     import av  # noqa: PLC0415  # heavy
 
     kind = _kind(data)
+    if READERS[kind] == "mov":
+        check_index(data, policy)
     options = {
         "format_whitelist": READERS[kind],
         "protocol_whitelist": "",
