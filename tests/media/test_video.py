@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import os
 import subprocess
@@ -13,6 +14,7 @@ import av
 import clips
 import pytest
 from clips import clip, needs_ffmpeg
+from loopback_server import LoopbackServer, reply
 from PIL import Image
 
 from mmprompt.errors import MediaError, PolicyError, SourceError
@@ -72,6 +74,36 @@ def test_a_playlist_that_names_a_local_file_is_refused(tmp_path):
     (tmp_path / "list.mp4").write_bytes(playlist)
     with pytest.raises(SourceError, match="playlist, which names other files"):
         MediaReader(MediaPolicy(tmp_path)).read(MediaRef("video", "list.mp4"))
+
+
+class NamedFile(io.BytesIO):
+    name = "list.m3u8"  # as open files have one; PyAV goes by it
+
+
+@pytest.mark.parametrize("form", ["hls", "concat"])
+def test_a_playlist_that_names_a_server_asks_it_nothing(form, tmp_path):
+    with LoopbackServer(reply(clip(10, container="mpegts"))) as server:
+        url = server.url("/secret.ts")
+        if form == "hls":
+            playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2.0,\n{url}\n#EXT-X-ENDLIST\n".encode()
+            bait = av.open(NamedFile(playlist))
+        else:
+            playlist = f"ffconcat version 1.0\nfile '{url}'\n".encode()
+            bait = av.open(io.BytesIO(playlist), options={"safe": "0"})  # as most advice on concat lists has it
+        with bait:
+            assert next(bait.decode(video=0)).width == 96
+        asked = len(server.requests)
+        assert asked
+        assert "names other files" in refused(playlist)
+        (tmp_path / "list.mp4").write_bytes(playlist)
+        data_uri = "data:video/mp4;base64," + base64.b64encode(playlist).decode()
+        reader = MediaReader(MediaPolicy(tmp_path, [server.entry], fetch=True))
+        for source in ("list.mp4", playlist, data_uri):
+            with pytest.raises(SourceError, match="names other files"):
+                reader.read(MediaRef("video", source))
+        for head in (b"\0\0\0\x18ftypisom", b"\x1aE\xdf\xa3\x42\x82\x88webm", b"RIFF\0\0\0\0AVI "):
+            refused(head + playlist)
+        assert len(server.requests) == asked
 
 
 def test_a_concat_list_is_refused_though_it_is_nameless(tmp_path, monkeypatch):
