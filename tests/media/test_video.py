@@ -19,6 +19,7 @@ from PIL import Image
 
 from mmprompt.errors import MediaError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media import video as video_module
 from mmprompt.media.sound_track import sound_track
 from mmprompt.media.video import READERS, video_facts
 from mmprompt.media.video_frames import video_frames
@@ -143,6 +144,18 @@ def test_a_playlist_behind_the_signature_of_a_video_reaches_no_other_reader(tmp_
     ):
         for text in (b"ffconcat version 1.0\nfile 'secret.mp4'\n", b"#EXTM3U\n#EXTINF:2,\nsecret.mp4\n"):
             refused(head + text)
+
+
+def test_where_the_first_look_errs_only_the_readers_of_its_kind_are_asked(tmp_path, monkeypatch):
+    """The look at the first bytes is one guard; this takes it away, and holds that there is another behind it."""
+    (tmp_path / "secret.mp4").write_bytes(clip(10))
+    monkeypatch.chdir(tmp_path)
+    script = b"ffconcat version 1.0\nfile 'secret.mp4'\n"
+    with av.open(io.BytesIO(script)) as bait:
+        assert bait.format.name == "concat"
+    for kind in READERS:
+        monkeypatch.setattr(video_module, "_kind", lambda _, kind=kind: kind)
+        assert "cannot be opened" in refused(script)
 
 
 def test_text_is_no_video(tmp_path):
