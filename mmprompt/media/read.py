@@ -155,6 +155,7 @@ class MediaReader:
 
     def _base64_frames(self, ref: MediaRef, text: str) -> MediaPart:
         """Decode comma-joined base64, one JPEG a frame; the limit holds for all frames together."""
+        self._check_count(text.count(",") + 1)
         left = self.policy.max_bytes
         frames: list[bytes] = []
         findings: list[str] = []
@@ -172,6 +173,7 @@ class MediaReader:
 
     def _object_frames(self, ref: MediaRef, items: Sequence[object]) -> MediaPart:
         """Read a list of frames: each a PIL image, an array, or anything that names or holds a JPEG."""
+        self._check_count(len(items))
         frames: list[bytes] = []
         notes: list[str] = []
         left = self.policy.max_bytes
@@ -191,8 +193,14 @@ class MediaReader:
             frames.append(data)
         return _video_of(ref, frames, tuple(notes), ())
 
+    def _check_count(self, count: int) -> None:
+        """Refuse too many frames before an object is made of each: a frame of three bytes takes a hundred then."""
+        if count > self.policy.max_frames:
+            what = f"{count} frames are more than max_frames ({self.policy.max_frames})"
+            raise PolicyError(what, "raise max_frames to allow it")
+
     def check_size(self, messages: Iterable[Message]) -> None:
-        """Refuse media that came with their bytes and are longer than ``max_bytes``.
+        """Refuse media that came with their bytes and are longer than ``max_bytes``, or have too many frames.
 
         Raises:
             PolicyError: the first of them.
@@ -200,7 +208,10 @@ class MediaReader:
         limit = self.policy.max_bytes
         for message in messages:
             for part in message.parts:
-                if isinstance(part, MediaPart) and (size := len(part.data) + sum(map(len, part.frames))) > limit:
+                if not isinstance(part, MediaPart):
+                    continue
+                self._check_count(len(part.frames))
+                if (size := len(part.data) + sum(map(len, part.frames))) > limit:
                     raise PolicyError(f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE)
 
     def _as_inline(self) -> MediaReader:
