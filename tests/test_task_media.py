@@ -487,6 +487,15 @@ def children(pid: int) -> set[int]:
     return set(map(int, found))
 
 
+THREADS = """
+import sys
+from mmprompt import ahead
+ahead._ALONE, ahead._GAIN = 0.0, 1e9  # threads from the second row on, however little there is to gain
+from mmprompt.cli import main
+sys.exit(main())
+"""
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("end", ["all is read", "a row is bad", "Ctrl-C"])
@@ -494,33 +503,26 @@ def test_no_child_outlives_the_run(
     end: str, workers: int, tour: Path, folder: Path, command_environment: dict[str, str]
 ) -> None:
     options = ["--policy", "hostile", "--max-side", "40", "--strict", "--workers", str(workers)]
-    words = [sys.executable, "-m", "mmprompt", "render", "-", "--media-root", str(tour), *options]
+    words = [sys.executable, "-c", THREADS, "render", "-", "--media-root", tour, "-o", folder / "out.jsonl", *options]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    process = subprocess.Popen([*words, "-o", folder / "out.jsonl"], env=command_environment, **pipes, **hear)
-    names = sorted(path.name for path in (tour / "media").glob("*.jpg"))
-    rows = [json.dumps({"image": f"media/{name}"}).encode() + b"\n" for name in names]
-
-    def wait_for(count: int) -> set[int]:
+    process = subprocess.Popen(words, env=command_environment, **pipes, **hear)
+    try:
+        for path in sorted((tour / "media").glob("*.jpg")):
+            process.stdin.write(json.dumps({"image": f"media/{path.name}"}).encode() + b"\n")
+        process.stdin.flush()
         deadline = time.monotonic() + 20
-        while len(found := children(process.pid)) < count:
+        while len(started := children(process.pid)) < min(workers, 2):
             assert time.monotonic() < deadline
             time.sleep(0.005)
-        return found
-
-    process.stdin.write(b"".join(rows[:2]))
-    process.stdin.flush()
-    started = wait_for(1)
-    if workers > 1:
-        time.sleep(0.6)  # from then on threads are tried
-        process.stdin.write(b"".join(rows[2:]))
-        process.stdin.flush()
-        started |= wait_for(2)
-    if end == "Ctrl-C":
-        process.send_signal(signal.SIGINT)
-    elif end == "a row is bad":
-        process.stdin.write(b'{"image": "media/nowhere.jpg"}\n')
-    _, err = process.communicate(timeout=20)
+        if end == "Ctrl-C":
+            process.send_signal(signal.SIGINT)
+        elif end == "a row is bad":
+            process.stdin.write(b'{"image": "media/nowhere.jpg"}\n')
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.communicate()
     assert process.returncode == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
     assert b"Traceback" not in err
     if end == "Ctrl-C":  # one that was being started just then ends by itself: its pipe is closed
