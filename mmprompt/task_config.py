@@ -20,7 +20,10 @@ _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
 )  # fmt: skip
-_MEDIA_KEYS = ("mode", "roots", "max_bytes", "policy", "isolate", "fetch", "allow_domains")
+POLICY_KEYS = ("max_bytes", "max_seconds", "max_frames", "timeout", "isolate")
+"""The fields of a policy that a task may set; its ``max_pixels`` are those to which pictures are scaled."""
+
+_MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", *POLICY_KEYS)
 _CHANGES = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
 """The key of each change: ``media.mode`` says how media are sent, so the mode of pictures has another."""
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
@@ -146,7 +149,7 @@ def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
 def _check_policy(media: Mapping[str, Any], hosts: Sequence[str]) -> None:
     """Refuse what no policy could be made of, whatever is given beside the task later."""
     name = _name(media.get("policy"), "media.policy", "its name") or "default"
-    limits = {key: media[key] for key in ("max_bytes", "isolate") if key in media}
+    limits = {key: media[key] for key in POLICY_KEYS if key in media}
     try:
         MediaPolicy.preset(name, allow_domains=hosts, **limits)
     except PolicyError as error:

@@ -14,6 +14,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.targets.limits import limits, room_of
+from mmprompt.task_config import POLICY_KEYS
 from mmprompt.tasks import Task
 
 _NOTHING = Changes()
@@ -98,15 +99,17 @@ class TaskMedia:
         except MMPromptError as error:
             raise UnreadError(ref.source, error) from None
 
-    def received(self, messages: tuple[Message, ...]) -> list[Message]:
+    def received(self, messages: tuple[Message, ...], *, change: bool = True) -> list[Message]:
         """Return the messages of a chat row with the media that came with their bytes checked, and changed as asked.
+
+        Without ``change`` they are checked only.
 
         Raises:
             PolicyError: one is longer than ``max_bytes``.
             MMPromptError: one cannot be changed.
         """
         self.reader.check_size(messages)
-        if self._engine is None:
+        if self._engine is None or not change:
             return list(messages)
         return [
             message._replace(parts=tuple([self._changed(p) if type(p) is MediaPart else p for p in message.parts]))
@@ -163,7 +166,7 @@ def task_policy(
     """
     own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
     named = task.media.get("roots") or ()
-    options = {k: task.media[k] for k in ("max_bytes", "isolate") if k in task.media}
+    options = {key: task.media[key] for key in POLICY_KEYS if key in task.media}
     hosts = [*task.media.get("allow_domains", ()), *allow_domains]
     fetch = fetch or task.media.get("fetch", False)
     if fetch and not hosts:

@@ -135,7 +135,9 @@ class _Walk:
             return None
         self._left -= 1
         if self._left < 0:
-            raise PolicyError(f"the file has more than {self._most} boxes", "raise max_frames to allow it")
+            raise PolicyError(
+                f"the file has more than {self._most} boxes", "raise max_frames to allow it, or use --policy trusted"
+            )
         track = here.track
         if kind in (b"trak", b"moof"):
             self._tracks += 1

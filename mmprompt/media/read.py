@@ -197,7 +197,7 @@ class MediaReader:
         """Refuse too many frames before an object is made of each: a frame of three bytes takes a hundred then."""
         if count > self.policy.max_frames:
             what = f"{count} frames are more than max_frames ({self.policy.max_frames})"
-            raise PolicyError(what, "raise max_frames to allow it")
+            raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted")
 
     def check_size(self, messages: Iterable[Message]) -> None:
         """Refuse media that came with their bytes and are longer than ``max_bytes``, or have too many frames.

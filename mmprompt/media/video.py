@@ -88,7 +88,8 @@ class Watch:
         """Raise a PolicyError once the time is over."""
         if time.monotonic() > self._end:
             raise PolicyError(
-                f"the video takes longer than timeout ({self._policy.timeout:g} s)", "raise timeout to allow it"
+                f"the video takes longer than timeout ({self._policy.timeout:g} s)",
+                "raise timeout to allow it, or use --policy trusted",
             )
 
     def check_size(self, width: int, height: int) -> None:
@@ -96,7 +97,7 @@ class Watch:
         if width * height > self._policy.max_pixels:
             raise PolicyError(
                 f"the video has {width} x {height} pixels, more than {self._policy.max_pixels}",
-                "raise max_pixels to allow it",
+                "raise max_pixels to allow it, or use --policy trusted",
             )
 
 
@@ -221,7 +222,8 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
     """Refuse a video that is longer than the policy allows."""
     if seconds is not None and policy.max_seconds is not None and seconds > policy.max_seconds:
         raise PolicyError(
-            f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s", "raise max_seconds to allow it"
+            f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s",
+            "raise max_seconds to allow it, or use --policy trusted",
         )
 
 
