@@ -64,14 +64,14 @@ def check_index(data: bytes, policy: MediaPolicy) -> None:
 class _Track:
     """What the tables of one track announce.
 
-    ``tables`` counts those of durations; ``ticks`` where one says that each sample lasts one tick, as those of PCM do.
+    ``ticks`` where each sample may last one tick, as those of PCM do; ``unsure`` where it may not.
     """
 
     samples: int = 0
     size: int = 0
     handlers: set[bytes] = field(default_factory=set)
-    tables: int = 0
     ticks: bool = False
+    unsure: bool = False
     chunks: int = 0
     chunk_runs: Box | None = None
     offsets: Box | None = None
@@ -155,10 +155,9 @@ class _Tally:
             return
         track = self._track(box)
         if box.kind == b"stts":
-            track.tables += 1
-            # FFmpeg takes a duration that is far too long for one of a single tick
             ticks = box.number(12)
             track.ticks = track.ticks or (count == 1 and (ticks == 1 or ticks >> 31 == 1))
+            track.unsure = track.unsure or (count, ticks) != (1, 1)
         elif box.kind == b"ctts":
             track.groups = max(track.groups, self._sum(box, 8, count))
         elif box.kind == b"stsc":
@@ -264,8 +263,8 @@ class _Tally:
         if track.ticks:
             entries = _packets(track)
             self._announce(entries, _PER_PACKET)
-        # without a handler, or with several, the coding may still make it sound
-        if not (track.ticks and track.tables == 1 and track.handlers == {b"soun"}):
+        # FFmpeg takes very long durations, but not all, for one tick; and the coding may make it sound, not the handler
+        if not track.ticks or track.unsure or track.handlers != {b"soun"}:
             entries = max(entries, track.samples)
             self._announce(track.samples, track.size)
         self._unbacked += max(0, track.groups - entries) // 4

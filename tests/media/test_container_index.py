@@ -104,6 +104,9 @@ def test_durations_that_ffmpeg_takes_for_a_tick_are_taken_so():
     assert long != data
     assert cost_of_opening(long).megabytes > 60
     refused_quickly(long, SourceError)
+    shorter = MEMORY["samples of one size"].replace(u(1, MANY, 20), u(1, MANY, 0x8D800014))
+    assert cost_of_opening(shorter).megabytes > 60
+    refused_quickly(shorter, SourceError)
 
 
 def refused_quickly(data: bytes, error: type[MMPromptError], policy: MediaPolicy = POLICY) -> MMPromptError:
