@@ -243,13 +243,15 @@ def test_a_header_that_lies_about_the_size_does_not_help():
 def test_the_size_of_a_picture_may_be_just_what_is_allowed():
     assert video_facts(clip(5), MediaPolicy(max_pixels=96 * 64)).width == 96
     message = refused(clip(5), MediaPolicy(max_pixels=96 * 64 - 1), PolicyError)
-    assert message == "the video has 96 x 64 pixels, more than 6143; raise max_pixels to allow it"
+    assert (
+        message == "the video has 96 x 64 pixels, more than 6143; raise max_pixels to allow it, or use --policy trusted"
+    )
 
 
 def test_a_long_video_is_refused():
     assert video_facts(clip(50), MediaPolicy(max_seconds=2)).seconds == 2.0
     message = refused(clip(50), MediaPolicy(max_seconds=1.9), PolicyError)
-    assert message == "the video lasts 2.0 s, more than 1.9 s; raise max_seconds to allow it"
+    assert message == "the video lasts 2.0 s, more than 1.9 s; raise max_seconds to allow it, or use --policy trusted"
 
 
 def test_a_cut_video_is_an_error_wherever_it_is_cut():
