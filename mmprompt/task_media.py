@@ -64,6 +64,8 @@ class TaskMedia:
     ) -> None:
         self.reader = MediaReader(policy or task_policy(task), mode or task.media.get("mode", "inline"))
         asked = task_changes(task) if changes is None else changes
+        if self.reader.policy.fetch and self.reader.mode != "inline":
+            raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
         self._engine: MediaEngine | None = None
         self._rooms: dict[str, Room] = {}
         self._frames_room: Room | None = None  # where the frames of a video go as pictures

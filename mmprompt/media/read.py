@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from mmprompt.errors import PolicyError, SourceError, nearest, shown
+from mmprompt.errors import MediaError, PolicyError, SourceError, nearest, shown
 from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import Source, classify, in_short, is_plain_url
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
@@ -96,7 +96,7 @@ class MediaReader:
             return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind in ("path", "file"):
             if type(source) is RootedPath:
-                value = source.full(value)
+                return self._of_example(ref, source, source.full(value))
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)
@@ -112,6 +112,17 @@ class MediaReader:
         if self._inline or not isinstance(source, str):
             return part
         return MediaRef(modality, source, form, options, extra, source)
+
+    def _of_example(self, ref: MediaRef, source: RootedPath, full: str) -> MediaPart | MediaRef:
+        """Read a path of an example, which begins at a root of its own; errors show it as its sample wrote it."""
+        try:
+            found = self.read(ref._replace(source=full))
+        except MediaError as error:
+            what = error.what.replace(shown(full), shown(str(source)))
+            raise type(error)(f"in an example: {what}", error.mend, error.where) from None
+        if isinstance(found, MediaPart):
+            return found._replace(origin=_origin(source))
+        return ref._replace(name=str(source) if self.mode == "keep" else found.name)
 
     def _named(self, ref: MediaRef, path: str) -> MediaRef:
         """Open and check the file all the same, and return the reference with its name on the wire."""
