@@ -96,5 +96,5 @@ def test_what_ends_by_itself_is_no_leak():
     before = held()
     threading.Thread(target=time.sleep, args=(0.1,)).start()
     assert left_behind(before) == ""
-    threading.Thread(target=time.sleep, args=(0.4,), name="late").start()
+    threading.Thread(target=time.sleep, args=(3.0,), name="late", daemon=True).start()
     assert "thread late" in left_behind(before, patience=0.05)
