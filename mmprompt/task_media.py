@@ -162,6 +162,8 @@ def task_policy(
 ) -> MediaPolicy:
     """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
 
+    Of a ``preset`` given here the task can only tighten the limits.
+
     Raises:
         TaskError: fetching is asked for but no host is allowed, or the reverse.
         PolicyError: a preset, host, root or limit that is none.
@@ -178,5 +180,17 @@ def task_policy(
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
     folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
+    if preset is not None:
+        options = _tighter(options, MediaPolicy.preset(preset))
     name = (task.media.get("policy") or "default") if preset is None else preset
     return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, **options)
+
+
+def _tighter(options: Mapping[str, Any], preset: MediaPolicy) -> dict[str, Any]:
+    """Return those of a task's limits that are stricter than the preset's."""
+    stricter = {}
+    for key, value in options.items():
+        most = getattr(preset, key)
+        if (value and not most) if key == "isolate" else (most is None or value < most):
+            stricter[key] = value
+    return stricter

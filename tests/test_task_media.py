@@ -18,7 +18,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from mmprompt import TaskError, load_task, register_target
+from mmprompt import MediaPolicy, TaskError, load_task, register_target
 from mmprompt.cli import main
 from mmprompt.media.changes import Changes
 from mmprompt.render import Renderer
@@ -530,3 +530,15 @@ def test_no_child_outlives_the_run(
         while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
             time.sleep(0.01)
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_task_can_only_tighten_the_policy_that_the_caller_names():
+    media = {"isolate": False, "max_bytes": 1 << 40, "max_seconds": 5.0, "policy": "trusted"}
+    task = load_task({"media": media, "dataset": {"rows": []}})
+    policy = task_policy(task, preset="hostile")
+    assert policy.isolate
+    assert policy.max_bytes == MediaPolicy.preset("hostile").max_bytes
+    assert policy.max_seconds == 5.0
+    assert task_policy(task).max_bytes == 1 << 40
+    loose = load_task({"media": {"isolate": True}, "dataset": {"rows": []}})
+    assert task_policy(loose, preset="trusted").isolate
