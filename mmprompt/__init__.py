@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
+    from mmprompt.task_media import change_messages
     from mmprompt.tasks import Task, dataset_task, load_task
     from mmprompt.templates.multimodal import MMPromptTemplate
     from mmprompt.templates.multiturn import MultiTurnPromptTemplate
@@ -73,6 +74,7 @@ _HOMES = {
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
+    "mmprompt.task_media": ("change_messages",),
     "mmprompt.tasks": ("Task", "dataset_task", "load_task"),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
     "mmprompt.templates.text": ("PromptTemplate",),
@@ -118,6 +120,7 @@ __all__ = [
     "Where",
     "ZeroRetriever",
     "__version__",
+    "change_messages",
     "converse",
     "dataset_task",
     "from_openai",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 from mmprompt.errors import MMPromptError, TaskError
@@ -66,10 +67,7 @@ class TaskMedia:
         asked = task_changes(task) if changes is None else changes
         if self.reader.policy.fetch and self.reader.mode != "inline":
             raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
-        self._engine: MediaEngine | None = None
-        self._rooms: dict[str, Room] = {}
-        self._frames_room: Room | None = None  # where the frames of a video go as pictures
-        self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
+        self._changer: MediaChanger | None = None
         if asked == _NOTHING:
             return
         if self.reader.mode != "inline":
@@ -77,17 +75,12 @@ class TaskMedia:
                 f"{_named(asked)} with media mode {self.reader.mode}",
                 "media that go by name cannot be changed; send them inline, or ask for no change",
             )
-        self._engine = MediaEngine(self.reader.policy, asked, MediaCache(KEPT) if cache is None else cache)
-        if asked.fit:
-            self._rooms = {modality: room_of(target, modality) for modality in limits(target).modalities}
-            video = self._rooms.get("video")
-            if "image" in self._rooms and (video is None or VIDEO_FRAMES not in video.formats):
-                self._frames_room = self._rooms["image"]
+        self._changer = MediaChanger(self.reader.policy, asked, target, cache)
 
     @property
     def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
         """What reads: ``read``, or the reader itself where a medium can be read again at no cost but time."""
-        return self.reader.read if self._engine is None and not self.reader.policy.fetch else self.read
+        return self.reader.read if self._changer is None and not self.reader.policy.fetch else self.read
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return a medium read and changed, or with the name that goes on the wire.
@@ -97,7 +90,7 @@ class TaskMedia:
         """
         try:
             part = self.reader.read(ref)
-            return part if self._engine is None or type(part) is not MediaPart else self._changed(part)
+            return part if self._changer is None or type(part) is not MediaPart else self._changer.change(part)
         except MMPromptError as error:
             raise UnreadError(ref.source, error) from None
 
@@ -111,31 +104,74 @@ class TaskMedia:
             MMPromptError: one cannot be changed.
         """
         self.reader.check_size(messages)
-        if self._engine is None or not change:
-            return list(messages)
-        return [
-            message._replace(parts=tuple([self._changed(p) if type(p) is MediaPart else p for p in message.parts]))
-            for message in messages
-        ]
+        return list(messages) if self._changer is None or not change else self._changer.change_all(messages)
 
-    def _changed(self, part: MediaPart) -> MediaPart:
-        if self._engine is None:
-            return part
+    def close(self) -> None:
+        """End the child processes of an isolating policy."""
+        if self._changer is not None:
+            self._changer.close()
+
+
+class MediaChanger:
+    """Changes media as asked, and where ``fit`` is asked for, to fit a target. Safe to share between threads.
+
+    Raises:
+        TargetError: an unknown target.
+    """
+
+    def __init__(self, policy: MediaPolicy, asked: Changes, target: str, cache: MediaCache | None = None) -> None:
+        self._engine = MediaEngine(policy, asked, MediaCache(KEPT) if cache is None else cache)
+        self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
+        self._frames_room: Room | None = None  # where the frames of a video go as pictures
+        known = limits(target).modalities if asked.fit else {}
+        self._rooms = {modality: room_of(target, modality) for modality in known}
+        video = self._rooms.get("video")
+        if "image" in self._rooms and (video is None or VIDEO_FRAMES not in video.formats):
+            self._frames_room = self._rooms["image"]
+
+    def change(self, part: MediaPart) -> MediaPart:
+        """Return a part changed; see ``MediaEngine.change``."""
         room = self._rooms.get(part.modality)
         if part.modality == "video" and (part.frames or self._takes_frames):
             room = self._frames_room or room
         return self._engine.change(part, room)
 
+    def change_all(self, messages: Iterable[Message]) -> list[Message]:
+        """Return messages with the media that were read changed; what is only named stays."""
+        return [
+            message._replace(parts=tuple([self.change(p) if type(p) is MediaPart else p for p in message.parts]))
+            for message in messages
+        ]
+
     def close(self) -> None:
         """End the child processes of an isolating policy."""
-        if self._engine is not None:
-            self._engine.close()
+        self._engine.close()
 
 
 def _named(asked: Changes) -> str:
     """Return the names of the changes that are asked for, as a task file writes them."""
     names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
     return ", ".join("image_mode" if name == "mode" else name for name in names)
+
+
+def change_messages(
+    messages: Iterable[Message], policy: MediaPolicy | None = None, *, target: str = "vllm", **changes: Any
+) -> list[Message]:
+    """Return messages with the media that were read changed as asked; what is only named stays.
+
+    Args:
+        messages: as ``read_messages`` gives them.
+        policy: its limits hold for what is decoded, and ``isolate`` says where.
+        target: what the media have to fit, with ``fit=True``.
+        changes: the fields of ``Changes`` by name, such as ``max_side=1024``, ``frames=8`` or ``audio_rate=16000``.
+
+    Raises:
+        TaskError: an unknown change, or a value that is none for it.
+        MediaError: a medium cannot be decoded, or is more than the policy allows.
+        TargetError: an unknown target, or a medium that cannot be made to fit.
+    """
+    with closing(MediaChanger(policy or MediaPolicy(), changes_of(changes), target)) as changer:
+        return changer.change_all(messages)
 
 
 def task_changes(task: Task, **given: Any) -> Changes:

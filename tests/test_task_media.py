@@ -18,7 +18,17 @@ import pytest
 import soundfile
 from PIL import Image
 
-from mmprompt import MediaPolicy, TaskError, load_task, register_target
+from mmprompt import (
+    MediaPolicy,
+    MediaRef,
+    Message,
+    TaskError,
+    change_messages,
+    load_task,
+    read_messages,
+    register_target,
+    to_openai,
+)
 from mmprompt.cli import main
 from mmprompt.media.changes import Changes
 from mmprompt.render import Renderer
@@ -542,3 +552,18 @@ def test_a_task_can_only_tighten_the_policy_that_the_caller_names():
     assert task_policy(task).max_bytes == 1 << 40
     loose = load_task({"media": {"isolate": True}, "dataset": {"rows": []}})
     assert task_policy(loose, preset="trusted").isolate
+
+
+def test_media_are_changed_from_python_too(tour: Path) -> None:
+    message = Message("HUMAN", [MediaRef("image", "media/coffee.jpg"), MediaRef("video", "media/clip.mp4")])
+    read = read_messages([message], MediaPolicy([tour]))
+    [changed] = change_messages(read, max_side=64, frames=3)
+    picture, film = changed.parts
+    assert max(Image.open(io.BytesIO(picture.data)).size) == 64
+    assert (film.media_type, len(film.frames)) == ("video/jpeg", 3)
+    assert read[0].parts[0].changes == ()
+    assert change_messages(read) == read
+    with pytest.raises(TaskError, match="did you mean 'max_side'"):
+        change_messages(read, max_sides=3)
+    [fitted] = change_messages(read, MediaPolicy.preset("hostile"), target="openai", fit=True, frames=2, max_side=64)
+    assert to_openai([fitted], "openai")[0]["content"][1]["type"] == "image_url"
