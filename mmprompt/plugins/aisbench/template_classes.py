@@ -1,0 +1,139 @@
+"""The templates, as AISBench calls them: duck-typed, with its ``PromptList`` going in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from mmprompt.datasets.carried import CARRIED, carried
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import MMPromptError, RowError, TaskError
+from mmprompt.outgoing import Outgoing
+from mmprompt.plugins.aisbench.prompts import from_runner, to_runner
+from mmprompt.tasks import at, load_task
+from mmprompt.templates.entry import Entry
+from mmprompt.templates.multimodal import MMPromptTemplate
+from mmprompt.templates.text import PromptTemplate
+
+
+class MMPromptText:
+    """``PromptTemplate`` of mmprompt for AISBench.
+
+    Args:
+        template: as in ``mmprompt.PromptTemplate``.
+        ice_token: where the in-context examples go.
+        sep_token: a text that is removed.
+        media: what may be read and how, as the ``media`` section of a task file: ``roots``, ``mode``, ``max_side`` …
+        target: what the server takes, ``"vllm"`` or ``"openai"``.
+        options: further arguments of the core's template, such as ``column_token_map``.
+    """
+
+    core: ClassVar[type[PromptTemplate]] = PromptTemplate
+
+    def __init__(
+        self,
+        template: Any,
+        ice_token: str | None = None,
+        sep_token: str | None = None,
+        *,
+        media: Mapping[str, Any] | None = None,
+        target: str = "vllm",
+        **options: Any,
+    ) -> None:
+        self._core = self.core(template, ice_token, sep_token, **options)
+        self._outgoing = Outgoing(media, target)
+        self.ice_token = ice_token
+        self.sep_token = sep_token
+        # AISBench takes the keys of a dict for labels, whatever they are, and joins examples unless they are "meta".
+        self.template = template if self._core.labels or isinstance(template, str) else repr(template)
+        self.prompt_type = "origin" if isinstance(template, str) else "meta"
+
+    def generate_item(
+        self,
+        entry: Mapping[str, Any],
+        output_field: str | None = None,
+        output_field_replace_token: str = "",
+        ice_field_replace_token: Any = "",
+    ) -> Any:
+        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default."""
+        row = entry_of(entry)
+        if output_field is not None and output_field_replace_token:
+            row, output_field = row.with_columns({output_field: output_field_replace_token}), None
+        prompt = self._core.generate_item(row, output_field or None, from_runner(ice_field_replace_token) or None)
+        return to_runner(prompt, self._outgoing)
+
+    def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
+        """Return a row as an example, its media read."""
+        return to_runner(self._core.generate_ice_item(entry_of(entry), label), self._outgoing, written=False)
+
+    def generate_label_prompt_item(self, entry: Mapping[str, Any], ice: Any, label: object, _sep: bool = False) -> Any:
+        """Return the prompt of one label."""
+        prompt = self._core.generate_label_prompt_item(entry_of(entry), from_runner(ice) or None, label)
+        return to_runner(prompt, self._outgoing)
+
+
+class MMPromptMultimodal(MMPromptText):
+    """``MMPromptTemplate`` of mmprompt for AISBench; see ``MMPromptText`` for ``media`` and ``target``."""
+
+    core = MMPromptTemplate
+
+
+class MMPromptTask:
+    """A whole task of mmprompt as a template; its rows are those of ``MMPromptDataset`` of the same task.
+
+    The task's own retriever picks the examples, so the config has AISBench's ``ZeroRetriever``.
+
+    Args:
+        task: a task file, or a dataset without one.
+        abbr: chooses among the datasets of a runner's config.
+        target: what the server takes, ``"vllm"`` or ``"openai"``.
+    """
+
+    template = ""
+    ice_token: str | None = None
+    sep_token: str | None = None
+    prompt_type = "meta"
+
+    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", template: Any = None) -> None:
+        del template  # AISBench's configs may hold the key
+        self._task = load_task(task, abbr=abbr)
+        self._outgoing = Outgoing(self._task, target)
+        self._samples: dict[int, Sample] = {}
+
+    def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> Any:
+        """Return the prompt of a row.
+
+        Raises:
+            TaskError: a row of another dataset, or a task that makes several prompts of a row.
+            MMPromptError: the row cannot be rendered, with its place.
+        """
+        sample = self._sample(entry)
+        try:
+            made = self._task.assembled(sample)
+            if len(made) != 1 or self._task.mode != "gen":
+                raise TaskError("the task makes several prompts of a row", "use a task that generates one reply a row")
+            return to_runner(made[0].prompt, self._outgoing)
+        except MMPromptError as error:
+            raise at(error, sample) from None
+
+    def _sample(self, entry: Mapping[str, Any]) -> Sample:
+        kept = carried(entry)
+        if kept is None:
+            raise TaskError(f"the rows have no column '{CARRIED}'", "use MMPromptDataset of the same task")
+        if not self._samples:
+            self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
+        return self._samples[int(str(kept["row"]))]
+
+
+def entry_of(row: Mapping[str, Any]) -> Entry:
+    """Return a row of AISBench as templates see it.
+
+    Raises:
+        RowError: a chat row, which is a prompt already.
+    """
+    kept: Any = carried(row)
+    if kept is None:
+        return Entry(row)
+    if kept["chat"]:
+        raise RowError("the row is a chat already", "use MMPromptTask")
+    return Entry(kept["columns"], scanned=kept["scanned"], list_cells=kept["list_cells"])
