@@ -34,6 +34,11 @@ class Outgoing:
         self._media = TaskMedia(task, target)
         self._write = writer_for(target, text_payload, self._media.read)
 
+    @property
+    def mode(self) -> str:
+        """How media go: ``inline``, ``file``, ``url`` or ``keep``."""
+        return self._media.reader.mode
+
     def read(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts with their media read; what goes by name keeps its name.
 

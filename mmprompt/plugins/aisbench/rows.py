@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from mmprompt.datasets.carried import CARRIED, answers, carried, carry
-from mmprompt.datasets.sample import Sample, id_of
-from mmprompt.errors import RowError
 from mmprompt.icl.retrievers import join_examples
 from mmprompt.icl.types import build_retriever
 from mmprompt.plugins.aisbench.prompts import from_runner, runner_list
-from mmprompt.task_files import is_task_file
-from mmprompt.tasks import Task, load_task
+from mmprompt.tables import sample_of_row, tables
 
 
 class MMPromptDataset:
@@ -51,34 +46,6 @@ class MMPromptRetriever:
         return _retriever_class()(**options)
 
 
-def opened(path: str, train: str | None, format_name: str | None, output_column: str, abbr: str | None) -> Task:
-    """Return the task in a file, or that of a dataset without one."""
-    if is_task_file(path):
-        return load_task(path, abbr=abbr)
-    given = {"path": path, "train": train, "format": format_name}
-    dataset = {name: value for name, value in given.items() if value is not None}
-    return load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})
-
-
-def table(rows: Sequence[Sample | RowError], task: Task, format_name: str) -> dict[str, list[Any]]:
-    """Return samples as columns of text.
-
-    Raises:
-        RowError: a row that cannot be read.
-    """
-    samples: list[Sample] = []
-    for row in rows:
-        if isinstance(row, RowError):
-            raise row
-        samples.append(row)
-    cells = format_name in ("csv", "tsv")
-    return {
-        "id": [sample.label for sample in samples],
-        task.output_column: answers(samples, task.output_column),
-        CARRIED: [carry(sample, list_cells=cells) for sample in samples],
-    }
-
-
 @lru_cache(maxsize=1)
 def _dataset_class() -> Any:
     from ais_bench.benchmark.datasets.base import BaseDataset  # noqa: PLC0415  # the runner is there now
@@ -86,19 +53,9 @@ def _dataset_class() -> Any:
 
     class Rows(BaseDataset):  # type: ignore[misc]  # the runner has no types
         @staticmethod
-        def load(
-            path: str | os.PathLike[str],
-            train: str | None = None,
-            format: str | None = None,  # noqa: A002  # the word users know
-            output_column: str = "answer",
-            task_abbr: str | None = None,
-        ) -> Any:
-            task = opened(os.fspath(path), train, format, output_column, task_abbr)
-            test = Dataset.from_dict(table(list(task.samples()), task, task.dataset.format if task.dataset else ""))
-            if task.train is None:
-                return DatasetDict({"train": test, "test": test})
-            shown = Dataset.from_dict(table(list(task.train), task, task.train.format))
-            return DatasetDict({"train": shown, "test": test})
+        def load(path: str, **options: Any) -> Any:
+            splits = {name: Dataset.from_dict(columns) for name, columns in tables(path, **options).items()}
+            return DatasetDict({"train": splits["test"], **splits})
 
     return Rows
 
@@ -115,11 +72,11 @@ def _retriever_class() -> Any:
         def retrieve(self) -> list[list[int]]:
             reader = self.dataset_reader
             bound = self._core.bind(
-                [_sample(row, number) for number, row in enumerate(self.index_ds)],
+                [sample_of_row(row, number) for number, row in enumerate(self.index_ds)],
                 input_columns=tuple(reader.input_columns),
                 output_column=reader.output_column,
             )
-            return [bound.ids(_sample(row, number), number) for number, row in enumerate(self.test_ds)]
+            return [bound.ids(sample_of_row(row, number), number) for number, row in enumerate(self.test_ds)]
 
         def generate_ice(self, idx_list: Sequence[int]) -> Any:
             items = [self.index_ds[number] for number in idx_list]
@@ -130,10 +87,3 @@ def _retriever_class() -> Any:
             return joined if isinstance(joined, str) else runner_list(joined)
 
     return Retriever
-
-
-def _sample(row: Mapping[str, Any], number: int) -> Sample:
-    """Return a row of AISBench as retrievers compare it."""
-    kept: Any = carried(row)
-    columns = row if kept is None else kept["columns"]
-    return Sample(columns, id_of(columns, number), None, None, number, kept is None or kept["scanned"])

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from mmprompt.datasets.carried import CARRIED, carried
-from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, RowError, TaskError
+from mmprompt.errors import MMPromptError
 from mmprompt.outgoing import Outgoing
 from mmprompt.plugins.aisbench.prompts import from_runner, to_runner
+from mmprompt.tables import TaskRows, entry_of_row
 from mmprompt.tasks import at, load_task
-from mmprompt.templates.entry import Entry
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.text import PromptTemplate
 
@@ -56,7 +54,7 @@ class MMPromptText:
         ice_field_replace_token: Any = "",
     ) -> Any:
         """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default."""
-        row = entry_of(entry)
+        row = entry_of_row(entry)
         if output_field is not None and output_field_replace_token:
             row, output_field = row.with_columns({output_field: output_field_replace_token}), None
         prompt = self._core.generate_item(row, output_field or None, from_runner(ice_field_replace_token) or None)
@@ -64,11 +62,11 @@ class MMPromptText:
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
         """Return a row as an example, its media read."""
-        return to_runner(self._core.generate_ice_item(entry_of(entry), label), self._outgoing, written=False)
+        return to_runner(self._core.generate_ice_item(entry_of_row(entry), label), self._outgoing, written=False)
 
     def generate_label_prompt_item(self, entry: Mapping[str, Any], ice: Any, label: object, _sep: bool = False) -> Any:
         """Return the prompt of one label."""
-        prompt = self._core.generate_label_prompt_item(entry_of(entry), from_runner(ice) or None, label)
+        prompt = self._core.generate_label_prompt_item(entry_of_row(entry), from_runner(ice) or None, label)
         return to_runner(prompt, self._outgoing)
 
 
@@ -84,7 +82,7 @@ class MMPromptTask:
     The task's own retriever picks the examples, so the config has AISBench's ``ZeroRetriever``.
 
     Args:
-        task: a task file, or a dataset without one.
+        task: a task file.
         abbr: chooses among the datasets of a runner's config.
         target: what the server takes, ``"vllm"`` or ``"openai"``.
     """
@@ -96,9 +94,9 @@ class MMPromptTask:
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", template: Any = None) -> None:
         del template  # AISBench's configs may hold the key
-        self._task = load_task(task, abbr=abbr)
-        self._outgoing = Outgoing(self._task, target)
-        self._samples: dict[int, Sample] = {}
+        loaded = load_task(task, abbr=abbr)
+        self._rows = TaskRows(loaded)
+        self._outgoing = Outgoing(loaded, target)
 
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> Any:
         """Return the prompt of a row.
@@ -107,33 +105,8 @@ class MMPromptTask:
             TaskError: a row of another dataset, or a task that makes several prompts of a row.
             MMPromptError: the row cannot be rendered, with its place.
         """
-        sample = self._sample(entry)
+        sample = self._rows.sample(entry)
         try:
-            made = self._task.assembled(sample)
-            if len(made) != 1 or self._task.mode != "gen":
-                raise TaskError("the task makes several prompts of a row", "use a task that generates one reply a row")
-            return to_runner(made[0].prompt, self._outgoing)
+            return to_runner(self._rows.assembled(sample).prompt, self._outgoing)
         except MMPromptError as error:
             raise at(error, sample) from None
-
-    def _sample(self, entry: Mapping[str, Any]) -> Sample:
-        kept = carried(entry)
-        if kept is None:
-            raise TaskError(f"the rows have no column '{CARRIED}'", "use MMPromptDataset of the same task")
-        if not self._samples:
-            self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
-        return self._samples[int(str(kept["row"]))]
-
-
-def entry_of(row: Mapping[str, Any]) -> Entry:
-    """Return a row of AISBench as templates see it.
-
-    Raises:
-        RowError: a chat row, which is a prompt already.
-    """
-    kept: Any = carried(row)
-    if kept is None:
-        return Entry(row)
-    if kept["chat"]:
-        raise RowError("the row is a chat already", "use MMPromptTask")
-    return Entry(kept["columns"], scanned=kept["scanned"], list_cells=kept["list_cells"])
