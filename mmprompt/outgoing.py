@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from mmprompt.errors import TargetError
+from mmprompt.errors import TargetError, TaskError
 from mmprompt.parts import MediaRef, Message, Part
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import text_payload
@@ -20,6 +20,7 @@ class Outgoing:
     Args:
         media: a task, whose ``media`` section and datasets say what may be read; or such a section alone.
         target: ``"vllm"``, ``"openai"`` or a user's own of that form.
+        opener: the name of a runner that would open paths on their way, so that none may go by name.
 
     Raises:
         TaskError: an unknown key, or a change where media go by name.
@@ -27,17 +28,17 @@ class Outgoing:
         PolicyError: a root that is no directory.
     """
 
-    def __init__(self, media: Task | Mapping[str, Any] | None = None, target: str = "vllm") -> None:
+    def __init__(
+        self, media: Task | Mapping[str, Any] | None = None, target: str = "vllm", *, opener: str = ""
+    ) -> None:
         if limits(target).wire != "openai":
             raise TargetError(f"the runner sends OpenAI's form, and {target} has another", "use vllm or openai")
         task = media if isinstance(media, Task) else load_task({"media": dict(media or {})})
         self._media = TaskMedia(task, target)
+        if opener and self._media.reader.mode in ("file", "keep"):
+            what = f"media mode '{self._media.reader.mode}', and {opener} opens paths itself"
+            raise TaskError(what, "use 'inline' or 'url'")
         self._write = writer_for(target, text_payload, self._media.read)
-
-    @property
-    def mode(self) -> str:
-        """How media go: ``inline``, ``file``, ``url`` or ``keep``."""
-        return self._media.reader.mode
 
     def read(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts with their media read; what goes by name keeps its name.
@@ -66,3 +67,25 @@ class Outgoing:
         """Return the content of one message: text where it is one text alone, else content parts in order."""
         content: str | list[dict[str, Any]] = self.messages([Message("user", parts)])[0]["content"]
         return content
+
+
+def refuse_dropped(
+    messages: list[dict[str, Any]], runner: str, roles: Collection[str], part_keys: Mapping[str, Collection[str]]
+) -> list[dict[str, Any]]:
+    """Return the messages, or refuse what a runner's own client would leave out of them.
+
+    ``roles`` are those it sends, ``part_keys`` what it keeps of the content parts of a type, where it drops keys.
+
+    Raises:
+        TargetError: a role or key that it does not send.
+    """
+    for number, message in enumerate(messages, start=1):
+        if message["role"] not in roles:
+            what = f"message {number}: {runner} sends no role '{message['role']}'"
+            raise TargetError(what, f"it sends {', '.join(roles)}")
+        for part in message["content"] if isinstance(message["content"], list) else ():
+            for key in part:
+                if key not in part_keys.get(part["type"], part):
+                    what = f"message {number}: {runner} drops '{key}' of a {part['type']} part"
+                    raise TargetError(what, "leave it out, or use another runner")
+    return messages

@@ -39,7 +39,7 @@ def tables(
     output_column: str = "answer",
     task_abbr: str | None = None,
 ) -> dict[str, dict[str, list[Any]]]:
-    """Return the columns of the splits ``test`` and, where examples are named, ``train``.
+    """Return the columns of the splits ``train``, the examples (where none are named, the test rows), and ``test``.
 
     ``path`` is a dataset, or a task file, which then says the rest. ``task_abbr`` chooses among a config's datasets.
 
@@ -53,10 +53,8 @@ def tables(
         given = {"path": path, "train": train, "format": format}
         dataset = {name: value for name, value in given.items() if value is not None}
         task = load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})
-    splits = {"test": _table(task.samples(), task, task.dataset)}
-    if task.train is not None:
-        splits["train"] = _table(task.train, task, task.train)
-    return splits
+    test = _table(task.samples(), task, task.dataset)
+    return {"train": test if task.train is None else _table(task.train, task, task.train), "test": test}
 
 
 def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None) -> dict[str, list[Any]]:
@@ -102,18 +100,22 @@ def carried(row: Mapping[str, Any]) -> Carried | None:
         raise RowError(what, f"give the column '{CARRIED}' another name") from None
 
 
-def entry_of_row(row: Mapping[str, Any]) -> Entry:
+def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Entry:
     """Return a row as templates see it: its sample, or the row itself where it is of another dataset.
+
+    The column ``hidden``, if the row has it, reads as ``hidden_as``.
 
     Raises:
         RowError: a chat, which is a prompt already.
     """
     kept = carried(row)
     if kept is None:
-        return Entry(row)
-    if kept.chat:
+        entry = Entry(row)
+    elif kept.chat:
         raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
-    return Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    else:
+        entry = Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    return entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
 
 
 def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Union
+from typing import Any
 
 from opencompass.registry import ICL_PROMPT_TEMPLATES, LOAD_DATASET
 
-from mmprompt.errors import MMPromptError, TargetError, TaskError
+from mmprompt.errors import MMPromptError, TaskError
 from mmprompt.meta_template import MetaTemplate
-from mmprompt.outgoing import Outgoing
+from mmprompt.outgoing import Outgoing, refuse_dropped
+from mmprompt.parts import Message
 from mmprompt.prompt_list import PromptList
 from mmprompt.raw_messages import RawMessages, is_ready
 from mmprompt.tables import TaskRows, entry_of_row, tables
@@ -22,11 +23,10 @@ from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.text import PromptTemplate
 
+_NAME = "OpenCompass"
 _ROLES = ("system", "user", "assistant")
 _KEPT_KEYS = {"text": {"type", "text"}, "image_url": {"type", "image_url"}}
 """What OpenCompass's models keep of a part; parts of other types stay whole."""
-
-Template = Union[PromptTemplate, RawPromptTemplate]
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
@@ -61,12 +61,12 @@ class MMPromptMessages:
         if (template is None) == (messages is None):
             raise TaskError("a template takes either 'template' or 'messages'", "give one of them")
         if messages is not None:
-            self._core: Template = RawPromptTemplate(messages, ice_token=ice_token or "</E>", **options)
+            self._core: Any = RawPromptTemplate(messages, ice_token=ice_token or "</E>", **options)
         else:
             core = PromptTemplate if isinstance(template, str) else MMPromptTemplate
             self._core = core(template, ice_token, sep_token, **options)
         self._meta = MetaTemplate(meta_template)
-        self._outgoing = outgoing_for(media, target)
+        self._outgoing = Outgoing(media, target, opener=_NAME)
         self.template = template if self._core.labels else None
         self.ice_token = self._core.ice_token
         self.sep_token = sep_token
@@ -79,25 +79,14 @@ class MMPromptMessages:
         ice_field_replace_token: Any = "",
     ) -> list[dict[str, Any]]:
         """Return the messages of a test row; its answer reads as ``output_field_replace_token``."""
-        row = entry_of_row(entry)
-        if output_field is not None and output_field_replace_token:
-            row, output_field = row.with_columns({output_field: output_field_replace_token}), None
-        prompt = self._core.generate_item(row, output_field or None, _examples(ice_field_replace_token))
-        return self._sent(prompt, "gen")
+        row = entry_of_row(entry, output_field, output_field_replace_token)
+        prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
+        return sent(self._outgoing, self._meta.to_messages(prompt))
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> list[Any]:
         """Return a row as an example: items of a prompt, whose media are read when they are part of one."""
         example = self._core.generate_ice_item(entry_of_row(entry), label)
         return [example] if isinstance(example, str) else list(example)
-
-    def generate_label_prompt_item(
-        self, entry: Mapping[str, Any], ice: Any, label: object, _remain_sep: bool = False
-    ) -> list[dict[str, Any]]:
-        """Return the messages of one label."""
-        return self._sent(self._core.generate_label_prompt_item(entry_of_row(entry), _examples(ice), label), "ppl")
-
-    def _sent(self, prompt: Any, mode: str) -> list[dict[str, Any]]:
-        return checked(self._outgoing.messages(self._meta.to_messages(prompt, mode)))
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
@@ -118,13 +107,13 @@ class MMPromptTask:
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm") -> None:
         self._task = load_task(task, abbr=abbr)
         self._rows = TaskRows(self._task)
-        self._outgoing = outgoing_for(self._task, target)
+        self._outgoing = Outgoing(self._task, target, opener=_NAME)
 
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> list[dict[str, Any]]:
         """Return the messages of a row; its errors have the row's place."""
         sample = self._rows.sample(entry)
         try:
-            return checked(self._outgoing.messages(self._task.messages_of(self._rows.assembled(sample))))
+            return sent(self._outgoing, self._task.messages_of(self._rows.assembled(sample)))
         except MMPromptError as error:
             raise at(error, sample) from None
 
@@ -133,7 +122,7 @@ class MMPromptTask:
 class MMPromptDataset:
     """The rows of a dataset or a task, for OpenCompass: ``id``, the output column, and one for our templates.
 
-    The arguments are those of ``mmprompt.tables.tables`` and OpenCompass's own (``reader_cfg``, ``abbr``, ``k``, ``n``).
+    The arguments are those of ``mmprompt.tables.tables`` and OpenCompass's own, such as ``reader_cfg`` and ``abbr``.
     A row that cannot be read ends the run before it begins.
     """
 
@@ -150,43 +139,16 @@ def _dataset_class() -> Any:
     class Rows(BaseDataset):  # type: ignore[misc]  # the runner has no types
         @staticmethod
         def load(path: str, **options: Any) -> Any:
-            splits = {name: Dataset.from_dict(columns) for name, columns in tables(path, **options).items()}
-            return DatasetDict({"train": splits["test"], **splits})
+            return DatasetDict({split: Dataset.from_dict(rows) for split, rows in tables(path, **options).items()})
 
     return Rows
 
 
-def outgoing_for(media: Any, target: str) -> Outgoing:
-    """Return what reads and writes the media.
-
-    Raises:
-        TaskError: media are to go by names that OpenCompass would open.
-    """
-    outgoing = Outgoing(media, target)
-    if outgoing.mode in ("file", "keep"):
-        raise TaskError(f"media mode '{outgoing.mode}': OpenCompass opens paths itself", "use 'inline' or 'url'")
-    return outgoing
-
-
-def checked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages, or refuse what OpenCompass's models would drop.
-
-    Raises:
-        TargetError: a role, or a key of a content part, that they do not send.
-    """
-    for number, message in enumerate(messages, start=1):
-        if message["role"] not in _ROLES:
-            raise TargetError(f"message {number}: OpenCompass sends no role '{message['role']}'", "use another runner")
-        for part in message["content"] if isinstance(message["content"], list) else ():
-            for key in part:
-                if key not in _KEPT_KEYS.get(part["type"], part):
-                    what = f"message {number}: OpenCompass drops '{key}' of {part['type']} parts"
-                    raise TargetError(what, "leave it out, or use another runner")
-    return messages
+def sent(outgoing: Outgoing, messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return messages as OpenCompass's models send them; refuse what they would drop."""
+    return refuse_dropped(outgoing.messages(messages), _NAME, _ROLES, _KEPT_KEYS)
 
 
 def _examples(ice: Any) -> Any:
     """Return what OpenCompass collected of examples as the core takes them."""
-    if not ice or isinstance(ice, str):
-        return ice or None
-    return RawMessages(ice) if is_ready(ice) else PromptList(ice)
+    return (RawMessages(ice) if is_ready(ice) else PromptList(ice)) if isinstance(ice, list) and ice else ice or None

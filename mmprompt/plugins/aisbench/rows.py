@@ -54,8 +54,7 @@ def _dataset_class() -> Any:
     class Rows(BaseDataset):  # type: ignore[misc]  # the runner has no types
         @staticmethod
         def load(path: str, **options: Any) -> Any:
-            splits = {name: Dataset.from_dict(columns) for name, columns in tables(path, **options).items()}
-            return DatasetDict({"train": splits["test"], **splits})
+            return DatasetDict({split: Dataset.from_dict(rows) for split, rows in tables(path, **options).items()})
 
     return Rows
 

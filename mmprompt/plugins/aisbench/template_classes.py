@@ -54,10 +54,8 @@ class MMPromptText:
         ice_field_replace_token: Any = "",
     ) -> Any:
         """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default."""
-        row = entry_of_row(entry)
-        if output_field is not None and output_field_replace_token:
-            row, output_field = row.with_columns({output_field: output_field_replace_token}), None
-        prompt = self._core.generate_item(row, output_field or None, from_runner(ice_field_replace_token) or None)
+        row = entry_of_row(entry, output_field, output_field_replace_token)
+        prompt = self._core.generate_item(row, None, from_runner(ice_field_replace_token) or None)
         return to_runner(prompt, self._outgoing)
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
