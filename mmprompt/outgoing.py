@@ -51,6 +51,10 @@ class Outgoing:
         except UnreadError as unread:
             raise unread.error from None
 
+    def received(self, messages: Iterable[Message]) -> list[Message]:
+        """Return the messages of a chat row with the media that came with their bytes checked; see ``TaskMedia``."""
+        return self._media.received(tuple(messages))
+
     def messages(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Return the messages as plain data.
 

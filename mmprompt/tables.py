@@ -14,6 +14,10 @@ from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Sample, id_of
 from mmprompt.errors import RowError, TaskError
 from mmprompt.icl.assembly import Assembled
+from mmprompt.outgoing import Outgoing
+from mmprompt.parts import Message
+from mmprompt.prompt_items import role_item
+from mmprompt.prompt_list import PromptList
 from mmprompt.task_files import is_task_file
 from mmprompt.tasks import Task, load_task
 from mmprompt.templates.entry import Entry
@@ -127,17 +131,26 @@ def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
 
 
 class TaskRows:
-    """The prompts of a task, asked for by rows of its own table."""
+    """The prompts of a task, asked for by rows of its own table.
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    Args:
+        task: a task file.
+        abbr: chooses among the datasets of a runner's config.
+        target: as in ``Outgoing``.
+        opener: as in ``Outgoing``.
+    """
+
+    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opener: str = "") -> None:
+        self._task = load_task(task, abbr=abbr)
+        self.outgoing = Outgoing(self._task, target, opener=opener)
         self._samples: dict[int, Sample] = {}
 
     def sample(self, row: Mapping[str, Any]) -> Sample:
-        """Return the sample of a row.
+        """Return the sample of a row, the media that came with its bytes checked.
 
         Raises:
             TaskError: the row is of another dataset.
+            PolicyError: a medium is longer than ``max_bytes``.
         """
         kept = carried(row)
         if not self._samples:
@@ -145,15 +158,36 @@ class TaskRows:
         sample = None if kept is None else self._samples.get(kept.row)
         if sample is None:
             raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
-        return sample
+        if sample.messages is None:
+            return sample
+        return sample._replace(messages=tuple(self.outgoing.received(sample.messages)))
 
-    def assembled(self, sample: Sample) -> Assembled:
-        """Return the one prompt of a sample.
+    def prompt(self, sample: Sample) -> Any:
+        """Return the one prompt of a sample before the meta template.
 
         Raises:
             TaskError: the task makes several prompts of it, for labels or turns.
         """
+        plain = self._task.plain_messages(sample)
+        return self._assembled(sample).prompt if plain is None else PromptList(_item(m) for m in plain)
+
+    def messages(self, sample: Sample) -> list[Message]:
+        """Return the one prompt of a sample after the meta template.
+
+        Raises:
+            TaskError: the task makes several prompts of it, for labels or turns.
+        """
+        plain = self._task.plain_messages(sample)
+        made: list[Message] = self._task.messages_of(self._assembled(sample)) if plain is None else plain
+        return made
+
+    def _assembled(self, sample: Sample) -> Assembled:
         made = self._task.assembled(sample)
         if len(made) != 1 or self._task.mode != "gen":
             raise TaskError("the task makes several prompts of a row", "use a task that asks for one reply a row")
         return made[0]
+
+
+def _item(message: Message) -> dict[str, Any]:
+    """Return a message as an item of a prompt, its parts as the values they are."""
+    return {**role_item(message._replace(parts=())), "prompt": list(message.parts)}

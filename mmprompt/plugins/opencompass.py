@@ -18,7 +18,7 @@ from mmprompt.parts import Message
 from mmprompt.prompt_list import PromptList
 from mmprompt.raw_messages import RawMessages, is_ready
 from mmprompt.tables import TaskRows, entry_of_row, tables
-from mmprompt.tasks import at, load_task
+from mmprompt.tasks import at
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.text import PromptTemplate
@@ -105,15 +105,13 @@ class MMPromptTask:
     template = ice_token = sep_token = None
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm") -> None:
-        self._task = load_task(task, abbr=abbr)
-        self._rows = TaskRows(self._task)
-        self._outgoing = Outgoing(self._task, target, opener=_NAME)
+        self._rows = TaskRows(task, abbr, target, opener=_NAME)
 
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> list[dict[str, Any]]:
         """Return the messages of a row; its errors have the row's place."""
         sample = self._rows.sample(entry)
         try:
-            return sent(self._outgoing, self._task.messages_of(self._rows.assembled(sample)))
+            return sent(self._rows.outgoing, self._rows.messages(sample))
         except MMPromptError as error:
             raise at(error, sample) from None
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from recording_server import recording_server
 
-COMMAND_SECONDS = 300
+COMMAND_SECONDS = 600
 FEW_SHOT = {
     "infer_cfg": {
         "ice_template": {

@@ -9,7 +9,7 @@ from mmprompt.errors import MMPromptError
 from mmprompt.outgoing import Outgoing
 from mmprompt.plugins.aisbench.prompts import from_runner, to_runner
 from mmprompt.tables import TaskRows, entry_of_row
-from mmprompt.tasks import at, load_task
+from mmprompt.tasks import at
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.text import PromptTemplate
 
@@ -92,9 +92,7 @@ class MMPromptTask:
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", template: Any = None) -> None:
         del template  # AISBench's configs may hold the key
-        loaded = load_task(task, abbr=abbr)
-        self._rows = TaskRows(loaded)
-        self._outgoing = Outgoing(loaded, target)
+        self._rows = TaskRows(task, abbr, target)
 
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> Any:
         """Return the prompt of a row.
@@ -105,6 +103,6 @@ class MMPromptTask:
         """
         sample = self._rows.sample(entry)
         try:
-            return to_runner(self._rows.assembled(sample).prompt, self._outgoing)
+            return to_runner(self._rows.prompt(sample), self._rows.outgoing)
         except MMPromptError as error:
             raise at(error, sample) from None
