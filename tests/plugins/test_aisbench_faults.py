@@ -10,6 +10,11 @@ import pytest
 from opencompass_family import SKELETONS
 from runner_present import need
 
+from mmprompt.errors import MediaError, MMPromptError, TemplateError
+from mmprompt.outgoing import Outgoing
+from mmprompt.plugins.aisbench import MMPromptMultimodal, MMPromptText
+from mmprompt.plugins.aisbench.chat_model import Parser
+
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners
 
@@ -20,11 +25,6 @@ with warnings.catch_warnings():
     from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate as StockText
     from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET, MODELS
     from ais_bench.benchmark.utils.prompt import PromptList as RunnerList
-
-from mmprompt.errors import MediaError, MMPromptError, TemplateError
-from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench import MMPromptMultimodal, MMPromptText
-from mmprompt.plugins.aisbench.chat_model import Parser
 
 ROUND = [{"role": "HUMAN", "prompt_mm": SKELETONS}]
 TAGGED = "<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?<AIS_CONTENT_TAG>"
@@ -95,7 +95,7 @@ def test_source_forms_under_the_documented_template(media: Any, source: str, the
 
 def test_text_outside_the_tags(media: Any) -> None:
     row = {"content": "Look: <AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG> What is it?"}
-    assert said(StockMultimodal({"round": ROUND}).generate_item(row)) == [["file://media/co"]]
+    assert said(StockMultimodal({"round": ROUND}).generate_item(row)) == [[]]
     assert said(multimodal(media).generate_item(row)) == [["Look: ", "data:image/jpeg", " What is it?"]]
     assert said(StockMultimodal({"round": ROUND}).generate_item({"content": "No tags."})) == [[]]
     assert said(multimodal(media).generate_item({"content": "No tags."})) == ["No tags."]
@@ -145,12 +145,13 @@ def test_a_slot_in_a_value_is_not_filled() -> None:
 
 
 def test_an_end_section_under_a_meta_template() -> None:
-    template = {"round": [{"role": "HUMAN", "prompt": "{q}"}], "end": [{"role": "HUMAN", "prompt": "Be brief."}]}
+    round_ = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "2"}]
+    template = {"round": round_, "end": [{"role": "HUMAN", "prompt": "Be brief."}]}
     with pytest.raises(IndexError):
         APITemplateParser(META).parse_template(StockText(template).generate_item({"q": "1+1?"}), "ppl")
     ours = MMPromptText(template).generate_item({"q": "1+1?"})
-    [message] = Parser(META, Outgoing()).parse_template(ours, "gen")
-    assert message["prompt"] == "1+1?\nBe brief."
+    messages = Parser(META, Outgoing()).parse_template(ours, "ppl")
+    assert [message["prompt"] for message in messages] == ["1+1?", "2", "Be brief."]
 
 
 def test_a_system_prompt_beside_media_for_a_model_without_system(media: Any) -> None:
