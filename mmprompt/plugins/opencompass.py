@@ -93,12 +93,8 @@ class MMPromptMessages:
 class MMPromptTask:
     """A whole task of mmprompt as a template; its rows are those of ``MMPromptDataset`` with the same ``path``.
 
-    The task's own retriever picks the examples, so the config has OpenCompass's ``ZeroRetriever``.
-
-    Args:
-        task: a task file.
-        abbr: chooses among the datasets of a runner's config.
-        target: what the server takes, ``"vllm"`` or ``"openai"``.
+    The task's own retriever picks the examples, so the config has OpenCompass's ``ZeroRetriever``. The arguments are
+    those of ``mmprompt.tables.TaskRows``.
     """
 
     prompt_type = "raw_messages"

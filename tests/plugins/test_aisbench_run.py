@@ -153,4 +153,4 @@ def test_a_row_that_cannot_be_sent_ends_the_run_before_the_first_request(tmp_pat
     config = f"{HEAD}datasets = [dataset('bad', {task!r}, dict(type=MMPromptTask, task={task!r}))]\nmodels = [model(MMPromptChat, 'm')]\ndel dataset, model\n"
     run = run_config(tmp_path, "ais_bench", config, "--mode", "infer", "--debug", reply=reply)
     assert run.bodies == []
-    assert "rows.jsonl:1 content @17 (sample bad): no file 'gone.png'" in run.log, run.log[-3000:]
+    assert "rows.jsonl:1 (sample bad): no such file: 'gone.png'" in run.log, run.log[-3000:]
