@@ -73,6 +73,17 @@ class Outgoing:
         return content
 
 
+class CountedMessage(dict[str, Any]):
+    """A message as plain data whose ``str()`` is its text, so that a runner that counts its tokens counts no base64."""
+
+    def __str__(self) -> str:
+        """Return the texts joined without a separator."""
+        content = self.get("content") or ""
+        if isinstance(content, str):
+            return content
+        return "".join([part["text"] for part in content if part.get("type") == "text"])
+
+
 def refuse_dropped(
     messages: list[dict[str, Any]], runner: str, roles: Collection[str], part_keys: Mapping[str, Collection[str]]
 ) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, LOAD_DATASET
 
 from mmprompt.errors import MMPromptError, TaskError
 from mmprompt.meta_template import MetaTemplate
-from mmprompt.outgoing import Outgoing, refuse_dropped
+from mmprompt.outgoing import CountedMessage, Outgoing, refuse_dropped
 from mmprompt.parts import Message
 from mmprompt.prompt_list import PromptList
 from mmprompt.raw_messages import RawMessages, is_ready
@@ -139,8 +139,8 @@ def _dataset_class() -> Any:
 
 
 def sent(outgoing: Outgoing, messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return messages as OpenCompass's models send them; refuse what they would drop."""
-    return refuse_dropped(outgoing.messages(messages), _NAME, _ROLES, _KEPT_KEYS)
+    """Return messages as OpenCompass's models send them; refuse what they would drop. Base64 is not counted."""
+    return [CountedMessage(m) for m in refuse_dropped(outgoing.messages(messages), _NAME, _ROLES, _KEPT_KEYS)]
 
 
 def _examples(ice: Any) -> Any:

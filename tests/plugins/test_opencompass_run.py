@@ -191,6 +191,20 @@ def test_the_stock_route_loses_media_and_ours_keeps_them(tour: Path) -> None:
     assert [part["type"] for part in message["content"]] == ["image_url", "text"]
 
 
+def test_what_is_counted_is_the_text_so_that_examples_with_media_stay(tour: Path) -> None:
+    from opencompass.models.base_api import BaseAPIModel
+
+    from mmprompt.plugins.opencompass import MMPromptMessages
+
+    row = {"content": "<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?"}
+    template = MMPromptMessages({"round": [{"role": "HUMAN", "prompt_mm": SKELETONS}]}, media={"roots": [str(tour)]})
+    sent = template.generate_item(row)
+    plain = [dict(message) for message in sent]
+    model = BaseAPIModel("m")
+    assert sum(model.get_token_len_from_template(plain, "gen")) > 1000
+    assert model.get_token_len_from_template(sent, "gen") == [3]
+
+
 def test_slots_in_the_parts_of_raw_messages(tour: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
