@@ -1,0 +1,107 @@
+"""Prompts in AISBench's own ``PromptList``, with its section markers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mmprompt.errors import PromptError
+from mmprompt.outgoing import Outgoing
+from mmprompt.parts import Part, TextPart
+from mmprompt.prompt_list import PromptList, Section, in_section, section_of
+from mmprompt.role_text import parts_said
+
+
+class Content(list[dict[str, Any]]):
+    """Content part dicts as the server gets them, with the parts that they were written from."""
+
+    def __init__(self, written: Iterable[dict[str, Any]], parts: tuple[Part, ...]) -> None:
+        super().__init__(written)
+        self.parts = parts
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel as the plain list: who sends it needs no more."""
+        return (list, (list(self),))
+
+
+def runner_list(items: Iterable[Any]) -> Any:
+    """Return AISBench's ``PromptList`` of these items: its parsers ask for that very class."""
+    from ais_bench.benchmark.utils.prompt import PromptList as RunnerList  # noqa: PLC0415  # the runner is there now
+
+    return RunnerList(items)
+
+
+def to_runner(prompt: Any, outgoing: Outgoing, *, written: bool = True) -> Any:
+    """Return a prompt of the core for AISBench; text stays text.
+
+    Media are read, and with ``written`` they are content parts as the server gets them; examples wait for that until
+    they are part of a prompt.
+
+    Raises:
+        MMPromptError: a medium that cannot be read, or that the target does not take.
+    """
+    if isinstance(prompt, str):
+        return str(prompt)
+    out: list[Any] = []
+    last: Section | None = None
+    for item in prompt:
+        section = section_of(item)
+        if section is not last:
+            out += [*_marker(last, "end"), *_marker(section, "begin")]
+            last = section
+        out.append(str(item) if isinstance(item, str) else _role(item, outgoing, written))
+    return runner_list([*out, *_marker(last, "end")])
+
+
+def _marker(section: Section | None, pos: str) -> list[dict[str, str]]:
+    return [] if section is None else [{"section": section.kind, "pos": pos}]
+
+
+def _role(item: Mapping[str, Any], outgoing: Outgoing, written: bool) -> dict[str, Any]:
+    """Return a role dict, whose ``prompt_mm`` holds what is more than one text."""
+    said = item["prompt"] if "prompt" in item else item.get("content")
+    kept = {key: value for key, value in item.items() if key not in ("prompt", "content")}
+    if said is None:
+        return kept
+    parts = parts_said(said)
+    if all(type(part) is TextPart and not part.extra for part in parts) and len(parts) < 2:
+        return {**kept, "prompt": "".join([part.text for part in parts if type(part) is TextPart])}
+    read = tuple(outgoing.read(parts))
+    content = outgoing.content(read) if written else []
+    return {**kept, "prompt_mm": Content(content if isinstance(content, list) else [], read)}
+
+
+def from_runner(prompt: Any) -> Any:
+    """Return a prompt that AISBench or one of its templates made as one of the core; text stays text.
+
+    Raises:
+        PromptError: markers that do not pair.
+    """
+    if isinstance(prompt, str):
+        return prompt
+    out = PromptList()
+    open_sections = [Section("round")]
+    for item in prompt:
+        if isinstance(item, Mapping) and "section" in item:
+            if item.get("pos") == "begin":
+                open_sections.append(Section(item["section"]))
+            elif len(open_sections) > 1:
+                open_sections.pop()
+            elif item["section"] == "end":
+                open_sections.append(Section("end"))  # the stock template opens it with pos="end"
+            else:
+                raise PromptError(f"section '{item['section']}' ends and never began", "give its begin marker")
+        elif isinstance(item, str):
+            if item:
+                out.append(in_section(item, open_sections[-1]))
+        else:
+            out.append(in_section(_core_role(item), getattr(item, "section", open_sections[-1])))
+    return out
+
+
+def _core_role(item: Mapping[str, Any]) -> dict[str, Any]:
+    mixed = item.get("prompt_mm")
+    if mixed is None:
+        return dict(item)
+    kept = {key: value for key, value in item.items() if key != "prompt_mm"}
+    return {**kept, "prompt": list(mixed.parts if isinstance(mixed, Content) else mixed)}

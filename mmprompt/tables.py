@@ -1,0 +1,193 @@
+"""Samples as tables of text columns, for runners that keep rows in Arrow, and samples found again from such rows.
+
+Arrow gives each column one type and each hole a null. So a sample travels as one column of JSON text, beside its id
+and its answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from mmprompt.datasets.read import Dataset
+from mmprompt.datasets.sample import Sample, id_of
+from mmprompt.errors import RowError, TaskError
+from mmprompt.icl.assembly import Assembled
+from mmprompt.outgoing import Outgoing
+from mmprompt.parts import Message
+from mmprompt.prompt_items import role_item
+from mmprompt.prompt_list import PromptList
+from mmprompt.task_files import is_task_file
+from mmprompt.tasks import Task, load_task
+from mmprompt.templates.entry import Entry
+
+CARRIED = "mmprompt"
+"""The column that holds the sample."""
+
+
+class Carried(NamedTuple):
+    """What a row carries of its sample; ``list_cells`` as in ``Entry``, ``chat`` tells that it is messages."""
+
+    row: int
+    columns: Mapping[str, object]
+    scanned: bool
+    list_cells: bool
+    chat: bool
+
+
+def tables(
+    path: str,
+    train: str | None = None,
+    format: str | None = None,  # noqa: A002  # the word users know
+    output_column: str = "answer",
+    task_abbr: str | None = None,
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the columns of the splits ``train``, the examples (where none are named, the test rows), and ``test``.
+
+    ``path`` is a dataset, or a task file, which then says the rest. ``task_abbr`` chooses among a config's datasets.
+
+    Raises:
+        RowError: a row that cannot be read.
+        MMPromptError: what ``load_task`` raises.
+    """
+    if is_task_file(path):
+        task = load_task(path, abbr=task_abbr)
+    else:
+        given = {"path": path, "train": train, "format": format}
+        dataset = {name: value for name, value in given.items() if value is not None}
+        task = load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})
+    test = _table(task.samples(), task, task.dataset)
+    return {"train": test if task.train is None else _table(task.train, task, task.train), "test": test}
+
+
+def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None) -> dict[str, list[Any]]:
+    samples: list[Sample] = []
+    for row in rows:
+        if isinstance(row, RowError):
+            raise row
+        samples.append(row)
+    cells = dataset is not None and dataset.format in ("csv", "tsv")
+    return {
+        "id": [sample.label for sample in samples],
+        task.output_column: _answers(samples, task.output_column),
+        CARRIED: [_text(sample, cells) for sample in samples],
+    }
+
+
+def _text(sample: Sample, cells: bool) -> str:
+    kept = Carried(sample.row, sample.columns, sample.scanned, cells, sample.messages is not None)
+    return json.dumps(kept._asdict())
+
+
+def _answers(samples: list[Sample], column: str) -> list[object]:
+    """Return the answers in one type: as they are where all are texts, else as JSON text; None for none."""
+    found = [sample.columns.get(column) for sample in samples]
+    if all(answer is None or isinstance(answer, str) for answer in found):
+        return found
+    return [None if answer is None else json.dumps(answer, ensure_ascii=False) for answer in found]
+
+
+def carried(row: Mapping[str, Any]) -> Carried | None:
+    """Return what a row of a table carries, None for a row of another dataset.
+
+    Raises:
+        RowError: the column holds something else.
+    """
+    text = row.get(CARRIED)
+    if text is None:
+        return None
+    try:
+        return Carried(**json.loads(text))
+    except (TypeError, ValueError):
+        what = f"the column '{CARRIED}' holds no sample"
+        raise RowError(what, f"give the column '{CARRIED}' another name") from None
+
+
+def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Entry:
+    """Return a row as templates see it: its sample, or the row itself where it is of another dataset.
+
+    The column ``hidden``, if the row has it, reads as ``hidden_as``.
+
+    Raises:
+        RowError: a chat, which is a prompt already.
+    """
+    kept = carried(row)
+    if kept is None:
+        entry = Entry(row)
+    elif kept.chat:
+        raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
+    else:
+        entry = Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    return entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
+
+
+def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
+    """Return a row as retrievers compare it; ``number`` is its place in the table."""
+    kept = carried(row)
+    if kept is None:
+        return Sample(row, id_of(row, number), None, None, number, scanned=True)
+    return Sample(kept.columns, id_of(kept.columns, number), None, None, number, scanned=kept.scanned)
+
+
+class TaskRows:
+    """The prompts of a task, asked for by rows of its own table.
+
+    Args:
+        task: a task file.
+        abbr: chooses among the datasets of a runner's config.
+        target: as in ``Outgoing``.
+        opener: as in ``Outgoing``.
+    """
+
+    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opener: str = "") -> None:
+        self._task = load_task(task, abbr=abbr)
+        self.outgoing = Outgoing(self._task, target, opener=opener)
+        self._samples: dict[int, Sample] = {}
+
+    def sample(self, row: Mapping[str, Any]) -> Sample:
+        """Return the sample of a row, the media that came with its bytes checked.
+
+        Raises:
+            TaskError: the row is of another dataset.
+            PolicyError: a medium is longer than ``max_bytes``.
+        """
+        kept = carried(row)
+        if not self._samples:
+            self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
+        sample = None if kept is None else self._samples.get(kept.row)
+        if sample is None:
+            raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
+        if sample.messages is None:
+            return sample
+        return sample._replace(messages=tuple(self.outgoing.received(sample.messages)))
+
+    def prompt(self, sample: Sample) -> Any:
+        """Return the one prompt of a sample before the meta template.
+
+        Raises:
+            TaskError: the task makes several prompts of it, for labels or turns.
+        """
+        plain = self._task.plain_messages(sample)
+        return self._assembled(sample).prompt if plain is None else PromptList(_item(m) for m in plain)
+
+    def messages(self, sample: Sample) -> list[Message]:
+        """Return the one prompt of a sample after the meta template.
+
+        Raises:
+            TaskError: the task makes several prompts of it, for labels or turns.
+        """
+        plain = self._task.plain_messages(sample)
+        made: list[Message] = self._task.messages_of(self._assembled(sample)) if plain is None else plain
+        return made
+
+    def _assembled(self, sample: Sample) -> Assembled:
+        made = self._task.assembled(sample)
+        if len(made) != 1 or self._task.mode != "gen":
+            raise TaskError("the task makes several prompts of a row", "use a task that asks for one reply a row")
+        return made[0]
+
+
+def _item(message: Message) -> dict[str, Any]:
+    """Return a message as an item of a prompt, its parts as the values they are."""
+    return {**role_item(message._replace(parts=())), "prompt": list(message.parts)}

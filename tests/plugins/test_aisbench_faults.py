@@ -1,0 +1,187 @@
+"""Side by side on AISBench's own classes: where its template fails on what its documents show, and ours."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass_family import SKELETONS
+from runner_present import need
+
+from mmprompt.errors import MediaError, MMPromptError, TemplateError
+from mmprompt.outgoing import Outgoing
+from mmprompt.plugins.aisbench import MMPromptMultimodal, MMPromptText
+from mmprompt.plugins.aisbench.chat_model import Parser
+
+need("aisbench", "ais_bench")
+pytestmark = pytest.mark.runners
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from ais_bench.benchmark.models.api_models.base_api import APITemplateParser
+    from ais_bench.benchmark.openicl.icl_prompt_template import MMPromptTemplate as StockMultimodal
+    from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate as StockText
+    from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET, MODELS
+    from ais_bench.benchmark.utils.prompt import PromptList as RunnerList
+
+ROUND = [{"role": "HUMAN", "prompt_mm": SKELETONS}]
+TAGGED = "<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?<AIS_CONTENT_TAG>"
+META = {
+    "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
+    "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
+}
+
+
+def said(prompt: Any) -> list[Any]:
+    """What the roles say, media in short."""
+    return [short(item.get("prompt_mm", item.get("prompt"))) for item in prompt if "role" in item]
+
+
+def short(content: Any) -> Any:
+    if isinstance(content, str):
+        return content
+    return [part.get("text") or part[part["type"]]["url"][:15] for part in content]
+
+
+@pytest.fixture
+def media(tour: Path) -> dict[str, Any]:
+    return {"roots": [str(tour)]}
+
+
+def multimodal(media: Any, round_: Any = ROUND, **options: Any) -> MMPromptMultimodal:
+    return MMPromptMultimodal({"round": round_}, media=media, **options)
+
+
+def test_the_short_names_are_registered_under_names_of_our_own() -> None:
+    for registry, names in (
+        (ICL_PROMPT_TEMPLATES, ("MMPromptText", "MMPromptMultimodal", "MMPromptTask")),
+        (ICL_RETRIEVERS, ("MMPromptRetriever",)),
+        (LOAD_DATASET, ("MMPromptDataset",)),
+        (MODELS, ("MMPromptChat",)),
+    ):
+        assert [registry.get(name).__module__.partition(".")[0] for name in names] == ["mmprompt"] * len(names)
+    assert ICL_PROMPT_TEMPLATES.get("MMPromptTemplate") is StockMultimodal
+
+
+def test_tags_in_the_documented_question_column(media: Any) -> None:
+    row = {"question": TAGGED, "answer": "a cup"}
+    with pytest.raises(KeyError, match="content"):
+        StockMultimodal({"round": ROUND}).generate_item(row)
+    assert said(multimodal(media).generate_item(row)) == [["data:image/jpeg", "What is it?"]]
+
+
+def test_other_slots_of_the_text(media: Any) -> None:
+    row = {"content": TAGGED, "hint": "Look closely."}
+    round_ = [{"role": "HUMAN", "prompt_mm": {**SKELETONS, "text": {"type": "text", "text": "{question} {hint}"}}}]
+    assert said(StockMultimodal({"round": round_}).generate_item(row))[0][1] == "What is it? {hint}"
+    assert said(multimodal(media, round_).generate_item(row))[0][1] == "What is it? Look closely."
+
+
+@pytest.mark.parametrize(
+    ("source", "theirs", "ours"),
+    [
+        ("https://example.com/a.jpg", "file://https://", "https://example"),
+        ("data:image/png;base64,iVBORw0KGgo=", "file://data:ima", "data:image/png;"),
+        ("file://media/coffee.jpg", "file://file://m", "data:image/jpeg"),
+    ],
+)
+def test_source_forms_under_the_documented_template(media: Any, source: str, theirs: str, ours: str) -> None:
+    row = {"content": f"<AIS_IMAGE_START>{source}<AIS_CONTENT_TAG>"}
+    assert said(StockMultimodal({"round": ROUND}).generate_item(row)) == [[theirs]]
+    assert said(multimodal(media).generate_item(row)) == [[ours]]
+
+
+def test_text_outside_the_tags(media: Any) -> None:
+    row = {"content": "Look: <AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG> What is it?"}
+    assert said(StockMultimodal({"round": ROUND}).generate_item(row)) == [[]]
+    assert said(multimodal(media).generate_item(row)) == [["Look: ", "data:image/jpeg", " What is it?"]]
+    assert said(StockMultimodal({"round": ROUND}).generate_item({"content": "No tags."})) == [[]]
+    assert said(multimodal(media).generate_item({"content": "No tags."})) == ["No tags."]
+
+
+def test_a_closing_tag_that_is_missing(media: Any) -> None:
+    row = {"content": "<AIS_TEXT_START>a<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG>"}
+    assert said(StockMultimodal({"round": ROUND}).generate_item(row)) == [["a<AIS_IMAGE_START>media/coffee.jpg"]]
+    with pytest.raises(MMPromptError, match="close the segment before it"):
+        multimodal(media).generate_item(row)
+
+
+def test_a_file_outside_the_roots(media: Any) -> None:
+    row = {"content": "<AIS_IMAGE_START>/etc/passwd<AIS_CONTENT_TAG>"}
+    assert said(StockMultimodal({"round": ROUND}).generate_item(row)) == [["file:///etc/pas"]]
+    with pytest.raises(MediaError, match="outside the media roots"):
+        multimodal(media).generate_item(row)
+
+
+def test_the_words_of_other_roles_are_filled_too(media: Any) -> None:
+    template = {"begin": [{"role": "SYSTEM", "prompt": "Speak {language}."}], "round": ROUND}
+    row = {"content": TAGGED, "language": "Chinese"}
+    assert said(StockMultimodal(template).generate_item(row))[0] == "Speak {language}."
+    assert said(MMPromptMultimodal(template, media=media).generate_item(row))[0] == "Speak Chinese."
+
+
+def test_examples_with_media(media: Any) -> None:
+    row = {"content": TAGGED, "answer": "a cup"}
+    with pytest.raises(Exception, match="does not supported"):
+        StockMultimodal({"round": ROUND}).generate_ice_item(row, "a cup")
+    round_ = [*ROUND, {"role": "BOT", "prompt": "{answer}"}]
+    ice = RunnerList([]) + multimodal(media, round_).generate_ice_item(row, "a cup") + ""
+    template = MMPromptMultimodal({"begin": ["</E>"], "round": round_}, ice_token="</E>", media=media)
+    prompt = template.generate_item(row, "answer", "", ice)
+    assert isinstance(prompt, RunnerList)
+    shown = ["data:image/jpeg", "What is it?"]
+    assert said(prompt) == [shown, "a cup", shown, ""]
+    messages = APITemplateParser(META).parse_template(prompt, "gen")
+    assert [short(m["prompt"]) for m in messages] == [shown, "a cup", shown]
+
+
+def test_a_slot_in_a_value_is_not_filled() -> None:
+    row = {"question": "leak {answer}", "answer": "SECRET"}
+    stock = StockText({"A": "{question}|{answer}"}).generate_label_prompt_item(row, "", "A")
+    ours = MMPromptText({"A": "{question}|{answer}"}).generate_label_prompt_item(row, "", "A")
+    assert (stock, ours) == ("leak SECRET|SECRET", "leak {answer}|SECRET")
+
+
+def test_an_end_section_under_a_meta_template() -> None:
+    round_ = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "2"}]
+    template = {"round": round_, "end": [{"role": "HUMAN", "prompt": "Be brief."}]}
+    with pytest.raises(IndexError):
+        APITemplateParser(META).parse_template(StockText(template).generate_item({"q": "1+1?"}), "ppl")
+    ours = MMPromptText(template).generate_item({"q": "1+1?"})
+    messages = Parser(META, Outgoing()).parse_template(ours, "ppl")
+    assert [message["prompt"] for message in messages] == ["1+1?", "2", "Be brief."]
+
+
+def test_a_system_prompt_beside_media_for_a_model_without_system(media: Any) -> None:
+    template = {"begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}], "round": ROUND}
+    prompt = MMPromptMultimodal(template, media=media).generate_item({"content": TAGGED})
+    meta = {"round": META["round"]}
+    with pytest.raises(TypeError):
+        APITemplateParser(meta).parse_template(prompt, "gen")
+    [message] = Parser(meta, Outgoing()).parse_template(prompt, "gen")
+    assert message["role"] in ("HUMAN", "user")
+    assert [p["type"] for p in message["prompt"]] == ["text", "image_url", "text"]
+
+
+def test_what_a_role_of_the_meta_template_says_around_media(media: Any) -> None:
+    meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN", "begin": "Q: "}, META["round"][1]]}
+    prompt = multimodal(media).generate_item({"content": TAGGED})
+    [theirs] = APITemplateParser(meta).parse_template(prompt, "gen")
+    [ours] = Parser(meta, Outgoing()).parse_template(prompt, "gen")
+    assert short(theirs["prompt"]) == ["data:image/jpeg", "What is it?"]
+    assert short(ours["prompt"]) == ["Q: ", "data:image/jpeg", "What is it?"]
+
+
+def test_a_prompt_of_the_stock_template_goes_through_our_model(tour: Path) -> None:
+    prompt = StockMultimodal({"round": ROUND}).generate_item({"content": TAGGED})
+    [message] = Parser(None, Outgoing({"roots": [str(tour)]})).parse_template(prompt, "gen")
+    assert short(message["prompt"]) == ["data:image/jpeg", "What is it?"]
+
+
+def test_a_template_that_cannot_be_filled_is_refused_when_it_is_made() -> None:
+    wrong = {"round": [{"role": "HUMAN", "prompt_mm": {"images": {"type": "image_url", "image_url": "{image}"}}}]}
+    StockMultimodal(wrong)
+    with pytest.raises(TemplateError, match="images"):
+        MMPromptMultimodal(wrong)

@@ -1,0 +1,156 @@
+"""AISBench's own command over the tour: what the server got, and what AISBench wrote of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass_family import SKELETONS, Run, few_shot, run_config
+from runner_present import need
+from test_tour_over_http import arrived, expected
+
+need("aisbench", "ais_bench")
+pytestmark = pytest.mark.runners
+
+ADDED = {"model", "stream", "max_tokens", "temperature"}
+"""Keys of a request that AISBench adds beside the messages; it adds none to a message."""
+WARM_UP = 1
+"""Requests that AISBench sends before the run: the first row once more."""
+HEAD = """
+from ais_bench.benchmark.openicl.icl_evaluator import AccEvaluator
+from ais_bench.benchmark.openicl.icl_inferencer import GenInferencer
+from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
+from ais_bench.benchmark.summarizers import DefaultSummarizer
+from mmprompt.plugins.aisbench import MMPromptChat, MMPromptDataset, MMPromptTask
+
+def dataset(abbr, path, template, retriever=dict(type=ZeroRetriever), ice=None, kind=MMPromptDataset, **options):
+    infer = dict(prompt_template=template, retriever=retriever, inferencer=dict(type=GenInferencer))
+    if ice:
+        infer["ice_template"] = ice
+    return dict(abbr=abbr, type=kind, path=path, infer_cfg=infer, eval_cfg=dict(evaluator=dict(type=AccEvaluator)),
+                reader_cfg=dict(input_columns=["id"], output_column="answer"), **options)
+
+def model(kind, abbr):
+    return dict(attr="service", type=kind, abbr=abbr, path="", model="recorder", host_ip="127.0.0.1", host_port=PORT,
+                max_out_len=16, batch_size=1, request_rate=0, retry=1, generation_kwargs=dict(temperature=0))
+
+summarizer = dict(attr="accuracy", type=DefaultSummarizer)
+work_dir = "out"
+"""
+CONFIG = """
+SKELETONS = {skeletons!r}
+ROUND = [dict(role="HUMAN", prompt_mm=SKELETONS), dict(role="BOT", prompt="{{answer}}")]
+SYSTEM = dict(role="SYSTEM", fallback_role="HUMAN", prompt="Answer in a few words.")
+MEDIA = dict(roots={tour!r})
+datasets = [
+    dataset("task", {task!r}, dict(type=MMPromptTask, task={task!r})),
+    dataset("chats", {chats!r}, dict(type="MMPromptTask", task={chats!r}), kind="MMPromptDataset"),
+    dataset("short-names", {rows!r},
+            dict(type="MMPromptMultimodal", template=dict(begin=[SYSTEM, "</E>"], round=ROUND), ice_token="</E>", media=MEDIA),
+            ice=dict(type="MMPromptMultimodal", template=dict(round=ROUND), media=MEDIA),
+            retriever=dict(type="MMPromptRetriever", kind="FixKRetriever", arguments=dict(fix_id_list=[0, 3])),
+            kind="MMPromptDataset"),
+]
+models = [model("MMPromptChat", "ours")]
+del dataset, model  # the runner writes the config down and reads it again, without its functions
+"""
+RENDERED_AS = {"task": "task", "chats": "chats", "short-names": "shots"}
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Answer the first row of the tour rightly, and tell the others how many messages came."""
+    said = json.dumps(body["messages"][-1])
+    return "coffee" if "What drink is in the cup?" in said else f"{len(body['messages'])} messages"
+
+
+@pytest.fixture(scope="module")
+def tasks(tour: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("tasks")
+    chats = {"dataset": {"path": str(tour / "tour_chat.jsonl")}}
+    for name, task in (("chats", chats), ("shots", few_shot(tour))):
+        (folder / f"{name}.json").write_text(json.dumps(task), encoding="utf-8")
+    return {"task": str(tour / "task.yaml"), "chats": str(folder / "chats.json"), "shots": str(folder / "shots.json")}
+
+
+@pytest.fixture(scope="module")
+def rendered(tasks: dict[str, str], command: Any) -> dict[str, list[dict[str, Any]]]:
+    lines = {}
+    for name, task in tasks.items():
+        done = command("render", task)
+        assert done.returncode == 0, done.stderr
+        lines[name] = [json.loads(line) for line in done.stdout.splitlines()]
+    return lines
+
+
+@pytest.fixture(scope="module")
+def run(tour: Path, tasks: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    config = HEAD + CONFIG.format(tour=str(tour), rows=str(tour / "tour.jsonl"), skeletons=SKELETONS, **tasks)
+    return run_config(tmp_path_factory.mktemp("run"), "ais_bench", config, "--mode", "all", "--debug", reply=reply)
+
+
+def predictions(run: Run, model: str, dataset: str) -> list[dict[str, Any]]:
+    file = run.found(f"out/*/predictions/{model}/{dataset}.jsonl")
+    return sorted(map(json.loads, file.read_text(encoding="utf-8").splitlines()), key=lambda line: line["id"])
+
+
+def sent(run: Run, rendered: dict[str, Any], dataset: str) -> list[dict[str, Any]]:
+    """The requests of one dataset, without the warm-up; AISBench runs them in the config's order."""
+    at = 0
+    for name, task in RENDERED_AS.items():
+        at += WARM_UP
+        if name == dataset:
+            return run.bodies[at : at + len(rendered[task])]
+        at += len(rendered[task])
+    raise AssertionError(dataset)
+
+
+def test_the_command_ends_well_and_sends_each_row_once(run: Run, rendered: dict[str, Any]) -> None:
+    assert run.code == 0, run.log[-3000:]
+    wanted = sum(len(rendered[task]) + WARM_UP for task in RENDERED_AS.values())
+    assert len(run.bodies) == wanted, run.log[-3000:]
+
+
+@pytest.mark.parametrize("dataset", RENDERED_AS)
+def test_the_messages_are_those_of_mmprompt_render(run: Run, rendered: dict[str, Any], dataset: str) -> None:
+    bodies = sent(run, rendered, dataset)
+    for body, line in zip(bodies, rendered[RENDERED_AS[dataset]], strict=True):
+        assert body["messages"] == line["messages"], line["id"]
+        assert set(body) - {"messages"} == ADDED
+
+
+def test_each_medium_has_the_bytes_of_its_file_and_its_place(run: Run, rendered: dict[str, Any], tour: Path) -> None:
+    wanted = expected("tour.jsonl", tour)
+    system = ("system", [("text", "Answer in a few words.")])
+    shown = []
+    for number in (0, 3):
+        _, answer, messages = wanted[number]
+        shown += [*messages, ("assistant", [("text", answer)])]
+    for dataset, examples in (("task", []), ("short-names", shown)):
+        for body, (id_, _, messages) in zip(sent(run, rendered, dataset), wanted, strict=True):
+            assert arrived(body) == [system, *examples, *messages], (dataset, id_)
+
+
+@pytest.mark.parametrize("dataset", RENDERED_AS)
+def test_aisbench_s_own_files_hold_the_replies_and_the_score(run: Run, rendered: dict[str, Any], dataset: str) -> None:
+    lines = rendered[RENDERED_AS[dataset]]
+    replies = [reply(line) for line in lines]
+    kept = predictions(run, "ours", dataset)
+    assert [line["prediction"] for line in kept] == replies
+    assert [line["gold"] for line in kept] == [line["answer"] for line in lines]
+    score = json.loads(run.found(f"out/*/results/ours/{dataset}.json").read_text(encoding="utf-8"))
+    right = sum(line["answer"] == said for line, said in zip(lines, replies, strict=True))
+    assert score == {"accuracy": 100 * right / len(lines)}
+
+
+def test_a_row_that_cannot_be_sent_ends_the_run_before_the_first_request(tmp_path: Path) -> None:
+    row = {"id": "bad", "content": "<AIS_IMAGE_START>gone.png"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (tmp_path / "task.json").write_text('{"dataset": "rows.jsonl"}', encoding="utf-8")
+    task = os.fspath(tmp_path / "task.json")
+    config = f"{HEAD}datasets = [dataset('bad', {task!r}, dict(type=MMPromptTask, task={task!r}))]\nmodels = [model(MMPromptChat, 'm')]\ndel dataset, model\n"
+    run = run_config(tmp_path, "ais_bench", config, "--mode", "infer", "--debug", reply=reply)
+    assert run.bodies == []
+    assert "rows.jsonl:1 (sample bad): no such file: 'gone.png'" in run.log, run.log[-3000:]
