@@ -88,7 +88,7 @@ def ready_requests(
     if errors and not skip_bad:
         lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
         more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-        raise DatasetError(f"{len(errors)} requests cannot be made:\n{lines}{more}\n", "mend them, or skip_bad=true")
+        raise DatasetError(f"{len(errors)} requests cannot be made; mend them, or skip_bad=true\n{lines}{more}")
     return list(ready.values())
 
 

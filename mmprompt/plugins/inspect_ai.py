@@ -23,14 +23,18 @@ from mmprompt.ready import Request, open_task, ready_requests
 
 __all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect"]
 
-_LETTER = r"^\W*([A-Z])\W*$|^\W*([A-Z])[).:、：]|(?:answer|option|choice|答案)\W*(?:is|为|是)?\W*(?-i:([A-Z])(?![A-Za-z]))"
+_LETTER = (  # a reply that is a letter, that begins with one and a mark, or that says which is the answer
+    r"^\W*([A-Z])\W*$|^\W*([A-Z])[).:\u3001\uff1a]"
+    r"|(?:answer|option|choice|答案)\W*(?:is|为|是)?\W*(?-i:([A-Z])(?![A-Za-z]))"
+)
 _SCORERS = {"exact": lambda: match("exact"), "contains": includes, "choice": lambda: pattern(_LETTER)}
 _SETTINGS = ("max_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "reasoning_effort")
 
 
-@task(name="task")
+@task(name="task")  # type: ignore[untyped-decorator]  # the runner is not there when types are checked
 def mmprompt_task(
     path: str,
+    *,
     dataset: str | None = None,
     train: str | None = None,
     target: str = "vllm",
@@ -77,7 +81,7 @@ def dataset(
     return _rows(open_task(path, dataset, train), target, media_root, skip_bad, OURS)
 
 
-@solver
+@solver  # type: ignore[untyped-decorator]  # likewise
 def whole() -> Solver:
     """Refuse, before anything is sent, messages of which the model's provider would lose something."""
 

@@ -34,7 +34,9 @@ def check_loss(messages: Iterable[ChatMessage], provider_name: str) -> None:
         place, lost = _loss(message, CARRIED.get(provider_name, OPENAI_LIKE))
         if lost:
             where = f"message {number}, part {place}" if place else f"message {number}"
-            raise TargetError(f"{where}: the model provider {provider_name} {lost}", f"use --model {OURS}/SERVICE/MODEL")
+            raise TargetError(
+                f"{where}: the model provider {provider_name} {lost}", f"use --model {OURS}/SERVICE/MODEL"
+            )
 
 
 def _loss(message: ChatMessage, carried: tuple[str, ...]) -> tuple[int, str]:
@@ -71,12 +73,12 @@ def _part_loss(content: Content, carried: tuple[str, ...]) -> str:
     return ""
 
 
-@modelapi(name=OURS)
+@modelapi(name=OURS)  # type: ignore[untyped-decorator]  # the runner is not there when types are checked
 def provider() -> type:
     """``--model mmprompt/SERVICE/MODEL``: any OpenAI-compatible server, set up as for ``openai-api``."""
     from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI  # noqa: PLC0415  # needs openai
 
-    class AllParts(OpenAICompatibleAPI):
+    class AllParts(OpenAICompatibleAPI):  # type: ignore[misc]  # likewise
         """Sends each part as it was made; what has no form in a chat request goes as inspect-ai writes it."""
 
         async def messages_to_openai(self, input: list[ChatMessage]) -> list[Any]:  # noqa: A002  # its name there
