@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from mmprompt.errors import DatasetError, MMPromptError, TaskError
+from mmprompt.errors import DatasetError, MMPromptError, TargetError, TaskError
 from mmprompt.exact_json import dumps
 from mmprompt.log import log
 from mmprompt.render import Renderer
+from mmprompt.targets.limits import limits
 from mmprompt.task_files import is_task_file
 from mmprompt.task_media import task_policy
 from mmprompt.tasks import Task, at, dataset_task, load_task
@@ -68,8 +69,10 @@ def ready_requests(
     Raises:
         TaskError: the task compares labels, or later turns need the replies of earlier ones.
         DatasetError: rows that cannot be asked, or whose id came before; the first of them by name.
-        TargetError: an unknown target.
+        TargetError: an unknown target, or one of another wire form.
     """
+    if limits(target).wire != "openai":
+        raise TargetError(f"this runner writes OpenAI's form, and {target} has another", "use openai, vllm or their like")
     if task.mode == "ppl" or (task.assembly is not None and task.assembly.needs_replies):
         mend = "use GenInferencer, or infer_mode last or every_with_gt"
         raise TaskError("this runner asks once for each sample, and the task needs more than a reply to each", mend)

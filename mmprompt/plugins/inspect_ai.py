@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from inspect_ai import Task, task
@@ -16,12 +16,12 @@ from inspect_ai.scorer import Scorer, includes, match, pattern
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from mmprompt import tasks
-from mmprompt.errors import MMPromptError, TaskError, nearest
+from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest
 from mmprompt.plugins.inspect_ai_messages import OURS, chat_messages, from_inspect, to_inspect
 from mmprompt.plugins.inspect_ai_model import check_loss, provider
 from mmprompt.ready import Request, open_task, ready_requests
 
-__all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect"]
+__all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect", "whole"]
 
 _LETTER = (  # a reply that is a letter, that begins with one and a mark, or that says which is the answer
     r"^\W*([A-Z])\W*$|^\W*([A-Z])[).:\u3001\uff1a]"
@@ -55,8 +55,8 @@ def mmprompt_task(
     """
     try:
         opened = open_task(path, dataset, train)
-        rows = _rows(opened, target, media_root, skip_bad, _provider())
         scored, config = _scorer(scorer or opened.config.scorer), _settings(opened)
+        rows = _rows(opened, target, media_root, skip_bad, _check(opened, scored is not None))
     except MMPromptError as error:
         from rich.markup import escape  # noqa: PLC0415  # inspect-ai prints this with rich
 
@@ -75,10 +75,12 @@ def dataset(
 ) -> MemoryDataset:
     """Return the rows of a task file or dataset, for tasks of one's own; the arguments are those of the task.
 
+    With another model provider than ours, ``Task(setup=whole(), …)`` refuses what it would lose.
+
     Raises:
         MMPromptError: the task or dataset cannot be read, or rows cannot be asked.
     """
-    return _rows(open_task(path, dataset, train), target, media_root, skip_bad, OURS)
+    return _rows(open_task(path, dataset, train), target, media_root, skip_bad)
 
 
 @solver  # type: ignore[untyped-decorator]  # likewise
@@ -92,20 +94,28 @@ def whole() -> Solver:
     return solve
 
 
-def _provider() -> str:
-    """Return the provider of the model that is evaluated; where none is known yet, ours, and ``whole`` asks again."""
+def _check(opened: tasks.Task, scored: bool) -> Callable[[Request], None]:
+    """Return what refuses requests that the model cannot be sent whole, and those that cannot be scored."""
     try:
-        return str(ModelName(get_model()).api)
-    except ValueError:
-        return OURS
+        provider_name = str(ModelName(get_model()).api)
+    except ValueError:  # no model yet: whole() refuses when there is one
+        provider_name = OURS
+
+    def check(request: Request) -> None:
+        check_loss(chat_messages(request.messages), provider_name)
+        if scored and not any(request.answers):  # inspect-ai's scorers find nothing in anything
+            raise DatasetError("no answer to score against", f"give '{opened.output_column}'")
+
+    return check
 
 
 def _rows(
-    opened: tasks.Task, target: str, roots: str | list[str] | None, skip_bad: bool, provider_name: str
+    opened: tasks.Task,
+    target: str,
+    roots: str | list[str] | None,
+    skip_bad: bool,
+    check: Callable[[Request], None] | None = None,
 ) -> MemoryDataset:
-    def check(request: Request) -> None:
-        check_loss(chat_messages(request.messages), provider_name)
-
     folders = [roots] if isinstance(roots, str) else roots or ()
     requests = ready_requests(opened, target, roots=folders, check=check, skip_bad=skip_bad)
     file = None if opened.dataset is None else opened.dataset.path
