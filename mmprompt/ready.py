@@ -72,7 +72,9 @@ def ready_requests(
         TargetError: an unknown target, or one of another wire form.
     """
     if limits(target).wire != "openai":
-        raise TargetError(f"this runner writes OpenAI's form, and {target} has another", "use openai, vllm or their like")
+        raise TargetError(
+            f"this runner writes OpenAI's form, and {target} has another", "use openai, vllm or their like"
+        )
     if task.mode == "ppl" or (task.assembly is not None and task.assembly.needs_replies):
         mend = "use GenInferencer, or infer_mode last or every_with_gt"
         raise TaskError("this runner asks once for each sample, and the task needs more than a reply to each", mend)

@@ -49,7 +49,12 @@ def test_each_turn_of_a_dialogue_is_a_request():
 
 
 def test_all_that_is_wrong_is_told_before_anything_is_sent(tmp_path, caplog):
-    lines = [{"id": 1, "image": "gone.jpg"}, {"id": 2, "question": "?"}, {"id": 2, "question": "!"}, {"id": 3, "image": "/etc/passwd"}]
+    lines = [
+        {"id": 1, "image": "gone.jpg"},
+        {"id": 2, "question": "?"},
+        {"id": 2, "question": "!"},
+        {"id": 3, "image": "/etc/passwd"},
+    ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(DatasetError) as caught:

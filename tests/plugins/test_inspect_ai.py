@@ -150,8 +150,9 @@ def expected(content: str, root: Path) -> list[tuple[str, str]]:
                 data = base64.b64decode(value)
             else:
                 data = (root / (unquote(value[7:]) if value.startswith("file://") else value)).read_bytes()
-            value = hashlib.sha256(data).hexdigest()
-        found.append((tag.lower(), value))
+            found.append((tag.lower(), hashlib.sha256(data).hexdigest()))
+        else:
+            found.append((tag.lower(), value))
     return found
 
 

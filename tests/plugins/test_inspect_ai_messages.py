@@ -1,4 +1,5 @@
 """Messages of ours and of inspect-ai, both ways; what its model providers would lose; its scorers for ours."""
+# ruff: noqa: E402  # the runner is asked for first
 
 from __future__ import annotations
 
@@ -23,7 +24,17 @@ from inspect_ai import model as runner
 from inspect_ai.model import get_model
 from inspect_ai.tool import ToolCall
 
-from mmprompt import MediaPolicy, MediaRef, Message, TargetError, TextPart, from_openai, load_task, read_messages, to_openai
+from mmprompt import (
+    MediaPolicy,
+    MediaRef,
+    Message,
+    TargetError,
+    TextPart,
+    from_openai,
+    load_task,
+    read_messages,
+    to_openai,
+)
 from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, to_inspect
 from mmprompt.plugins.inspect_ai_messages import wire_of
 from mmprompt.plugins.inspect_ai_model import check_loss
@@ -54,7 +65,7 @@ def test_the_runner_holds_media_in_its_own_types(tour):
     read = read_messages([Message("HUMAN", refs)], MediaPolicy(roots=[tour]))
     [message] = to_inspect(read)
     assert [content.type for content in message.content] == ["image", "audio", "audio", "data", "video", "data", "text"]
-    image, wav, mp3, flac, clip, url, text = message.content
+    image, wav, mp3, flac, clip, url, _ = message.content
     assert image.detail == "low"
     assert image.image.startswith("data:image/jpeg;base64,/9j/")
     assert wav.audio.startswith("data:audio/wav;base64,UklGR")
@@ -97,7 +108,11 @@ def test_messages_of_other_tasks_are_written_in_openai_form():
     assert wire_of(runner.ChatMessageAssistant(content="", tool_calls=calls))["tool_calls"] == [
         {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": "é"}'}}
     ]
-    assert wire_of(runner.ChatMessageTool(content="1", tool_call_id="c")) == {"role": "tool", "content": "1", "tool_call_id": "c"}
+    assert wire_of(runner.ChatMessageTool(content="1", tool_call_id="c")) == {
+        "role": "tool",
+        "content": "1",
+        "tool_call_id": "c",
+    }
 
 
 def test_media_that_were_not_read_and_parts_without_form_are_refused():
@@ -130,7 +145,9 @@ def test_our_provider_leaves_to_the_runner_what_has_no_form(monkeypatch):
     monkeypatch.setenv("LOCAL_BASE_URL", "http://127.0.0.1:9/v1")
     api = get_model("mmprompt/local/a/b", memoize=False).api
     assert api.service_model_name() == "a/b"
-    thought = runner.ChatMessageAssistant(content=[runner.ContentReasoning(reasoning="hm"), runner.ContentText(text="hi")])
+    thought = runner.ChatMessageAssistant(
+        content=[runner.ContentReasoning(reasoning="hm"), runner.ContentText(text="hi")]
+    )
     video = runner.ChatMessageUser(content=[runner.ContentVideo(video="data:video/mp4;base64,AAAA", format="mp4")])
     first, second = asyncio.run(api.messages_to_openai([thought, video]))
     assert "hm" in first["content"]
@@ -166,7 +183,10 @@ def test_what_a_stock_provider_would_lose_is_named(wire, provider, lost):
 
 @pytest.mark.parametrize("provider", ["openai-api", "google", "anthropic", "none"])
 def test_what_a_stock_provider_carries_is_not_refused(provider):
-    wires = [{"role": "system", "content": "Be brief."}, user(TEXT, {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}})]
+    wires = [
+        {"role": "system", "content": "Be brief."},
+        user(TEXT, {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}),
+    ]
     check_loss(to_inspect(from_openai(wires)), provider)
 
 
