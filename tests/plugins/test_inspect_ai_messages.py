@@ -7,6 +7,7 @@ import asyncio
 import importlib.util
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,6 +22,7 @@ if importlib.util.find_spec("inspect_ai") is None:
     pytest.skip(reason, allow_module_level=True)
 
 from inspect_ai import model as runner
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import get_model
 from inspect_ai.tool import ToolCall
 
@@ -35,7 +37,7 @@ from mmprompt import (
     read_messages,
     to_openai,
 )
-from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, to_inspect
+from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, mmprompt_task, to_inspect, whole
 from mmprompt.plugins.inspect_ai_messages import wire_of
 from mmprompt.plugins.inspect_ai_model import check_loss
 
@@ -188,6 +190,29 @@ def test_what_a_stock_provider_carries_is_not_refused(provider):
         user(TEXT, {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}),
     ]
     check_loss(to_inspect(from_openai(wires)), provider)
+
+
+def test_a_task_made_before_its_model_is_known_refuses_before_sending(tour, monkeypatch):
+    monkeypatch.delenv("INSPECT_EVAL_MODEL", raising=False)
+    made = mmprompt_task(str(tour / "tour.jsonl"), scorer="exact")
+    assert len(made.dataset) == 25
+    clip = made.dataset[6]
+
+    def state(api: str) -> SimpleNamespace:
+        return SimpleNamespace(messages=clip.input, model=SimpleNamespace(api=api))
+
+    assert asyncio.run(whole()(state("mmprompt"), None)).messages == clip.input
+    with pytest.raises(TargetError, match="cannot carry video"):
+        asyncio.run(whole()(state("openai-api"), None))
+
+
+def test_an_empty_answer_is_not_scored(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "?", "answer": ""}\n{"question": "!"}\n', encoding="utf-8")
+    with pytest.raises(PrerequisiteError) as caught:
+        mmprompt_task(str(path), scorer="contains")
+    assert str(caught.value.message).count("no answer to score against; give 'answer'") == 2
+    assert len(mmprompt_task(str(path)).dataset) == 2
 
 
 def test_the_dataset_is_one_of_the_runner(tour):
