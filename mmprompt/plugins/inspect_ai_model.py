@@ -14,7 +14,7 @@ _ALL = ("image", "audio", "video")
 _IMAGE = dict.fromkeys(("anthropic", "azureai", "bedrock", "grok", "groq", "mistral"), ("image",))
 _NONE: dict[str, tuple[str, ...]] = dict.fromkeys(("hf", "nnterp", "transformer_lens"), ())
 CARRIED = {"google": _ALL, "mockllm": _ALL, "none": _ALL, **_IMAGE, **_NONE}
-"""The media that a provider sends, as its source says (inspect-ai 0.3.285)."""
+"""The media that these providers send, as their sources say (0.3.285)."""
 
 OPENAI_LIKE = ("image", "audio")
 """The media that the other providers send, all of which write OpenAI's form."""
