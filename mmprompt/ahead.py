@@ -7,7 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from mmprompt.errors import MMPromptError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,29 +36,48 @@ _GAIN = 0.95
 """Threads have to take less than this part of the time that this thread takes alone."""
 
 
-class _Batch(NamedTuple, Generic[_I, _O]):
+class _Batch(NamedTuple):
     """Items given to a thread, what it has made of them so far, and its work, which gives the bytes of all that."""
 
-    items: list[_I]
-    made: list[_O]
+    items: list[Any]
+    made: list[Any]
     size: Future[int]
 
 
 class _Ahead(Generic[_I, _O]):
     """One iteration: the items still to come, and the threads once they are tried."""
 
-    def __init__(self, work: Callable[[_I], _O], items: Iterable[_I], workers: int, size_of: Callable[[_O], int]):
+    def __init__(
+        self,
+        work: Callable[[_I], _O],
+        items: Iterable[_I],
+        workers: int,
+        size_of: Callable[[_O], int],
+        weight_of: Callable[[_I], int],
+    ) -> None:
         self._work = work
         self._items = iter(items)
         self._workers = workers
         self._size_of = size_of
+        self._weight_of = weight_of
         self._count = 1
         self._pool: ThreadPoolExecutor | None = None
-        self._pending: deque[_Batch[_I, _O]] = deque()
+        self._pending: deque[_Batch] = deque()
+        self._fault: Exception | None = None
         self.more = True
 
     def _take(self, count: int) -> list[_I]:
-        some = list(itertools.islice(self._items, count))
+        """Take a batch of items: ``count``, or as many as weigh no more than the largest batch."""
+        some: list[_I] = []
+        weight = 0
+        try:
+            for item in itertools.islice(self._items, count):
+                some.append(item)
+                weight += self._weight_of(item)
+                if weight > LARGEST_BATCH:
+                    return some
+        except (MMPromptError, OSError) as fault:
+            self._fault = fault
         self.more = len(some) == count
         return some
 
@@ -83,6 +104,8 @@ class _Ahead(Generic[_I, _O]):
                     into: list[_O] = []
                     self._pending.append(_Batch(some, into, self._pool.submit(self._fill, some, into)))
             if not self._pending:
+                if self._fault is not None:
+                    raise self._fault  # the items' own, at its turn
                 return
             items, made, size = self._pending.popleft()
             error = size.exception()
@@ -98,7 +121,7 @@ class _Ahead(Generic[_I, _O]):
         size = 0
         for item in items:
             made.append(self._work(item))
-            size += self._size_of(made[-1])
+            size += self._size_of(made[-1]) + self._weight_of(item)
             if size > LARGEST_BATCH:
                 break
         return size
@@ -108,22 +131,29 @@ class _Ahead(Generic[_I, _O]):
             batch.size.cancel()
 
 
-def ahead(work: Callable[[_I], _O], items: Iterable[_I], workers: int, size_of: Callable[[_O], int]) -> Iterator[_O]:
+def ahead(
+    work: Callable[[_I], _O],
+    items: Iterable[_I],
+    workers: int,
+    size_of: Callable[[_O], int],
+    weight_of: Callable[[_I], int],
+) -> Iterator[_O]:
     """Give ``work(item)`` for each item, in order; up to ``workers`` threads are at work on the next ones meanwhile.
 
     Python runs one thread at a time, so threads gain time only where the work waits for a disk or decodes media, and
     lose some elsewhere. Which it is shows: both ways are tried in turn for a moment, and the faster one is kept, with
     a look at the other every few seconds. ``items`` are taken in this thread. Of what threads made at most
-    ``workers + 1`` batches wait, each below 16 MiB and one item. What ``work`` raises is raised where its item's turn
-    comes; threads end with the iteration.
+    ``workers + 1`` batches wait, each of 16 MiB and one item at most, results and items together. What ``work`` or
+    ``items`` raise is raised where its turn comes; threads end with the iteration.
 
     Args:
         work: called in the threads.
         items: what to work on.
         workers: how many threads.
-        size_of: the bytes that a result holds.
+        size_of: the bytes that a result holds beside its item.
+        weight_of: the bytes that an item holds.
     """
-    run = _Ahead(work, items, workers, size_of)
+    run = _Ahead(work, items, workers, size_of, weight_of)
     pace = {False: 0.0, True: 0.0}
     with ExitStack() as stack:
         for threads, seconds in _turns(pace):

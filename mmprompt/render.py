@@ -6,7 +6,9 @@ One row in, one line out, in order. A bad row is reported and left out; the rows
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.ahead import ahead
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mmprompt.targets.chunk_writer import ChunkWriter
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
+_OF_A_PART = re.compile(r"message (\d+), part (\d+): ")
 EMITS = ("messages", "prompt", "string", "batch")
 
 
@@ -94,6 +97,7 @@ class Renderer:
         self._reader = self._media.reader
         self._write = writer_for(target, Payload, self._media.reading)
         self._sends = emit in ("messages", "batch")
+        self._changes = emit != "prompt"  # which holds its media as the sample does
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and self._sends else None
@@ -120,7 +124,7 @@ class Renderer:
             return _new(Prepared, (row, (), row))
         try:
             if row.messages is not None:
-                row = row._replace(messages=tuple(self._media.received(row.messages)))
+                row = row._replace(messages=tuple(self._media.received(row.messages, change=self._changes)))
             messages = self._task.plain_messages(row) if self._sends else None
             if messages is None:
                 return _new(Prepared, (row, [self._record(row, made) for made in self._assembled(row)], None))
@@ -185,17 +189,21 @@ class Renderer:
         except UnreadError as unread:
             raise unread.error.located(**self._task.place_of(sample, unread.source)) from None
         except (MediaError, TargetError) as error:
-            raise error.located(**self._place_of_refused(sample, messages)) from None
+            raise error.located(**self._place_of(sample, messages, error)) from None
 
-    def _place_of_refused(self, sample: Sample, messages: list[Message]) -> dict[str, Any]:
-        """Return where the first medium stands that cannot be sent; empty where it is no single medium."""
-        for message in messages:
-            for part in message.parts:
-                if isinstance(part, MediaRef):
-                    try:
-                        self._write([Message("user", [part])])
-                    except (MMPromptError, UnreadError):
-                        return self._task.place_of(sample, part.source)
+    def _place_of(self, sample: Sample, messages: list[Message], error: MMPromptError) -> dict[str, Any]:
+        """Return where the medium stands that an error is about; empty where it is about no single one."""
+        numbers = _OF_A_PART.match(error.what)
+        if numbers is not None:  # a target has refused it
+            part = messages[int(numbers[1]) - 1].parts[int(numbers[2]) - 1]
+            return self._task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
+        if isinstance(error, TargetError):
+            return {}
+        for ref in [p for message in messages for p in message.parts if isinstance(p, MediaRef)]:
+            try:
+                self._reader.read(ref)  # it was not fetched: then the error had come with its source
+            except MMPromptError:
+                return self._task.place_of(sample, ref.source)
         return {}
 
     def _prompt(self, _sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
@@ -249,12 +257,9 @@ def render(
 
     _warm_heap()
     done = failed = 0
-    with RepeatedIds() as ids:
+    with RepeatedIds() as ids, closing(_prepared(renderer, itertools.islice(rows, limit), workers)) as prepared:
         write, add = writer.write, ids.add
-        chosen = itertools.islice(rows, limit)
-        prepared = map(renderer.prepare, chosen) if workers == 1 else ahead(renderer.prepare, chosen, workers, bytes_of)
-        results = map(renderer.finish, prepared)
-        for row, chunks, error, findings in results:
+        for row, chunks, error, findings in map(renderer.finish, prepared):
             if on_row is not None:
                 on_row()
             if chunks is not None:
@@ -276,6 +281,14 @@ def render(
         return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
 
 
+def _prepared(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Generator[Prepared, None, None]:
+    """Prepare rows, in order; threads end where the generator is closed."""
+    if workers == 1:
+        yield from map(renderer.prepare, rows)
+    else:
+        yield from ahead(renderer.prepare, rows, workers, bytes_of, weight_of)
+
+
 def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptError], None] | None) -> int:
     """Report the ids that came again, and return how many."""
     repeated = 0
@@ -291,6 +304,16 @@ def bytes_of(prepared: Prepared) -> int:
     """Return how many bytes of media a prepared row holds."""
     media = [part for record in prepared.records for part in _media_of(record)]
     return sum([len(part.data) + sum(map(len, part.frames)) for part in media])
+
+
+def weight_of(row: Sample | RowError) -> int:
+    """Return about how many bytes a row holds: those of its texts, and of the media that came with it."""
+    if isinstance(row, RowError):
+        return 0
+    weight = sum([len(v) for v in row.columns.values() if isinstance(v, (str, bytes))])
+    for message in row.messages or ():
+        weight += len(message.text) + sum([len(p.data) for p in message.parts if isinstance(p, MediaPart)])
+    return weight
 
 
 def _media_of(record: Mapping[str, Any]) -> list[MediaPart]:

@@ -5,7 +5,10 @@ import time
 
 import pytest
 
+from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.ahead import LARGEST_BATCH, ahead
+from mmprompt.render import Renderer, render
+from mmprompt.targets.chunk_writer import ChunkWriter
 
 
 class Waiting:
@@ -34,20 +37,20 @@ def size_of(_):
 
 def test_results_come_in_order_and_work_that_waits_overlaps():
     work = Waiting()
-    assert list(ahead(work, range(400), 4, size_of)) == [-n for n in range(400)]
+    assert list(ahead(work, range(400), 4, size_of, size_of)) == [-n for n in range(400)]
     assert work.most > 1
     assert threading.current_thread().name in work.threads
 
 
 def test_a_short_run_starts_no_thread():
     work = Waiting(0)
-    assert list(ahead(work, range(100), 4, size_of)) == [-n for n in range(100)]
+    assert list(ahead(work, range(100), 4, size_of, size_of)) == [-n for n in range(100)]
     assert work.threads == {threading.current_thread().name}
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_a_few_items_or_none(count):
-    assert list(ahead(lambda n: n, range(count), 2, size_of)) == list(range(count))
+    assert list(ahead(lambda n: n, range(count), 2, size_of, size_of)) == list(range(count))
 
 
 @pytest.mark.parametrize("place", [3, 250])
@@ -61,13 +64,13 @@ def test_an_error_comes_at_its_turn_and_the_threads_end(place):
 
     given = []
     with pytest.raises(LookupError):
-        given.extend(ahead(work, range(400), 4, size_of))
+        given.extend(ahead(work, range(400), 4, size_of, size_of))
     assert given == [-n for n in range(place)]
     assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
 
 
 def test_an_iteration_that_is_left_ends_its_threads():
-    results = ahead(Waiting(), range(10_000), 4, size_of)
+    results = ahead(Waiting(), range(10_000), 4, size_of, size_of)
     for _ in range(200):
         next(results)
     results.close()
@@ -88,9 +91,51 @@ def test_what_waits_is_bounded_by_bytes_not_by_items():
             most = max(most, made - taken)
         return item
 
-    for number, item in enumerate(ahead(work, range(450), 2, lambda _: large)):
+    for number, item in enumerate(ahead(work, range(450), 2, lambda _: large, size_of)):
         assert item == number
         with lock:
             taken += 1
         time.sleep(0.001)
     assert most * large <= 5 * (LARGEST_BATCH + large)
+
+
+def test_items_that_are_heavy_themselves_are_not_taken_far_ahead():
+    """What a batch holds is its items too: rows with long texts, of which only thumbnails are made."""
+    taken = given = most = 0
+
+    def items():
+        nonlocal taken, most
+        for number in range(700):
+            taken += 1
+            most = max(most, taken - given)
+            yield number
+
+    def work(item):
+        time.sleep(0.002)
+        return item
+
+    for item in ahead(work, items(), 2, lambda _: 1, lambda _: 1 << 20):
+        assert item == given
+        given += 1
+    assert 1 < most <= 5 * (LARGEST_BATCH >> 20)
+
+
+def test_an_error_of_the_items_comes_after_what_came_before_it():
+    def items():
+        yield from range(350)
+        raise RowError("no row")
+
+    given = []
+    with pytest.raises(RowError):
+        given.extend(ahead(Waiting(), items(), 4, size_of, size_of))
+    assert given == [-n for n in range(350)]
+
+
+def test_a_strict_run_that_stops_leaves_no_thread(tmp_path):
+    rows = [{"id": n, "image": "none.jpg" if n == 3 else None, "content": "text"} for n in range(4)]
+    rows[3]["content"] = "<AIS_IMAGE_START>none.jpg<AIS_CONTENT_TAG>"
+    task = load_task({}, {"rows": rows})
+    with open(tmp_path / "out", "wb") as file, pytest.raises(MMPromptError) as caught:
+        render(Renderer(task), task.samples(), ChunkWriter(file), strict=True, workers=4)
+    assert caught.value.where.line == 4
+    assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]

@@ -11,7 +11,7 @@ import mmprompt
 PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
-    "_version", "log", "ahead", "errors", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
+    "_version", "log", "errors", "ahead", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
     "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "foreign_names", "python_configs", "upstream_configs", "task_files", "tasks", "task_media", "render", "ready", "plugins",
     "cli", "__main__",
 ]  # fmt: skip

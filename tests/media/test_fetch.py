@@ -300,7 +300,8 @@ def test_the_command_line_fetches_from_the_hosts_it_allows(tmp_path, server, com
     plain = command("render", rows)
     assert [source_of(line) for line in plain.stdout.decode().splitlines()] == [server.url("/a.png?n=1"), other]
     kept = command("render", rows, "--fetch", "--allow-domain", server.entry, "--media", "keep")
-    assert kept.stdout == plain.stdout
+    assert (kept.returncode, kept.stdout) == (2, b"")
+    assert b"fetching with media mode keep; what is fetched goes inline" in kept.stderr
     assert len(server.requests) == 1
 
 
@@ -351,3 +352,15 @@ def test_a_task_says_what_is_fetched(tmp_path, server):
 def test_a_task_that_says_it_wrongly_is_refused(tmp_path, media):
     with pytest.raises(TaskError, match=next(iter(media))):
         load_task({"dataset": str(write_rows(tmp_path, "http://a.example/")), "media": media})
+
+
+def test_what_a_target_refuses_is_fetched_once_and_told_with_its_place(tmp_path, command):
+    buffer = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(buffer, "BMP")
+    with LoopbackServer(reply(buffer.getvalue())) as server:
+        rows = write_rows(tmp_path, server.url("/a.bmp"))
+        done = command("render", rows, "--target", "openai", "--fetch", "--allow-domain", server.entry)
+        assert done.returncode == 1
+        assert b"rows.jsonl:1 image (sample 0)" in done.stderr
+        assert b"not image/bmp" in done.stderr
+        assert len(server.requests) == 1
