@@ -33,7 +33,8 @@ class TaskConfig(NamedTuple):
     """A task's settings.
 
     ``output_column`` is the column that goes out as ``answer``; ``masked`` the one that prompts hide, None where the
-    task says that it has no output column. ``model_name`` and ``generation`` are what requests say to a server.
+    task says that it has no output column. ``model_name`` and ``generation`` are what requests say to a server,
+    ``scorer`` names one of ``SCORERS``.
     """
 
     dataset: Mapping[str, Any] | None
@@ -49,6 +50,7 @@ class TaskConfig(NamedTuple):
     train_range: slice
     model_name: str | None
     generation: Mapping[str, Any]
+    scorer: str | None = None
 
 
 def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfig:
@@ -80,6 +82,7 @@ def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfi
         _range(reader.get("train_range"), "reader_cfg.train_range"),
         _name(model.get("model"), "model.model", "the model's name"),
         _mapping(model.get("generation") or {}, "model.generation"),
+        scorer,
     )
 
 

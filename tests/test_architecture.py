@@ -13,7 +13,7 @@ PACKAGE = Path(mmprompt.__file__).parent
 ORDER = [
     "_version", "log", "errors", "ahead", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
     "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "foreign_names", "python_configs", "upstream_configs", "task_files", "tasks", "task_media", "render",
-    "outgoing", "tables", "plugins", "cli", "__main__",
+    "outgoing", "tables", "ready", "plugins", "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
 

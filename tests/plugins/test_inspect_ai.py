@@ -1,0 +1,231 @@
+"""inspect-ai with our plugin: its own console command on the tour, against a server that records.
+
+Only ``detail: auto`` on pictures, which its stock provider adds, may differ from what ``mmprompt render`` writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from recording_server import MODEL, recording_server
+
+pytestmark = pytest.mark.runners
+if importlib.util.find_spec("inspect_ai") is None:
+    reason = "inspect-ai is not installed: pip install 'mmprompt[inspect-ai]'"
+    if os.environ.get("CI") == "true" and os.environ.get("MMPROMPT_RUNNER") == "inspect-ai":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+OURS, STOCK = f"mmprompt/local/{MODEL}", f"openai-api/local/{MODEL}"
+SEGMENT = re.compile(r"<AIS_(TEXT|IMAGE|AUDIO|VIDEO)_START>(.*?)(?:<AIS_CONTENT_TAG>|\Z)", re.DOTALL)
+HUMAN = """
+      - role: HUMAN
+        prompt_mm:
+          text: {type: text, text: "{question}"}
+          image: {type: image_url, image_url: {url: "file://{image}", detail: high}}
+          audio: {type: input_audio, input_audio: {data: "{audio}"}}
+          video: {type: video_url, video_url: {url: "file://{video}", fps: 2}}
+      - {role: BOT, prompt: "{answer}"}
+"""
+FEW_SHOT = f"""
+dataset: {{path: TOUR, train: TOUR}}
+reader_cfg: {{output_column: answer, test_range: "[0:12]", train_range: "[0:11]"}}
+infer_cfg:
+  ice_template:
+    type: MMPromptTemplate
+    template:
+      round: {HUMAN}
+  prompt_template:
+    type: MMPromptTemplate
+    ice_token: </E>
+    template:
+      begin:
+      - {{role: SYSTEM, prompt: "请简短回答。"}}
+      - </E>
+      round: {HUMAN}
+  retriever: {{type: FixKRetriever, fix_id_list: [10, 3, 6]}}
+  inferencer: {{type: GenInferencer, max_out_len: 32}}
+model: {{generation: {{temperature: 0, top_k: 5}}}}
+eval_cfg: {{scorer: contains}}
+"""
+
+
+@pytest.fixture(scope="module")
+def few_shot(tour, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("few_shot") / "task.yaml"
+    path.write_text(FEW_SHOT.replace("TOUR", json.dumps(str(tour / "tour.jsonl"))), encoding="utf-8")
+    return path
+
+
+def inspect(folder: Path, base_url: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the runner's console command as its users do."""
+    keys = {"LOCAL_BASE_URL": base_url, "LOCAL_API_KEY": "x", "XDG_DATA_HOME": str(folder), "NO_COLOR": "1"}
+    environment = {**os.environ, **keys, "HF_HUB_OFFLINE": "1", "COLUMNS": "1000"}
+    words = [str(Path(sys.executable).with_name("inspect")), *map(str, arguments)]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False)
+
+
+def evaluate(folder: Path, base_url: str, model: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    values = [word for argument in arguments for word in ("-T", argument)]
+    options = ("--display", "plain", "--log-dir", "logs", "--log-format", "json")
+    return inspect(folder, base_url, "eval", "mmprompt/task", *values, "--model", model, *options)
+
+
+def rendered(command: Any, *arguments: object) -> dict[object, dict[str, Any]]:
+    return {line["id"]: line for line in map(json.loads, command("render", *arguments).stdout.splitlines())}
+
+
+def key(messages: list[dict[str, Any]], added: bool = False) -> str:
+    """Return messages to be compared; ``added`` leaves out what the stock provider adds."""
+    if added:
+        messages = json.loads(json.dumps(messages))
+        for part in (p for m in messages if isinstance(m["content"], list) for p in m["content"]):
+            if part["type"] == "image_url" and part["image_url"].get("detail") == "auto":
+                del part["image_url"]["detail"]
+    return json.dumps(messages, sort_keys=True)
+
+
+def run(folder: Path, model: str, lines: dict[object, dict[str, Any]], *arguments: object) -> list[dict[str, Any]]:
+    """Run a task, hold what the server was asked and what the log says against ``lines``; return the bodies."""
+    stock = model == STOCK
+    of_key = {key(line["messages"]): line for line in lines.values()}
+    assert len(of_key) == len(lines)
+    right = {sample_id for number, sample_id in enumerate(lines) if number % 3 != 2}
+
+    def reply(body: dict[str, Any]) -> str:
+        line = of_key[key(body["messages"], stock)]
+        return f"I say: {line['answer']} ({line['id']})" if line["id"] in right else f"no idea ({line['id']})"
+
+    with recording_server(reply) as server:
+        done = evaluate(folder, server.base_url, model, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [path] = (folder / "logs").glob("*.json")
+    log = json.loads(path.read_text(encoding="utf-8"))
+    assert log["status"] == "success"
+    assert sorted(key(body["messages"], stock) for body in server.bodies) == sorted(of_key)
+    assert {sample["id"] for sample in log["samples"]} == set(lines)
+    for sample in log["samples"]:
+        said = sample["output"]["choices"][0]["message"]["content"]
+        assert said.endswith(f"({sample['id']})")
+        assert sample["scores"]["includes"]["value"] == ("C" if sample["id"] in right else "I")
+    [score] = log["results"]["scores"]
+    assert score["metrics"]["accuracy"]["value"] == pytest.approx(len(right) / len(lines))
+    return server.bodies
+
+
+def facts(message: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the parts of a message: kind and text, or kind and SHA-256 of the media."""
+    if isinstance(message["content"], str):
+        return [("text", message["content"])]
+    found = []
+    for part in message["content"]:
+        body = part[part["type"]]
+        source = body if part["type"] == "text" else body.get("data") or body["url"]
+        kind = part["type"].replace("_url", "").replace("input_", "")
+        if kind != "text" and not source.startswith("http"):
+            source = hashlib.sha256(base64.b64decode(source.rpartition(",")[2])).hexdigest()
+        found.append((kind, source))
+    return found
+
+
+def expected(content: str, root: Path) -> list[tuple[str, str]]:
+    """Return what a tagged column should become, by a naive reader that shares nothing with the package."""
+    found = []
+    for tag, value in SEGMENT.findall(content) or [("TEXT", content)]:
+        if tag != "TEXT" and not value.startswith("http"):
+            if value.startswith("data:"):
+                data = base64.b64decode(value.partition(",")[2])
+            elif value.startswith("/9j/"):
+                data = base64.b64decode(value)
+            else:
+                data = (root / (unquote(value[7:]) if value.startswith("file://") else value)).read_bytes()
+            found.append((tag.lower(), hashlib.sha256(data).hexdigest()))
+        else:
+            found.append((tag.lower(), value))
+    return found
+
+
+def test_the_tour_arrives_part_by_part_and_byte_by_byte(tour, tmp_path, command):
+    lines = rendered(command, tour / "tour.jsonl")
+    assert len(lines) == 25
+    bodies = run(tmp_path, OURS, lines, f"path={tour / 'tour.jsonl'}", "scorer=contains")
+    rows = [json.loads(line) for line in (tour / "tour.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sorted(facts(body["messages"][0]) for body in bodies) == sorted(expected(r["content"], tour) for r in rows)
+    assert all(body.keys() == {"model", "messages"} and body["model"] == MODEL for body in bodies)
+
+
+def test_few_shot_examples_keep_their_media(few_shot, tmp_path, command, tour):
+    lines = rendered(command, few_shot)
+    assert len(lines) == 12
+    bodies = run(tmp_path, OURS, lines, f"path={few_shot}")
+    rows = [json.loads(line) for line in (tour / "tour.jsonl").read_text(encoding="utf-8").splitlines()]
+    shown = [expected(rows[n]["content"], tour) for n in (10, 3, 6)]
+    for body in bodies:
+        assert [message["role"] for message in body["messages"]] == ["system", *["user", "assistant"] * 3, "user"]
+        assert [facts(message) for message in body["messages"][1:-1:2]] == shown
+        assert body["messages"][2]["content"] == rows[10]["answer"]
+        assert (body["temperature"], body["top_k"], body["max_tokens"]) == (0, 5, 32)
+
+
+@pytest.mark.parametrize("name", ["tour_chat.jsonl", "task.yaml"])
+def test_chats_and_task_files_are_what_render_writes(name, tour, tmp_path, command):
+    run(tmp_path, OURS, rendered(command, tour / name), f"path={tour / name}", "scorer=contains")
+
+
+def test_the_stock_provider_sends_what_it_can_carry(tour, tmp_path, command):
+    path = tour / "tour.jsonl"
+    lines = rendered(command, path, "--target", "openai")
+    del lines["tour-15"]  # a URL, which the runner would fetch
+    assert len(lines) == 19
+    run(tmp_path, STOCK, lines, f"path={path}", "scorer=contains", "target=openai", "skip_bad=true")
+
+
+def test_what_the_stock_provider_cannot_carry_is_refused_before_the_run(tour, tmp_path):
+    with recording_server() as server:
+        done = evaluate(tmp_path, server.base_url, STOCK, f"path={tour / 'tour.jsonl'}")
+    assert done.returncode != 0
+    assert not server.requests
+    assert not list(tmp_path.glob("logs/*.json"))
+    said = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    assert "5 requests cannot be made" in said
+    for sample, lost in {
+        "tour-05": "message 1, part 1: the model provider openai-api cannot carry audio as audio/flac",
+        "tour-07": "message 1, part 1: the model provider openai-api cannot carry video",
+        "tour-08": "message 1, part 4: the model provider openai-api cannot carry video",
+        "tour-15": "message 1, part 1: the model provider openai-api cannot carry image as the URL 'https://example.com/photos/cat.jpg' unread",
+        "tour-25": "message 1, part 1: the model provider openai-api cannot carry audio as audio/flac",
+    }.items():
+        assert f"(sample {sample}): {lost}; use --model mmprompt/SERVICE/MODEL" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["scorer=anls"], "inspect-ai has no scorer like 'anls'; known: choice, contains, exact"),
+        (["target=gemini"], "this runner writes OpenAI's form, and gemini has another"),
+        (["dataset=x.jsonl"], "dataset and train are for a task file"),
+        (["path=a[/b]gone.jsonl"], "a[/b]gone.jsonl"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(arguments, said, tour, tmp_path):
+    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={tour / 'tour.jsonl'}", *arguments)
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_the_task_is_listed(tmp_path):
+    folder = Path(importlib.util.find_spec("mmprompt").origin).parent / "plugins"
+    (tmp_path / "plugins").symlink_to(folder)
+    assert "inspect_ai.py@task" in inspect(tmp_path, "", "list", "tasks", "plugins").stdout
