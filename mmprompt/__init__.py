@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         PolicyError,
         PromptError,
         RowError,
+        ServerError,
         SourceError,
         TagError,
         TargetError,
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "mmprompt._version": ("__version__",),
     "mmprompt.errors": (
-        "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "SourceError",
-        "TagError", "TargetError", "TaskError", "TemplateError", "Where",
+        "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "ServerError",
+        "SourceError", "TagError", "TargetError", "TaskError", "TemplateError", "Where",
     ),
     "mmprompt.chat_template": ("ChatTemplate",),
     "mmprompt.icl.bm25": ("BM25Retriever",),
@@ -106,6 +107,7 @@ __all__ = [
     "RawPromptTemplate",
     "RowError",
     "Segment",
+    "ServerError",
     "SlidingWindowRetriever",
     "SourceError",
     "TagError",
