@@ -11,6 +11,7 @@ Nothing is asked of any server. Media are compared by their bytes, as SHA-256.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -65,7 +66,8 @@ def sent_by(
 ) -> dict[object, dict[str, Any]]:
     """Return what a task or dataset would send: for each id the request, as ``sent`` returns it.
 
-    Where a sample gives several, the key is the id with the number of the turn: ``("q-1", 0)``.
+    Where a sample gives several, the key is the id with the number of the turn: ``("q-1", 0)``. An id that is a list
+    or an object goes by its JSON text.
 
     Args:
         source: the task or dataset.
@@ -86,13 +88,18 @@ def sent_by(
         for row in task.samples():
             if wanted is not None and wanted <= found.keys():
                 break
-            if wanted is not None and (isinstance(row, RowError) or row.id not in ids):
+            if isinstance(row, RowError):
+                if wanted is None:
+                    raise row
+                continue
+            name = json.dumps(row.id) if isinstance(row.id, (list, dict)) else row.id
+            if wanted is not None and name not in ids:
                 continue
             prepared = renderer.prepare(row)
             if prepared.error is not None:
                 raise prepared.error
             for record in prepared.records:
-                key = (record["id"], record["turn"]) if "turn" in record else record["id"]
+                key = (name, record["turn"]) if "turn" in record else name
                 found[key] = {name: _stubbed(value) for name, value in record.items() if name not in _BESIDE}
     return found
 
