@@ -138,7 +138,17 @@ def test_base64_is_used_in_one_file_only():
     assert users == {"media/base64_text.py"}
 
 
-RUNNERS = {"ais_bench", "opencompass", "mmengine", "inspect_ai", "pytest", "_pytest", "lm_eval", "lmms_eval", "evalscope"}
+RUNNERS = {
+    "ais_bench",
+    "opencompass",
+    "mmengine",
+    "inspect_ai",
+    "pytest",
+    "_pytest",
+    "lm_eval",
+    "lmms_eval",
+    "evalscope",
+}
 
 
 def test_only_plugins_name_a_runner():

@@ -21,7 +21,7 @@ def write_example(name: str, folder: str) -> list[str]:
     paths = {os.path.join(folder, file): data for file, data in sorted(files.items())}
     for path in paths:
         if os.path.lexists(path):
-            raise TaskError(f"{shown(path)} is there already", "name an empty folder")
+            raise TaskError(f"{shown(folder)} has a {os.path.basename(path)} already", "name an empty folder")
     os.makedirs(folder, exist_ok=True)
     for path, data in paths.items():
         with open(path, "xb") as file:

@@ -71,11 +71,12 @@ class Asker:
 
     def exchange(self, messages: Iterable[Message], **options: Any) -> Exchange:
         """Send messages, and return them as they were sent with the reply; as ``ask``."""
-        read = read_own(messages, self._base, self._policy)
+        sent = list(messages)
         try:
-            done = Exchange(read, self.client.ask(read, **options))
+            sent = read_own(sent, self._base, self._policy)
+            done = Exchange(sent, self.client.ask(sent, **options))
         except MMPromptError:
-            self.exchanges.append(Exchange(read, None))
+            self.exchanges.append(Exchange(sent, None))
             raise
         self.exchanges.append(done)
         return done

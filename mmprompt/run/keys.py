@@ -44,16 +44,20 @@ def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, st
     Raises:
         ServerError: the variable is not set, or holds a key that is not meant for this server or that no header takes.
     """
-    known = os.environ if environ is None else environ
     own = is_openai(base_url)
     if variable == OPENAI_KEY and not own:
         raise ServerError(f"{OPENAI_KEY} goes to https://{_OPENAI_HOST} only", f"set {OWN_KEY} for another server")
     name = variable or (OPENAI_KEY if own else OWN_KEY)
-    value = known.get(name, "").strip()
-    if not value:
+    key = _key_in(name, environ)
+    if not key:
         if variable:
             raise ServerError(f"the environment variable {shown(variable)} is not set", "set it to the server's key")
         return None
-    if not (value.isascii() and value.isprintable() and " " not in value):
+    if not (key.isascii() and key.isprintable() and " " not in key):
         raise ServerError(f"{name} holds what no header takes", "set it to the key alone, in ASCII")
-    return Key(value)
+    return key
+
+
+def _key_in(name: str, environ: Mapping[str, str] | None) -> Key:
+    """Return the key in a variable; no frame that can raise holds it, or the environment, as plain text."""
+    return Key((os.environ if environ is None else environ).get(name, "").strip())

@@ -290,7 +290,16 @@ def test_one_connection_a_thread_is_kept_open() -> None:
 
 @pytest.mark.parametrize(
     "base_url",
-    ["", "localhost:8000/v1", "ftp://h/v1", "http://", "http://me:pw@h/v1", "http://h/v1?key=pw", "http://h:99999/v1", "http://h /v1"],
+    [
+        "",
+        "localhost:8000/v1",
+        "ftp://h/v1",
+        "http://",
+        "http://me:pw@h/v1",
+        "http://h/v1?key=pw",
+        "http://h:99999/v1",
+        "http://h /v1",
+    ],
 )
 def test_what_is_no_address_of_an_api(base_url: str) -> None:
     with pytest.raises(ServerError) as caught:
