@@ -11,8 +11,8 @@ class Runner(NamedTuple):
     """One runner.
 
     ``name`` is also that of its extra and of its example; ``distribution`` what pip calls it; ``tested`` the versions
-    that the tests ran with. ``doors`` are the modules that must load, the runner's own first. ``group`` is the
-    entry-point group that it looks in; one without a group takes what its configs name, as ``how`` says.
+    that the tests ran with. ``doors`` are the modules that must load, first that of the runner's own command. ``group``
+    is the entry-point group that it looks in; one without a group takes what its configs name, as ``how`` says.
     """
 
     name: str
@@ -33,7 +33,7 @@ RUNNERS = (
         "aisbench",
         "ais-bench-benchmark",
         "3.1.20260630",
-        ("ais_bench.benchmark", "mmprompt.plugins.aisbench", "mmprompt.plugins.aisbench.calculators"),
+        ("ais_bench.benchmark.cli.main", "mmprompt.plugins.aisbench", "mmprompt.plugins.aisbench.calculators"),
         "ais_bench.benchmark_plugins",
         "short names by entry point, or classes in a config",
     ),
@@ -41,7 +41,7 @@ RUNNERS = (
         "opencompass",
         "opencompass",
         "0.5.4",
-        ("opencompass", "mmprompt.plugins.opencompass"),
+        ("opencompass.cli.main", "mmprompt.plugins.opencompass"),
         "",
         "classes in a config, or custom_imports; there is nothing to register",
     ),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from recording_server import RecordingServer, recording_server  # noqa: E402  # beside this file
+from recording_server import RecordingServer, recording_server  # beside this file
 
 from mmprompt import from_openai
 
@@ -25,7 +25,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 PROJECT = {
     "pyproject.toml": '[tool.pytest.ini_options]\nvlm_base_url = "BASE_URL"\nvlm_model = "recorder"\n',
-    "conftest.py": '''\
+    "conftest.py": """\
 import pytest
 
 PICTURES = {"coffee.jpg": "cup", "chelsea.jpg": "cat", "rocket.jpg": "rocket"}
@@ -37,8 +37,8 @@ def picture(request):
 @pytest.fixture
 def examiner(vlm):
     return vlm.conversation(system="Answer in a few words.")
-''',
-    "tests/test_pictures.py": '''\
+""",
+    "tests/test_pictures.py": """\
 import pytest
 
 def test_each_picture(vlm, picture):
@@ -48,8 +48,8 @@ def test_each_picture(vlm, picture):
 @pytest.mark.parametrize("file", ["media/coffee.jpg", "media/rocket.jpg"])
 def test_there_is_a_cat(vlm, file):
     assert "cat" in vlm.ask("Is there a cat?", image=["media/chelsea.jpg", file], system="Say what you see.")
-''',
-    "tests/test_talk.py": '''\
+""",
+    "tests/test_talk.py": """\
 from pathlib import Path
 from mmprompt.testing import assistant, audio, image, user
 from PIL import Image
@@ -70,15 +70,15 @@ def test_audio_video_bytes_and_pictures(vlm):
 def test_messages_of_our_own(vlm):
     reply = vlm.send([user("Hi."), assistant("Hello."), user("?", image="media/chelsea.jpg")], max_tokens=3)
     assert (reply, reply.finish_reason) == ("cat", "stop")
-''',
-    "tests/test_dataset.py": '''\
+""",
+    "tests/test_dataset.py": """\
 from mmprompt.testing import assert_sends, user
 
 def test_the_dataset_sends_the_picture(request):
     rows = request.path.parent / "rows.jsonl"
     rows.write_text('{"id": "q-1", "image": "media/coffee.jpg", "question": "What is this?"}')
     assert_sends(rows, {"q-1": user("What is this?", image="media/coffee.jpg")})
-''',
+""",
 }  # fmt: skip
 
 

@@ -163,18 +163,24 @@ def test_retry_after_is_honoured(pauses: list[float]) -> None:
 
 
 def test_a_server_that_asks_for_hours_is_not_waited_for(pauses: list[float]) -> None:
-    with serving((429, {"Retry-After": "7200"}, {})) as server, asking(server) as client:
-        with pytest.raises(ServerError, match=r"answers 429 \(Too Many Requests\)"):
-            client.ask(ASKED)
+    with (
+        serving((429, {"Retry-After": "7200"}, {})) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match=r"answers 429 \(Too Many Requests\)"),
+    ):
+        client.ask(ASKED)
     assert pauses == []
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_what_will_not_pass_is_not_tried_again(status: int, pauses: list[float]) -> None:
     refusal = {"error": {"message": f"no, {KEY} is not known\x1b[31m"}}
-    with serving((status, {}, refusal)) as server, asking(server) as client:
-        with pytest.raises(ServerError, match=f"answers {status}") as caught:
-            client.ask(ASKED)
+    with (
+        serving((status, {}, refusal)) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match=f"answers {status}") as caught,
+    ):
+        client.ask(ASKED)
     assert len(server.requests) == 1
     assert "no, <key> is not known\\x1b[31m" in str(caught.value)
     assert KEY not in str(caught.value)
@@ -182,9 +188,12 @@ def test_what_will_not_pass_is_not_tried_again(status: int, pauses: list[float])
 
 
 def test_tries_end(pauses: list[float]) -> None:
-    with serving((503, {}, b"busy")) as server, asking(server, attempts=3) as client:
-        with pytest.raises(ServerError, match=r"answers 503 \(Service Unavailable\): 'busy' \(3 attempts\)"):
-            client.ask(ASKED)
+    with (
+        serving((503, {}, b"busy")) as server,
+        asking(server, attempts=3) as client,
+        pytest.raises(ServerError, match=r"answers 503 \(Service Unavailable\): 'busy' \(3 attempts\)"),
+    ):
+        client.ask(ASKED)
     assert len(server.requests) == 3
     assert len(pauses) == 2
 
@@ -200,9 +209,13 @@ def test_a_server_that_is_not_there(pauses: list[float]) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_is_followed_and_no_key_goes_there(status: int) -> None:
-    with serving(ok()) as other, serving((status, {"Location": f"{other.base_url}/x?token=1"}, {})) as server:
-        with asking(server) as client, pytest.raises(ServerError) as caught:
-            client.ask(ASKED)
+    with (
+        serving(ok()) as other,
+        serving((status, {"Location": f"{other.base_url}/x?token=1"}, {})) as server,
+        asking(server) as client,
+        pytest.raises(ServerError) as caught,
+    ):
+        client.ask(ASKED)
     assert other.requests == []
     assert f"leads to {other.base_url}/x; give that address as the base URL" in str(caught.value)
 
@@ -225,24 +238,33 @@ def hang(handler: BaseHTTPRequestHandler) -> None:
 
 @pytest.mark.parametrize("slow", [hang, drip])
 def test_an_answer_that_takes_too_long_ends(slow: Callable[..., None]) -> None:
-    with serving(slow) as server, asking(server, timeout=0.4) as client:
-        with pytest.raises(ServerError, match=r"gave no answer within 0\.4 s"):
-            client.ask(ASKED)
+    with (
+        serving(slow) as server,
+        asking(server, timeout=0.4) as client,
+        pytest.raises(ServerError, match=r"gave no answer within 0\.4 s"),
+    ):
+        client.ask(ASKED)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"choices": []}', b'{"choices": [{"message": null}]}', b"\xff"])
 def test_an_answer_that_holds_no_reply(body: bytes) -> None:
-    with serving((200, {}, body)) as server, asking(server) as client:
-        with pytest.raises(ServerError, match="gave an answer without a reply"):
-            client.ask(ASKED)
+    with (
+        serving((200, {}, body)) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match="gave an answer without a reply"),
+    ):
+        client.ask(ASKED)
 
 
 def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "_LONGEST_REPLY", 1000)
-    with serving((200, {}, b" " * 100_000)) as server, asking(server) as client:
-        with pytest.raises(ServerError, match="is longer than"):
-            client.ask(ASKED)
+    with (
+        serving((200, {}, b" " * 100_000)) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match="is longer than"),
+    ):
+        client.ask(ASKED)
 
 
 def test_netrc_and_cookies_stay_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -251,11 +273,10 @@ def test_netrc_and_cookies_stay_at_home(monkeypatch: pytest.MonkeyPatch, tmp_pat
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
     with serving((200, {"Set-Cookie": "a=b"}, GOOD), ok()) as server:
-        with asking(server) as client:
-            client.ask(ASKED)
-            client.ask(ASKED)
-        with asking(server, api_key=None) as client:
-            client.ask(ASKED)
+        for key, times in ((KEY, 2), (None, 1)):
+            with asking(server, api_key=key) as client:
+                for _ in range(times):
+                    client.ask(ASKED)
     assert [headers.get("Authorization") for _, headers, _ in server.requests] == [f"Bearer {KEY}"] * 2 + [None]
     assert not any("Cookie" in headers for _, headers, _ in server.requests)
 
