@@ -16,6 +16,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader, read_message
 from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
+from mmprompt.targets.part_writer import checked
 
 Content = Union[str, TextPart, MediaRef, MediaPart]
 """What a message takes by position: text, or a part."""
@@ -81,6 +82,7 @@ def read_own(
 
     Raises:
         MediaError: the first medium that cannot be read.
+        TargetError: what is given is no message, such as a dict.
     """
     folder = os.path.abspath(base)
     files: list[str] = []
@@ -92,7 +94,7 @@ def read_own(
         files.append(source.full(classify(source).value))
         return part._replace(source=source)
 
-    found = [message._replace(parts=tuple(map(rooted, message.parts))) for message in messages]
+    found = [checked(message)._replace(parts=tuple(map(rooted, message.parts))) for message in messages]
     reader = MediaReader((policy or MediaPolicy()).with_files(*files))
     return [read_message(message, reader) for message in found]
 

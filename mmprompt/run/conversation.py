@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mmprompt.builders import Content, assistant, read_own, system, user
-from mmprompt.errors import MMPromptError
+from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import Message
 from mmprompt.run.client import ChatClient, Reply
@@ -60,8 +60,8 @@ class Asker:
         """
         return self.conversation(system).ask(*content, image=image, audio=audio, video=video, **options)
 
-    def send(self, messages: Iterable[Message], **options: Any) -> Reply:
-        """Send messages as they are, and return the reply; as ``ask``."""
+    def send(self, messages: Message | Iterable[Message], **options: Any) -> Reply:
+        """Send one message or several as they are, and return the reply; as ``ask``."""
         reply = self.exchange(messages, **options).reply
         return Reply("") if reply is None else reply
 
@@ -69,14 +69,14 @@ class Asker:
         """Return a conversation without any turn yet."""
         return Conversation(self, system)
 
-    def exchange(self, messages: Iterable[Message], **options: Any) -> Exchange:
+    def exchange(self, messages: Message | Iterable[Message], **options: Any) -> Exchange:
         """Send messages, and return them as they were sent with the reply; as ``ask``."""
-        sent = list(messages)
+        sent = [messages] if isinstance(messages, Message) else list(messages)
         try:
             sent = read_own(sent, self._base, self._policy)
             done = Exchange(sent, self.client.ask(sent, **options))
         except MMPromptError:
-            self.exchanges.append(Exchange(sent, None))
+            self.exchanges.append(Exchange([message for message in sent if isinstance(message, Message)], None))
             raise
         self.exchanges.append(done)
         return done
@@ -98,7 +98,12 @@ class Conversation:
         **options: Any,
     ) -> Reply:
         """Ask the next question, and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
+        for name in ("images", "audios", "videos"):
+            if name in options:
+                raise PromptError(f"{name} would go to the server as an option", f"{name[:-1]}= takes a list too")
         question = user(*content, image=image, audio=audio, video=video)
+        if not question.parts:
+            raise PromptError("the question is empty", "give text, or media as image=, audio=, video=")
         sent, reply = self._asker.exchange([*self.messages, question], **options)
         said = Reply("") if reply is None else reply
         self.messages = [*sent, assistant(said)]

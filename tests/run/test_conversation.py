@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MediaPart, MediaRef, Message, ServerError, SourceError, TextPart
+from mmprompt import MediaPart, MediaRef, Message, PromptError, ServerError, SourceError, TargetError, TextPart
 from mmprompt.builders import user
 from mmprompt.run.client import Reply
 from mmprompt.run.conversation import Asker, Exchange
@@ -60,6 +60,25 @@ def test_a_conversation_goes_on(asker: Any) -> None:
 def test_messages_of_ones_own(asker: Any) -> None:
     assert asker.send([user("a"), Message("BOT", "b"), user("c", image="coffee.jpg")]) == "reply 1"
     assert [m.role for m in asker.client.asked[0][0]] == ["user", "assistant", "user"]
+
+
+def test_one_message_alone_and_what_is_none(asker: Any) -> None:
+    assert asker.send(user("a")) == "reply 1"
+    with pytest.raises(TargetError, match="a message is dict; give a list of Messages"):
+        asker.send([{"role": "user", "content": "a"}])
+    assert len(asker.client.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["images", "audios", "videos"])
+def test_media_under_another_name_are_not_taken_for_an_option(asker: Any, name: str) -> None:
+    with pytest.raises(PromptError, match=f"{name[:-1]}= takes a list too"):
+        asker.ask("?", **{name: ["coffee.jpg"]})
+
+
+def test_an_empty_question_is_not_asked(asker: Any) -> None:
+    with pytest.raises(PromptError, match="the question is empty"):
+        asker.ask("")
+    assert asker.client.asked == []
 
 
 def test_what_was_asked_is_shown_with_media_as_stubs(asker: Any) -> None:
