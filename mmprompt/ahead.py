@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,11 +34,11 @@ _GAIN = 0.95
 """Threads have to take less than this part of the time that this thread takes alone."""
 
 
-class _Batch(NamedTuple, Generic[_I, _O]):
+class _Batch(NamedTuple):
     """Items given to a thread, what it has made of them so far, and its work, which gives the bytes of all that."""
 
-    items: list[_I]
-    made: list[_O]
+    items: list[Any]
+    made: list[Any]
     size: Future[int]
 
 
@@ -52,7 +52,7 @@ class _Ahead(Generic[_I, _O]):
         self._size_of = size_of
         self._count = 1
         self._pool: ThreadPoolExecutor | None = None
-        self._pending: deque[_Batch[_I, _O]] = deque()
+        self._pending: deque[_Batch] = deque()
         self.more = True
 
     def _take(self, count: int) -> list[_I]:

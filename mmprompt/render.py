@@ -94,6 +94,7 @@ class Renderer:
         self._reader = self._media.reader
         self._write = writer_for(target, Payload, self._media.reading)
         self._sends = emit in ("messages", "batch")
+        self._changes = emit != "prompt"  # which holds its media as the sample does
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and self._sends else None
@@ -120,7 +121,7 @@ class Renderer:
             return _new(Prepared, (row, (), row))
         try:
             if row.messages is not None:
-                row = row._replace(messages=tuple(self._media.received(row.messages)))
+                row = row._replace(messages=tuple(self._media.received(row.messages, change=self._changes)))
             messages = self._task.plain_messages(row) if self._sends else None
             if messages is None:
                 return _new(Prepared, (row, [self._record(row, made) for made in self._assembled(row)], None))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.errors import PolicyError, TaskError, nearest, shown
 from mmprompt.media.changes import Changes, changes_of
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MODES
 
 _RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
@@ -19,7 +20,12 @@ _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
 )  # fmt: skip
-_MEDIA_KEYS = ("mode", "roots", "max_bytes", "policy", "isolate", "fetch", "allow_domains")
+POLICY_KEYS = ("max_bytes", "max_seconds", "max_frames", "timeout", "isolate")
+"""The fields of a policy that a task may set; its ``max_pixels`` are those to which pictures are scaled."""
+
+_MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", *POLICY_KEYS)
+_CHANGES = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
+"""The key of each change: ``media.mode`` says how media are sent, so the mode of pictures has another."""
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
 
 
@@ -119,8 +125,9 @@ def _dataset(config: Any, base: str) -> Mapping[str, Any] | None:
 
 
 def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
+    """Return the section ``media``, its roots below ``base``, and under ``changes`` the changes it asks for."""
     media = _mapping(config.get("media") or {}, "media")
-    _check_keys(media, (*_MEDIA_KEYS, *Changes._fields), "media")
+    _check_keys(media, (*_MEDIA_KEYS, *_CHANGES), "media")
     mode = media.get("mode", MODES[0])
     if mode not in MODES:
         raise TaskError(f"unknown media.mode {shown(mode)}", nearest(mode, MODES))
@@ -134,10 +141,29 @@ def _media(config: Mapping[str, Any], base: str) -> Mapping[str, Any]:
     hosts = [hosts] if isinstance(hosts, str) else hosts
     if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
         raise TaskError("media.allow_domains is no list of hosts", "give a host, or a list of them")
+    _check_policy(media, hosts)
     folders = [os.path.join(base, root) for root in roots]
-    changes = {key: media[key] for key in Changes._fields if key in media}
-    changes_of(changes)
-    return {**media, "mode": mode, "roots": folders, "allow_domains": list(hosts), "changes": changes}
+    return {**media, "mode": mode, "roots": folders, "allow_domains": list(hosts), "changes": _changes(media)}
+
+
+def _check_policy(media: Mapping[str, Any], hosts: Sequence[str]) -> None:
+    """Refuse what no policy could be made of, whatever is given beside the task later."""
+    name = _name(media.get("policy"), "media.policy", "its name") or "default"
+    limits = {key: media[key] for key in POLICY_KEYS if key in media}
+    try:
+        MediaPolicy.preset(name, allow_domains=hosts, **limits)
+    except PolicyError as error:
+        raise TaskError(f"media: {error.what}", error.mend) from None
+
+
+def _changes(media: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes of media that are asked for, by the names of ``Changes``."""
+    changes = {name: media[key] for key, name in _CHANGES.items() if key in media}
+    try:
+        changes_of(changes)
+    except TaskError as error:
+        raise TaskError(f"media: {error.what}".replace("media: mode ", "media: image_mode "), error.mend) from None
+    return changes
 
 
 def _section(config: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:

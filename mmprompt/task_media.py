@@ -9,14 +9,20 @@ from mmprompt.errors import MMPromptError, TaskError
 from mmprompt.media.cache import MediaCache
 from mmprompt.media.changes import Changes, Room, changes_of
 from mmprompt.media.engine import MediaEngine
+from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.targets.limits import limits, room_of
+from mmprompt.task_config import POLICY_KEYS
 from mmprompt.tasks import Task
 
 _NOTHING = Changes()
-_KEPT = 64 << 20
+_CHOICES = ("frames", "fps", "key_frames", "times")
+"""The changes that make a video into frames."""
+_INSTEAD = {"fps": ("key_frames", "times"), "frames": ("times",)}
+"""What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
+KEPT = 64 << 20
 """How much of what was made is kept in memory by default: pictures that come again, not the whole run."""
 
 
@@ -58,16 +64,25 @@ class TaskMedia:
     ) -> None:
         self.reader = MediaReader(policy or task_policy(task), mode or task.media.get("mode", "inline"))
         asked = task_changes(task) if changes is None else changes
+        if self.reader.policy.fetch and self.reader.mode != "inline":
+            raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
         self._engine: MediaEngine | None = None
         self._rooms: dict[str, Room] = {}
+        self._frames_room: Room | None = None  # where the frames of a video go as pictures
+        self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
         if asked == _NOTHING:
             return
         if self.reader.mode != "inline":
-            names = ", ".join(k for k, v in asked._asdict().items() if v != getattr(_NOTHING, k))
-            raise TaskError(f"{names} with media mode {self.reader.mode}", "media that go by name cannot be changed")
-        self._engine = MediaEngine(self.reader.policy, asked, MediaCache(_KEPT) if cache is None else cache)
+            raise TaskError(
+                f"{_named(asked)} with media mode {self.reader.mode}",
+                "media that go by name cannot be changed; send them inline, or ask for no change",
+            )
+        self._engine = MediaEngine(self.reader.policy, asked, MediaCache(KEPT) if cache is None else cache)
         if asked.fit:
             self._rooms = {modality: room_of(target, modality) for modality in limits(target).modalities}
+            video = self._rooms.get("video")
+            if "image" in self._rooms and (video is None or VIDEO_FRAMES not in video.formats):
+                self._frames_room = self._rooms["image"]
 
     @property
     def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
@@ -86,15 +101,17 @@ class TaskMedia:
         except MMPromptError as error:
             raise UnreadError(ref.source, error) from None
 
-    def received(self, messages: tuple[Message, ...]) -> list[Message]:
+    def received(self, messages: tuple[Message, ...], *, change: bool = True) -> list[Message]:
         """Return the messages of a chat row with the media that came with their bytes checked, and changed as asked.
+
+        Without ``change`` they are checked only.
 
         Raises:
             PolicyError: one is longer than ``max_bytes``.
             MMPromptError: one cannot be changed.
         """
         self.reader.check_size(messages)
-        if self._engine is None:
+        if self._engine is None or not change:
             return list(messages)
         return [
             message._replace(parts=tuple([self._changed(p) if type(p) is MediaPart else p for p in message.parts]))
@@ -104,8 +121,10 @@ class TaskMedia:
     def _changed(self, part: MediaPart) -> MediaPart:
         if self._engine is None:
             return part
-        rooms = self._rooms
-        return self._engine.change(part, rooms.get(part.modality) or (rooms.get("image") if part.frames else None))
+        room = self._rooms.get(part.modality)
+        if part.modality == "video" and (part.frames or self._takes_frames):
+            room = self._frames_room or room
+        return self._engine.change(part, room)
 
     def close(self) -> None:
         """End the child processes of an isolating policy."""
@@ -113,10 +132,24 @@ class TaskMedia:
             self._engine.close()
 
 
+def _named(asked: Changes) -> str:
+    """Return the names of the changes that are asked for, as a task file writes them."""
+    names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
+    return ", ".join("image_mode" if name == "mode" else name for name in names)
+
+
 def task_changes(task: Task, **given: Any) -> Changes:
-    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own."""
+    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
+
+    A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
+
+    Raises:
+        TaskError: as ``changes_of``.
+    """
+    wanted = {name: value for name, value in given.items() if value is not None}
+    replaced = {own for name in wanted for own in _INSTEAD.get(name, ())}
     asked: Mapping[str, Any] = task.media.get("changes", {})
-    return changes_of({**asked, **{name: value for name, value in given.items() if value is not None}})
+    return changes_of({**{name: value for name, value in asked.items() if name not in replaced}, **wanted})
 
 
 def task_policy(
@@ -135,7 +168,7 @@ def task_policy(
     """
     own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
     named = task.media.get("roots") or ()
-    options = {k: task.media[k] for k in ("max_bytes", "isolate") if k in task.media}
+    options = {key: task.media[key] for key in POLICY_KEYS if key in task.media}
     hosts = [*task.media.get("allow_domains", ()), *allow_domains]
     fetch = fetch or task.media.get("fetch", False)
     if fetch and not hosts:
@@ -145,5 +178,5 @@ def task_policy(
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
     folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
-    name = preset or task.media.get("policy") or "default"
+    name = (task.media.get("policy") or "default") if preset is None else preset
     return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, **options)

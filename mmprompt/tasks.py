@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
+from mmprompt.media.rooted import RootedPath
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.origins import place_of
 from mmprompt.parts import Message
@@ -134,7 +135,7 @@ class Task:
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes)]
         if self.assembly is not None and self._first_columns:
             columns = self._first_columns[0]
-            unknown = self.assembly.unknown_slots(columns)
+            unknown = dict.fromkeys(self.assembly.unknown_slots(columns))
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
         if self.assembly is not None and self.assembly.needs_replies:
@@ -218,6 +219,8 @@ class Task:
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
+        if type(source) is RootedPath:
+            return {}  # that of an example
         return place_of(sample.columns, source, self.output_column)
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:

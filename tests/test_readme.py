@@ -51,7 +51,7 @@ def test_the_task_shown_is_the_task_in_the_fixtures():
 
 
 def test_there_are_console_examples():
-    assert len(CONSOLE) == 4
+    assert len(CONSOLE) == 7
 
 
 def test_no_link_of_the_readme_is_dead():

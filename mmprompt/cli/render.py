@@ -14,11 +14,13 @@ from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
+    from mmprompt.media.changes import Changes
     from mmprompt.render import Renderer, RenderReport
     from mmprompt.tasks import Task
 
 EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
+POLICIES = ("trusted", "default", "hostile")
 MODALITIES = ("image", "audio", "video")
 _NOTES_SHOWN = 20
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
@@ -55,7 +57,7 @@ def add_parser(commands: Any) -> None:
         "--target",
         default="vllm",
         metavar="TARGET",
-        help="wire form of messages: vllm, openai, anthropic or gemini",
+        help="wire form of messages: vllm, openai, anthropic, gemini or hf",
     )
     parser.add_argument("--media", type=_one_of(MEDIA), metavar="HOW", help="media are sent inline, file, url or keep")
     parser.add_argument(
@@ -68,7 +70,10 @@ def add_parser(commands: Any) -> None:
         "--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)"
     )
     parser.add_argument(
-        "--policy", metavar="NAME", help="limits of media: trusted, default, or hostile (decoders in a child process)"
+        "--policy",
+        type=_one_of(POLICIES),
+        metavar="NAME",
+        help="limits of media: trusted, default, or hostile (decoders in a child process)",
     )
     parser.add_argument("--fit", action="store_true", default=None, help="change media as little as the target needs")
     parser.add_argument("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N")
@@ -104,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     notes = _Notes()
     renderer = _renderer(arguments, task)
     try:
-        with closing(renderer), _progress() as advance, _output(arguments.output) as writer:
+        with closing(renderer), _logged(notes.add), _progress() as advance, _output(arguments.output) as writer:
             report = render(
                 renderer,
                 task.samples(),
@@ -135,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
     from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
-    from mmprompt.task_media import task_changes, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
 
     return Renderer(
         task,
@@ -149,8 +154,8 @@ def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
             fetch=arguments.fetch,
             allow_domains=arguments.allow_domain,
         ),
-        changes=task_changes(task, **{name: getattr(arguments, name) for name in _CHANGES}),
-        cache=None if arguments.media_cache is None else MediaCache(folder=arguments.media_cache),
+        changes=_changes(task, arguments),
+        cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
     )
 
 
@@ -206,6 +211,24 @@ def _task(arguments: argparse.Namespace) -> Task:
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+
+
+def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
+    """Return the changes of media that are asked for; none for prompts, which hold what the sample says.
+
+    Raises:
+        TaskError: one is asked for here, of prompts.
+    """
+    from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
+    from mmprompt.task_media import task_changes  # noqa: PLC0415  # likewise
+
+    given = {name: value for name in _CHANGES if (value := getattr(arguments, name)) is not None}
+    if arguments.emit != "prompt":
+        return task_changes(task, **given)
+    if given:
+        named = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise TaskError(f"{named} with --emit prompt", "a prompt holds its media as the sample does; emit messages")
+    return Changes()
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -283,6 +306,29 @@ def _progress() -> Iterator[Callable[[], object] | None]:
 
     with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
         yield bar.update
+
+
+@contextmanager
+def _logged(tell: Callable[[str], object]) -> Iterator[None]:
+    """Tell what the package warns of in its log (a cache folder that cannot be used), each kind of warning once."""
+    from logging import Handler, LogRecord  # noqa: PLC0415  # loaded with the log
+
+    from mmprompt.log import log  # noqa: PLC0415  # loads with the command
+
+    kinds = set()
+
+    class Told(Handler):
+        def emit(self, record: LogRecord) -> None:
+            if record.msg not in kinds:
+                kinds.add(record.msg)
+                tell(record.getMessage())
+
+    told = Told()
+    log.addHandler(told)
+    try:
+        yield
+    finally:
+        log.removeHandler(told)
 
 
 def _report(error: MMPromptError) -> None:

@@ -121,16 +121,16 @@ class CacheFolder:
             os.close(descriptor)
 
     def _checked(self) -> bool:
-        """Tell whether the folder may be used: not one in which everyone may put entries. Judged once.
+        """Tell whether the folder may be used: not one in which others may put entries. Judged once.
 
         Raises:
             OSError: there is no such folder.
         """
         if self._is_safe is None:
-            mode = os.stat(self._folder).st_mode
-            self._is_safe = os.name != "posix" or not mode & stat.S_IWOTH
-            if not self._is_safe:
-                self._give_up("used", PermissionError(errno.EPERM, "everyone may write to it"))
+            fault = _shared_fault(os.stat(self._folder))
+            self._is_safe = not fault
+            if fault:
+                self._give_up("used", PermissionError(errno.EPERM, fault))
         return self._is_safe
 
     def _put(self, path: str, packed: bytes) -> None:
@@ -204,3 +204,12 @@ class CacheFolder:
             self._said = True
             reason = error.strerror or type(error).__name__
             log.warning("the media cache folder cannot be %s (%s); the run goes on without it", verb, reason)
+
+
+def _shared_fault(status: os.stat_result) -> str:
+    """Return why the entries of a folder cannot be trusted, nothing if they can."""
+    if os.name != "posix":
+        return ""
+    if status.st_mode & stat.S_IWOTH:
+        return "everyone may write to it"
+    return "" if status.st_uid in (os.geteuid(), 0) else "it belongs to another user"

@@ -114,10 +114,11 @@ def _checked(name: str, value: Any) -> Any:
         return tuple(_held(name, value, right, "give a list of seconds"))
     if name in _SECONDS:
         right = _is_number(value, 0) and (value > 0 or name == "start")
-        return float(_held(name, value, right, "give a positive number"))
+        return float(_held(name, value, right, "give 0 or more" if name == "start" else "give a positive number"))
     most = {"quality": 100, "audio_rate": 384_000}.get(name, 1 << 40)
     least = 4000 if name == "audio_rate" else 1
-    return _held(name, value, _is_whole(value, least, most), f"give a whole number from {least}")
+    upto = f" to {most}" if name in ("quality", "audio_rate") else ""
+    return _held(name, value, _is_whole(value, least, most), f"give a whole number from {least}{upto}")
 
 
 def _held(name: str, value: Any, right: bool, mend: str) -> Any:

@@ -242,7 +242,8 @@ class Fetcher:
 
     def _refuse_late(self, url: str) -> NoReturn:
         raise PolicyError(
-            f"{in_short(url)} took longer than timeout ({self._policy.timeout:g} s)", "raise timeout to allow it"
+            f"{in_short(url)} took longer than timeout ({self._policy.timeout:g} s)",
+            "raise timeout to allow it, or use --policy trusted",
         )
 
     def _refuse_large(self, url: str) -> NoReturn:

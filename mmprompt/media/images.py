@@ -253,5 +253,5 @@ def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> N
         )
 
 
-_RAISE_PIXELS = "raise max_pixels to allow it"
-_RAISE_FRAMES = "raise max_frames to allow it"
+_RAISE_PIXELS = "raise max_pixels to allow it, or use --policy trusted"
+_RAISE_FRAMES = "raise max_frames to allow it, or use --policy trusted"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from mmprompt.errors import PolicyError, SourceError, nearest, shown
+from mmprompt.errors import MediaError, PolicyError, SourceError, nearest, shown
 from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import Source, classify, in_short, is_plain_url
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
@@ -96,7 +96,7 @@ class MediaReader:
             return _new(MediaRef, (modality, source, form, options, extra, value))
         if kind in ("path", "file"):
             if type(source) is RootedPath:
-                value = source.full(value)
+                return self._of_example(ref, source, source.full(value))
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)
@@ -112,6 +112,17 @@ class MediaReader:
         if self._inline or not isinstance(source, str):
             return part
         return MediaRef(modality, source, form, options, extra, source)
+
+    def _of_example(self, ref: MediaRef, source: RootedPath, full: str) -> MediaPart | MediaRef:
+        """Read a path of an example, which begins at a root of its own; errors show it as its sample wrote it."""
+        try:
+            found = self.read(ref._replace(source=full))
+        except MediaError as error:
+            what = error.what.replace(shown(full), shown(str(source)))
+            raise type(error)(f"in an example: {what}", error.mend, error.where) from None
+        if isinstance(found, MediaPart):
+            return found._replace(origin=_origin(source))
+        return ref._replace(name=str(source) if self.mode == "keep" else found.name)
 
     def _named(self, ref: MediaRef, path: str) -> MediaRef:
         """Open and check the file all the same, and return the reference with its name on the wire."""
@@ -155,6 +166,7 @@ class MediaReader:
 
     def _base64_frames(self, ref: MediaRef, text: str) -> MediaPart:
         """Decode comma-joined base64, one JPEG a frame; the limit holds for all frames together."""
+        self._check_count(text.count(",") + 1)
         left = self.policy.max_bytes
         frames: list[bytes] = []
         findings: list[str] = []
@@ -172,6 +184,7 @@ class MediaReader:
 
     def _object_frames(self, ref: MediaRef, items: Sequence[object]) -> MediaPart:
         """Read a list of frames: each a PIL image, an array, or anything that names or holds a JPEG."""
+        self._check_count(len(items))
         frames: list[bytes] = []
         notes: list[str] = []
         left = self.policy.max_bytes
@@ -191,8 +204,14 @@ class MediaReader:
             frames.append(data)
         return _video_of(ref, frames, tuple(notes), ())
 
+    def _check_count(self, count: int) -> None:
+        """Refuse too many frames before an object is made of each: a frame of three bytes takes a hundred then."""
+        if count > self.policy.max_frames:
+            what = f"{count} frames are more than max_frames ({self.policy.max_frames})"
+            raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted")
+
     def check_size(self, messages: Iterable[Message]) -> None:
-        """Refuse media that came with their bytes and are longer than ``max_bytes``.
+        """Refuse media that came with their bytes and are longer than ``max_bytes``, or have too many frames.
 
         Raises:
             PolicyError: the first of them.
@@ -200,7 +219,10 @@ class MediaReader:
         limit = self.policy.max_bytes
         for message in messages:
             for part in message.parts:
-                if isinstance(part, MediaPart) and (size := len(part.data) + sum(map(len, part.frames))) > limit:
+                if not isinstance(part, MediaPart):
+                    continue
+                self._check_count(len(part.frames))
+                if (size := len(part.data) + sum(map(len, part.frames))) > limit:
                     raise PolicyError(f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE)
 
     def _as_inline(self) -> MediaReader:

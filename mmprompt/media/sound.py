@@ -129,7 +129,7 @@ def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
         raise PolicyError(
             f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})", "raise max_bytes to allow it"
         )
-    reader = open_sound(data)
+    reader = open_sound(data, policy)
     declared = reader.facts.seconds
     if declared is not None and policy.max_seconds is not None and declared > policy.max_seconds:
         reader.close()
@@ -139,7 +139,8 @@ def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
 
 def _too_long(policy: MediaPolicy) -> PolicyError:
     return PolicyError(
-        f"the sound lasts longer than max_seconds ({policy.max_seconds:g})", "raise max_seconds to allow it"
+        f"the sound lasts longer than max_seconds ({policy.max_seconds:g})",
+        "raise max_seconds to allow it, or use --policy trusted",
     )
 
 
@@ -150,7 +151,8 @@ def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
     for block in reader.blocks():
         if time.monotonic() > end:
             raise PolicyError(
-                f"the sound takes longer than timeout ({policy.timeout:g} s) to decode", "raise timeout to allow it"
+                f"the sound takes longer than timeout ({policy.timeout:g} s) to decode",
+                "raise timeout to allow it, or use --policy trusted",
             )
         count += len(block)
         if policy.max_seconds is not None and count > policy.max_seconds * reader.facts.rate:

@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from mmprompt.errors import SourceError
+from mmprompt.media.container_index import check_index
 from mmprompt.media.media_types import (
     AAC,
     AVI,
@@ -32,6 +33,8 @@ from mmprompt.media.media_types import (
     mend_unknown,
     sniff,
 )
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.tag_lists import without_tags
 from mmprompt.media.wav import declared_frames
 
 if TYPE_CHECKING:
@@ -79,11 +82,12 @@ class AudioFacts(NamedTuple):
     seconds: float | None
 
 
-def open_sound(data: bytes) -> SoundReader:
+def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     """Return a reader of the sound in ``data``; close it after use.
 
     Raises:
         SourceError: the bytes are no sound, no decoder takes them, or the header says what no sound has.
+        PolicyError: the index of the file would take more than the policy allows.
     """
     kind = sniff(data)
     if kind is None:
@@ -91,6 +95,8 @@ def open_sound(data: bytes) -> SoundReader:
         raise SourceError(f"the sound is {name}", mend_unknown(name) or "give a sound file")
     if kind not in _DEMUXERS:
         raise SourceError(f"the sound is {kind.name}, which holds none", "name a sound file")
+    if _DEMUXERS[kind] == "mov":
+        check_index(data, policy)
     found = _by_soundfile(data, kind) if kind in (WAV, FLAC, OGG) else None
     reader = found or AvReader(data, kind)
     try:
@@ -194,7 +200,7 @@ class AvReader:
         demuxer = _DEMUXERS[kind]
         try:
             self._container: InputContainer = av.open(
-                io.BytesIO(data),
+                io.BytesIO(without_tags(data, kind)),
                 "r",
                 format=demuxer,
                 # not "options", which PyAV 14 hands to each stream too, and dies where a stream turns up later

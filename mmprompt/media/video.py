@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.container_index import check_index
 from mmprompt.media.media_types import (
     AVI,
     MATROSKA,
@@ -87,7 +88,8 @@ class Watch:
         """Raise a PolicyError once the time is over."""
         if time.monotonic() > self._end:
             raise PolicyError(
-                f"the video takes longer than timeout ({self._policy.timeout:g} s)", "raise timeout to allow it"
+                f"the video takes longer than timeout ({self._policy.timeout:g} s)",
+                "raise timeout to allow it, or use --policy trusted",
             )
 
     def check_size(self, width: int, height: int) -> None:
@@ -95,7 +97,7 @@ class Watch:
         if width * height > self._policy.max_pixels:
             raise PolicyError(
                 f"the video has {width} x {height} pixels, more than {self._policy.max_pixels}",
-                "raise max_pixels to allow it",
+                "raise max_pixels to allow it, or use --policy trusted",
             )
 
 
@@ -140,11 +142,13 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
 
     Raises:
         SourceError: the bytes are no video file, or have no picture that we decode.
-        PolicyError: the header states more pixels or seconds than the policy allows.
+        PolicyError: the header states more pixels or seconds than the policy allows, or an index that is too large.
     """
     import av  # noqa: PLC0415  # heavy
 
     kind = _kind(data)
+    if READERS[kind] == "mov":
+        check_index(data, policy)
     options = {
         "format_whitelist": READERS[kind],
         "protocol_whitelist": "",
@@ -218,7 +222,8 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
     """Refuse a video that is longer than the policy allows."""
     if seconds is not None and policy.max_seconds is not None and seconds > policy.max_seconds:
         raise PolicyError(
-            f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s", "raise max_seconds to allow it"
+            f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s",
+            "raise max_seconds to allow it, or use --policy trusted",
         )
 
 

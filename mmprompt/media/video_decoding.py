@@ -75,7 +75,9 @@ def packet_timeline(video: OpenVideo, packets: list[Packet[Any]]) -> Timeline | 
 
 
 def _too_many_frames(policy: MediaPolicy) -> PolicyError:
-    return PolicyError(f"the video has more than {policy.max_frames} frames", "raise max_frames to allow it")
+    return PolicyError(
+        f"the video has more than {policy.max_frames} frames", "raise max_frames to allow it, or use --policy trusted"
+    )
 
 
 def _usual_gap(ticks: list[int]) -> int:

@@ -85,7 +85,7 @@ def video_frames(
             if room < 0:
                 raise PolicyError(
                     f"the frames have together more than {KEPT_PICTURES} x max_pixels ({policy.max_pixels}) pixels",
-                    "ask for fewer frames, or raise max_pixels to allow it",
+                    "ask for fewer frames, or raise max_pixels to allow it, or use --policy trusted",
                 )
             return pixels
 

@@ -32,6 +32,9 @@ _MEDIA = {
 _KINDS = (*_TEXTS, *_MEDIA)
 """The types of content parts that are read; also the keys that hold their text or source."""
 
+_MOST_FRAMES = 1_000_000
+"""In one data URI: no policy is known here, and frames of three bytes each would fill the memory."""
+
 _FIELDS = ("role", "content", "name", "tool_calls", "tool_call_id")
 _REPLY_ONLY = ("refusal", "audio", "function_call", "annotations")
 """Keys of a reply that we take where they are empty, as servers send them."""
@@ -184,6 +187,9 @@ def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
 def _decoded(source: str) -> tuple[str, list[bytes], tuple[str, ...]]:
     """Return the declared type, the bytes of each payload, and what had to be mended."""
     uri = parse_data_uri(source) if source[:5].lower() == "data:" else DataURI("", True, source)
+    count = uri.payload.count(",") + 1
+    if uri.is_base64 and count > _MOST_FRAMES:
+        raise SourceError(f"a data URI of {count} frames, more than {_MOST_FRAMES}", "give the video file itself")
     pieces: list[bytes] = []
     findings: dict[str, None] = {}
     for payload in uri.payload.split(",") if uri.is_base64 else (uri.payload,):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mmprompt import PromptTemplate, TaskError, TemplateError, load_task, read_messages, to_openai
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.prompt_list import section_of
+from mmprompt.render import Renderer
 
 TOUR = Path(__file__).parent.parent.parent / "fixtures" / "tour"
 TRAIN = [{"id": f"t{n}", "q": f"{n}+{n}=?", "answer": str(2 * n)} for n in range(5)]
@@ -390,3 +391,14 @@ def test_prompts_of_two_turns_share_no_items():
     first, second = prompts(infer, rows=[{"q": ["1+1=?", "2+2=?"], "answer": ["2", "4"]}])
     first[0]["prompt"] = first[1]["prompt"] = "changed"
     assert [item["prompt"] for item in second] == ["Add.", "1+1=?", "2", "2+2=?"]
+
+
+def test_a_fault_in_the_picture_of_an_example_shows_it_as_its_row_does(tmp_path):
+    path = few_shot_with_images(tmp_path)
+    (tmp_path / "train" / "media" / "a.jpg").write_bytes(b"no picture")
+    task = load_task(path)
+    renderer = Renderer(task)
+    [first, _] = [renderer.render(sample) for sample in task.samples()]
+    assert "in an example: 'media/a.jpg' is plain text" in str(first.error)
+    assert str(tmp_path / "train") not in str(first.error)
+    assert first.error.where.column is None

@@ -373,6 +373,14 @@ def test_a_folder_in_which_everyone_may_write_is_not_used(folder, caplog):
     assert not files(folder)
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used(folder, caplog):
+    folder.mkdir()
+    os.chown(folder, 12345, -1)
+    used_in_vain(MediaCache(max_bytes=0, folder=folder), caplog)
+    assert not files(folder)
+
+
 LIMITED = """
 import logging, os, resource, sys
 from mmprompt.media.cache import MediaCache

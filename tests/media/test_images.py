@@ -220,9 +220,9 @@ def test_a_jpeg_of_thousands_of_scans_is_refused():
         assert "scans, more than 100" in refusal(function, data)
 
 
-def slow_on_bare_pillow(data):
+def slow_on_bare_pillow(data, attribute="size"):
     begin = time.perf_counter()
-    bare(data)
+    getattr(bare(data), attribute)
     return time.perf_counter() - begin
 
 
@@ -240,9 +240,8 @@ def test_files_that_keep_pillows_python_busy_are_refused_at_once():
     few, many = (gif(1, 1, [(0, 0, 1, 1)], b"!\xfe" + b"\1x" * count + b"\0;") for count in (500, 50_000))
     times = []
     for file in (few, many):
-        begin = time.perf_counter()
         assert bare(file).n_frames == 1
-        times.append(time.perf_counter() - begin)
+        times.append(min(slow_on_bare_pillow(file, "n_frames") for _ in range(5)))
     assert times[1] > 10 * times[0]  # it reads block by block
     blocks = many[:-2] + b"\1x" * 450_100 + many[-2:]
     assert "more than 500000 blocks" in refusal(check_image, blocks)

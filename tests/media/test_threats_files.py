@@ -1,4 +1,7 @@
-"""The rows of the threat table about files: real links, pipes, devices and caches, on the real file system."""
+"""The rows of the threat table about files: real links, pipes, devices and caches, on the real file system.
+
+Each bait is first taken by who reads without a guard: Pillow, soundfile, PyAV, urllib, or ``open``.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ import shutil
 import socket
 import sys
 import threading
+import time
+import urllib.request
 
+import av
 import pytest
+import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image, UnidentifiedImageError
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
@@ -47,6 +55,13 @@ def refusal(tree, path, **limits):
     return caught.value
 
 
+def taken(tree, *paths):
+    """Hold that bare Pillow, told to look in the root, opens each of these."""
+    for path in paths:
+        with Image.open(os.path.join(tree / "root", path)) as image:
+            assert image.format == "JPEG"
+
+
 def bounded(act, seconds=5.0):
     """Run ``act`` in a thread and fail if it hangs; return what it gave or raised."""
     result = []
@@ -78,10 +93,12 @@ def test_a_file_in_the_root_is_read_by_every_spelling(tree):
 
 
 def test_an_absolute_path_outside_is_refused(tree):
+    taken(tree, str(tree / "outside" / "o.jpg"))
     error = refusal(tree, str(tree / "outside" / "o.jpg"))
     assert isinstance(error, PolicyError)
     assert "outside the media roots" in error.what
     assert "--media-root" in error.mend
+    assert pathlib.Path("/etc/passwd").read_bytes()
     assert "outside" in str(refusal(tree, "/etc/passwd"))
 
 
@@ -90,18 +107,17 @@ def test_a_file_outside_is_refused_whether_it_exists_or_not(tree):
 
 
 def test_dots_that_leave_the_root_are_refused(tree):
-    for path in (
-        "../outside/o.jpg",
-        "sub/../../outside/o.jpg",
-        "../../../../../../../../etc/passwd",
-        "sub/../../root2/x",
-    ):
+    ways = ("../outside/o.jpg", "sub/../../outside/o.jpg", f"{'../' * 40}{tree}/outside/o.jpg")
+    taken(tree, *ways)
+    for path in (*ways, "../../../../../../../../etc/passwd", "sub/../../root2/x"):
         assert "outside the media roots" in refusal(tree, path).what
 
 
 def test_a_root_is_no_prefix_of_its_neighbour(tree):
     (tree / "root2").mkdir()
     (tree / "root2" / "x.jpg").write_bytes(JPEG)
+    assert os.path.realpath(tree / "root2" / "x.jpg").startswith(os.path.realpath(tree / "root"))  # the careless check
+    taken(tree, "../root2/x.jpg")
     assert isinstance(refusal(tree, "../root2/x.jpg"), PolicyError)
     assert isinstance(refusal(tree, str(tree / "root2" / "x.jpg")), PolicyError)
 
@@ -109,6 +125,7 @@ def test_a_root_is_no_prefix_of_its_neighbour(tree):
 @posix
 def test_a_link_to_a_file_outside_is_refused_after_links(tree):
     (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
+    taken(tree, "link.jpg")
     error = refusal(tree, "link.jpg")
     assert isinstance(error, PolicyError)
     assert "after links" in error.what
@@ -119,6 +136,7 @@ def test_a_link_to_a_file_outside_is_refused_after_links(tree):
 @posix
 def test_a_link_to_a_folder_outside_is_refused(tree):
     (tree / "root" / "dir").symlink_to(tree / "outside", target_is_directory=True)
+    taken(tree, "dir/o.jpg", "dir/../outside/o.jpg")
     assert "after links" in refusal(tree, "dir/o.jpg").what
     assert isinstance(refusal(tree, "dir/../outside/o.jpg"), PolicyError)
 
@@ -148,6 +166,7 @@ def test_a_folder_swapped_for_a_link_after_the_reader_was_made_is_refused(tree):
     assert files.read("sub/b.jpg") == JPEG
     shutil.rmtree(tree / "root" / "sub")
     (tree / "root" / "sub").symlink_to(tree / "outside", target_is_directory=True)
+    taken(tree, "sub/o.jpg")
     with pytest.raises(PolicyError, match="after links"):
         files.read("sub/o.jpg")
 
@@ -179,6 +198,8 @@ def test_a_link_into_other_blobs_or_folders_of_the_cache_is_refused(tmp_path):
     (root / "refs.jpg").symlink_to("../../refs")
     files = GuardedFiles(MediaPolicy([root]))
     for name in ("two.jpg", "deep.jpg", "refs.jpg"):
+        with Image.open(root / name) as image:
+            assert image.format == "JPEG"
         with pytest.raises(PolicyError, match="after links") as caught:
             files.read(name)
         assert "--media-root" in caught.value.mend
@@ -191,10 +212,37 @@ def test_blobs_are_found_only_beside_snapshots_of_a_cache_repository():
     assert blobs_folder("/c/datasets--a--b/") == ""
 
 
+def picture(path):
+    with open(path, "rb") as file, Image.open(file) as image:  # Pillow does not close a file that it cannot rewind
+        image.load()
+
+
+def hangs(act, pipe):
+    """Tell whether ``act`` still waits for somebody to write into a pipe after a while; let it go then."""
+
+    def run():
+        with contextlib.suppress(OSError, soundfile.SoundFileError, av.error.FFmpegError):
+            act(str(pipe))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(0.2)
+    waits = thread.is_alive()
+    end = time.monotonic() + 5
+    while thread.is_alive() and time.monotonic() < end:
+        with contextlib.suppress(OSError):  # nobody reads yet, or any more
+            os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        thread.join(0.02)
+    assert not thread.is_alive()
+    return waits
+
+
 @posix
 def test_a_fifo_is_refused_and_does_not_hang(tree):
     os.mkfifo(tree / "root" / "pipe.jpg")
     os.mkfifo(tree / "outside" / "pipe.jpg")
+    for act in (picture, soundfile.read, av.open):
+        assert hangs(act, tree / "root" / "pipe.jpg")
     error = bounded(lambda: reading(tree, "pipe.jpg"))
     assert isinstance(error, PolicyError)
     assert "FIFO" in error.what
@@ -208,8 +256,12 @@ def test_a_fifo_is_refused_and_does_not_hang(tree):
     "device", ["/dev/zero", "/dev/stdin", "/dev/tty", "/proc/self/environ", "/proc/self/mem", "/dev/fd/0"]
 )
 def test_devices_and_process_files_are_refused(tree, device):
-    assert isinstance(bounded(lambda: reading(tree, device)), PolicyError)
     (tree / "root" / "link.jpg").symlink_to(device)
+    if device in ("/dev/zero", "/proc/self/environ"):  # the others wait, or are not there without a terminal
+        with open(tree / "root" / "link.jpg", "rb") as file:
+            assert os.fstat(file.fileno()).st_size == 0
+            assert len(file.read(1 << 20)) > (1 << 19 if device == "/dev/zero" else 0)
+    assert isinstance(bounded(lambda: reading(tree, device)), PolicyError)
     assert isinstance(bounded(lambda: reading(tree, "link.jpg")), MMPromptError)
 
 
@@ -275,6 +327,9 @@ def test_an_empty_file_is_an_error(tree):
     ],
 )
 def test_names_of_other_systems_are_refused_by_name(tree, path, word):
+    with contextlib.suppress(ValueError, OSError):  # as a name of this system, where it is one
+        (tree / "root" / path).write_bytes(JPEG)
+        taken(tree, path)
     error = refusal(tree, path)
     assert isinstance(error, SourceError)
     assert word in error.what
@@ -392,6 +447,10 @@ def test_percent_signs_are_decoded_in_file_urls_only(tree):
     assert read("#1?.jpg") == read("file://#1?.jpg") == read("file://%231%3F.jpg") == 2
     assert read("杯子.jpg") == read("file://杯子.jpg") == read("file://%E6%9D%AF%E5%AD%90.jpg") == 3
     assert read("%2e%2e") == 4
+    with urllib.request.urlopen(f"file://{tree}/root/%2e%2e/outside/o.jpg") as opened:
+        assert opened.read() == JPEG
+    with pytest.raises(PolicyError, match="outside"):
+        read(f"file://{tree}/root/%2e%2e/outside/o.jpg")
     with pytest.raises(PolicyError, match="outside"):
         read("file://%2e%2e/outside/o.jpg")
     with pytest.raises(PolicyError, match="outside"):
@@ -405,6 +464,37 @@ def test_percent_signs_are_decoded_in_file_urls_only(tree):
 )
 def test_a_name_that_a_decoder_would_obey_is_only_a_name(tree, name):
     assert "no such file" in refusal(tree, name).what
+
+
+def test_the_first_folder_of_a_file_url_is_no_host(tree):
+    (tree / "root" / "server").mkdir()
+    (tree / "root" / "server" / "a.jpg").write_bytes(JPEG)
+    reader = MediaReader(MediaPolicy([tree / "root"]))
+    assert reader.read(MediaRef("image", "file://server/a.jpg")).data == JPEG
+    with pytest.raises(SourceError, match="no such file"):
+        reader.read(MediaRef("image", "file://elsewhere.example/a.jpg"))
+    with pytest.raises(PolicyError, match="outside"):
+        reader.read(MediaRef("image", "file:////elsewhere.example/share/a.jpg"))
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "a Git LFS pointer"),
+        (b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>", "an HTML page"),
+        (b"PASSWORD=hunter2\n", "plain text"),
+        (b"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n", "plain text"),
+    ],
+)
+def test_a_pointer_a_page_and_a_secret_named_as_a_picture_are_named_and_not_sent(tree, data, word):
+    (tree / "root" / "saved.jpg").write_bytes(data)
+    with pytest.raises(UnidentifiedImageError, match="cannot identify"):
+        taken(tree, "saved.jpg")  # it does not say what lies there; and who only encodes the bytes sends them
+    for mode in ("inline", "file", "keep"):
+        reader = MediaReader(MediaPolicy([tree / "root"]), mode)
+        with pytest.raises(SourceError, match=f"'saved.jpg' is {word}") as caught:
+            reader.read(MediaRef("image", "saved.jpg"))
+        assert "hunter2" not in str(caught.value)
 
 
 @posix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import os
 import subprocess
@@ -13,10 +14,12 @@ import av
 import clips
 import pytest
 from clips import clip, needs_ffmpeg
+from loopback_server import LoopbackServer, reply
 from PIL import Image
 
 from mmprompt.errors import MediaError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media import video as video_module
 from mmprompt.media.sound_track import sound_track
 from mmprompt.media.video import READERS, video_facts
 from mmprompt.media.video_frames import video_frames
@@ -74,6 +77,36 @@ def test_a_playlist_that_names_a_local_file_is_refused(tmp_path):
         MediaReader(MediaPolicy(tmp_path)).read(MediaRef("video", "list.mp4"))
 
 
+class NamedFile(io.BytesIO):
+    name = "list.m3u8"  # as open files have one; PyAV goes by it
+
+
+@pytest.mark.parametrize("form", ["hls", "concat"])
+def test_a_playlist_that_names_a_server_asks_it_nothing(form, tmp_path):
+    with LoopbackServer(reply(clip(10, container="mpegts"))) as server:
+        url = server.url("/secret.ts")
+        if form == "hls":
+            playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2.0,\n{url}\n#EXT-X-ENDLIST\n".encode()
+            bait = av.open(NamedFile(playlist))
+        else:
+            playlist = f"ffconcat version 1.0\nfile '{url}'\n".encode()
+            bait = av.open(io.BytesIO(playlist), options={"safe": "0"})  # as most advice on concat lists has it
+        with bait:
+            assert next(bait.decode(video=0)).width == 96
+        asked = len(server.requests)
+        assert asked
+        assert "names other files" in refused(playlist)
+        (tmp_path / "list.mp4").write_bytes(playlist)
+        data_uri = "data:video/mp4;base64," + base64.b64encode(playlist).decode()
+        reader = MediaReader(MediaPolicy(tmp_path, [server.entry], fetch=True))
+        for source in ("list.mp4", playlist, data_uri):
+            with pytest.raises(SourceError, match="names other files"):
+                reader.read(MediaRef("video", source))
+        for head in (b"\0\0\0\x18ftypisom", b"\x1aE\xdf\xa3\x42\x82\x88webm", b"RIFF\0\0\0\0AVI "):
+            refused(head + playlist)
+        assert len(server.requests) == asked
+
+
 def test_a_concat_list_is_refused_though_it_is_nameless(tmp_path, monkeypatch):
     (tmp_path / "secret.mp4").write_bytes(clip(10))
     script = b"ffconcat version 1.0\nfile 'secret.mp4'\n"
@@ -111,6 +144,18 @@ def test_a_playlist_behind_the_signature_of_a_video_reaches_no_other_reader(tmp_
     ):
         for text in (b"ffconcat version 1.0\nfile 'secret.mp4'\n", b"#EXTM3U\n#EXTINF:2,\nsecret.mp4\n"):
             refused(head + text)
+
+
+def test_where_the_first_look_errs_only_the_readers_of_its_kind_are_asked(tmp_path, monkeypatch):
+    """The look at the first bytes is one guard; this takes it away, and holds that there is another behind it."""
+    (tmp_path / "secret.mp4").write_bytes(clip(10))
+    monkeypatch.chdir(tmp_path)
+    script = b"ffconcat version 1.0\nfile 'secret.mp4'\n"
+    with av.open(io.BytesIO(script)) as bait:
+        assert bait.format.name == "concat"
+    for kind in READERS:
+        monkeypatch.setattr(video_module, "_kind", lambda _, kind=kind: kind)
+        assert "cannot be opened" in refused(script)
 
 
 def test_text_is_no_video(tmp_path):
@@ -198,13 +243,15 @@ def test_a_header_that_lies_about_the_size_does_not_help():
 def test_the_size_of_a_picture_may_be_just_what_is_allowed():
     assert video_facts(clip(5), MediaPolicy(max_pixels=96 * 64)).width == 96
     message = refused(clip(5), MediaPolicy(max_pixels=96 * 64 - 1), PolicyError)
-    assert message == "the video has 96 x 64 pixels, more than 6143; raise max_pixels to allow it"
+    assert (
+        message == "the video has 96 x 64 pixels, more than 6143; raise max_pixels to allow it, or use --policy trusted"
+    )
 
 
 def test_a_long_video_is_refused():
     assert video_facts(clip(50), MediaPolicy(max_seconds=2)).seconds == 2.0
     message = refused(clip(50), MediaPolicy(max_seconds=1.9), PolicyError)
-    assert message == "the video lasts 2.0 s, more than 1.9 s; raise max_seconds to allow it"
+    assert message == "the video lasts 2.0 s, more than 1.9 s; raise max_seconds to allow it, or use --policy trusted"
 
 
 def test_a_cut_video_is_an_error_wherever_it_is_cut():
