@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Union
 
-from mmprompt.errors import PromptError
-from mmprompt.media.classify import classify
+from mmprompt.errors import MediaError, PromptError, SourceError, shown
+from mmprompt.media.classify import classify, in_short
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.read import MediaReader, read_message
-from mmprompt.media.rooted import RootedPath
+from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.part_writer import checked
 
@@ -85,18 +85,30 @@ def read_own(
         TargetError: what is given is no message, such as a dict.
     """
     folder = os.path.abspath(base)
-    files: list[str] = []
+    given = [checked(message) for message in messages]
+    sources = [p.source for m in given for p in m.parts if isinstance(p, MediaRef) and type(p.source) is OwnPath]
+    full = {source: os.path.join(folder, str(classify(source).value)) for source in sources}
+    reader = MediaReader((policy or MediaPolicy()).with_files(*full.values()))
 
-    def rooted(part: Part) -> Part:
-        if not isinstance(part, MediaRef) or type(part.source) is not OwnPath:
+    def read(part: Part) -> Part:
+        if not isinstance(part, MediaRef) or part.name is not None:
             return part
-        source = RootedPath(part.source, folder)
-        files.append(source.full(classify(source).value))
-        return part._replace(source=source)
+        if type(part.source) is OwnPath:
+            return _read_own_file(part, part.source, full[part.source], reader)
+        return reader.read(part)
 
-    found = [checked(message)._replace(parts=tuple(map(rooted, message.parts))) for message in messages]
-    reader = MediaReader((policy or MediaPolicy()).with_files(*files))
-    return [read_message(message, reader) for message in found]
+    return [message._replace(parts=tuple(map(read, message.parts))) for message in given]
+
+
+def _read_own_file(ref: MediaRef, source: OwnPath, full: str, reader: MediaReader) -> MediaPart | MediaRef:
+    """Read a file of the caller's; errors show it as it was written."""
+    if not os.path.lexists(full):
+        raise SourceError(f"no such file: {shown(source)}", f"it was looked for in {os.path.dirname(full)}")
+    try:
+        part = reader.read(ref._replace(source=Path(full)))
+    except MediaError as error:
+        raise type(error)(error.what.replace(shown(full), shown(source)), error.mend) from None
+    return part._replace(origin=in_short(str(source))) if isinstance(part, MediaPart) else part
 
 
 def _message(role: str, content: Sequence[Content], image: object, audio: object, video: object) -> Message:

@@ -79,9 +79,9 @@ def test_the_permission_is_for_that_file_alone(tour: Path, tmp_path: Path) -> No
 
 
 def test_what_is_wrong_is_said(tour: Path, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no such file"):
+    with pytest.raises(SourceError, match=rf"no such file: 'dog.jpg'; it was looked for in {tmp_path}"):
         read_own([user(image="dog.jpg")], tmp_path)
-    with pytest.raises(SourceError, match="which is no audio"):
+    with pytest.raises(SourceError, match=r"'media/coffee\.jpg' is JPEG, which is no audio"):
         read_own([user(audio="media/coffee.jpg")], tour)
     wrong: Any = 3
     with pytest.raises(SourceError):
@@ -95,3 +95,14 @@ def test_what_is_wrong_is_said(tour: Path, tmp_path: Path) -> None:
 def test_built_messages_pickle_with_their_permission(tour: Path) -> None:
     back = pickle.loads(pickle.dumps(user("?", image="media/coffee.jpg")))
     assert kinds(read_own([back], tour)[0]) == ["image/jpeg", "?"]
+
+
+def test_a_long_path_keeps_its_name(tour: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ("a" * 90)
+    folder.mkdir()
+    (folder / "cup.jpg").write_bytes((tour / "media/coffee.jpg").read_bytes())
+    [read] = read_own([user(image="cup.jpg")], folder)
+    assert read.parts[0].origin == "cup.jpg"  # type: ignore[union-attr]
+    (folder / "no.jpg").write_bytes(b"text")
+    with pytest.raises(SourceError, match=r"^'no\.jpg' is "):
+        read_own([user(image="no.jpg")], folder)

@@ -126,7 +126,10 @@ def test_the_exit_code_tells_of_a_runner_that_is_broken(tmp_path: Path, command:
     text = done.stdout.decode()
     assert done.returncode == 1
     assert "opencompass  installed 9, tested with 0.5.4\n" in text
-    assert "loads: no: import opencompass.cli.main: ModuleNotFoundError: No module named 'pyarrow_26_with_numpy_1' (" in text
+    assert (
+        "loads: no: import opencompass.cli.main: ModuleNotFoundError: No module named 'pyarrow_26_with_numpy_1' ("
+        in text
+    )
     assert done.stderr == b""
 
 
