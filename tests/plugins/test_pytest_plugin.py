@@ -244,7 +244,9 @@ def test_a_medium_that_cannot_be_read_is_told_at_the_line_of_the_test(
     assert f"no such file: 'dog.jpg'; it was looked for in {project / 'tests'}\n" in done.stdout
     assert "mmprompt/builders.py" not in done.stdout
     assert "user: [image, dog.jpg]\n      What?\nreply: (none)" in done.stdout
-    assert "mmprompt/builders.py" in run("tests/test_dog.py", f"--vlm-base-url={server.base_url}", "--full-trace").stdout
+    assert (
+        "mmprompt/builders.py" in run("tests/test_dog.py", f"--vlm-base-url={server.base_url}", "--full-trace").stdout
+    )
 
 
 def test_in_several_processes(project: Path, server: RecordingServer, run: Run) -> None:
