@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         PolicyError,
         PromptError,
         RowError,
+        ServerError,
         SourceError,
         TagError,
         TargetError,
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "mmprompt._version": ("__version__",),
     "mmprompt.errors": (
-        "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "SourceError",
-        "TagError", "TargetError", "TaskError", "TemplateError", "Where",
+        "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "ServerError",
+        "SourceError", "TagError", "TargetError", "TaskError", "TemplateError", "Where",
     ),
     "mmprompt.chat_template": ("ChatTemplate",),
     "mmprompt.icl.bm25": ("BM25Retriever",),
@@ -108,6 +109,7 @@ __all__ = [
     "RawPromptTemplate",
     "RowError",
     "Segment",
+    "ServerError",
     "SlidingWindowRetriever",
     "SourceError",
     "TagError",

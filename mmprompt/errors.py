@@ -10,7 +10,8 @@
     ├── TargetError      a message that the chosen target cannot carry
     ├── DatasetError     a dataset that cannot be read at all
     │   └── RowError         one row of it
-    └── TaskError        a task file that is not one
+    ├── TaskError        a task file that is not one
+    └── ServerError      a model's server that cannot be asked, or whose answer is none
 
 A message says where (``vqa.jsonl:14 question @57``), what, and how to mend it. The three are attributes too, so a
 program need not take the text apart. Errors are values: ``located`` returns a copy, and they pickle.
@@ -118,6 +119,10 @@ class RowError(DatasetError):
 
 class TaskError(MMPromptError):
     """A task file or mapping that is not a task."""
+
+
+class ServerError(MMPromptError):
+    """A model's server that cannot be asked, or whose answer is none."""
 
 
 def shown(value: object, limit: int = SHOWN) -> str:

@@ -6,14 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import mmprompt
 
 PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
-    "_version", "log", "errors", "ahead", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
+    "_version", "log", "errors", "ahead", "http_words", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
     "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "foreign_names", "python_configs", "upstream_configs", "task_files", "tasks", "task_media", "render",
-    "outgoing", "tables", "ready", "plugins", "cli", "__main__",
+    "outgoing", "tables", "ready", "builders", "run", "testing", "plugins", "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
 
@@ -94,6 +96,8 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "targets/limits.py",
         "cli/__init__.py",
         "cli/render.py",
+        "run/client.py",
+        "plugins/examples.py",  # our own files, into the folder that the caller names
     }
     assert openers <= allowed
     assert "media/files.py" in openers
@@ -113,7 +117,7 @@ def test_pictures_are_decoded_in_one_place_only():
     assert readers == {"media/image_readers.py"}
 
 
-def test_only_the_fetcher_uses_the_network():
+def test_only_the_fetcher_and_the_client_use_the_network():
     network = {"requests", "urllib3", "socket", "http.client", "urllib.request", "ftplib", "asyncio"}
     users = {
         path.relative_to(PACKAGE).as_posix()
@@ -121,7 +125,7 @@ def test_only_the_fetcher_uses_the_network():
         for name, _ in imported(tree)
         if name in network or name.split(".")[0] in {"requests", "urllib3"}
     }
-    assert users == {"media/connections.py", "media/fetch.py", "media/hosts.py"}
+    assert users == {"media/connections.py", "media/fetch.py", "media/hosts.py", "run/client.py"}
 
 
 def test_base64_is_used_in_one_file_only():
@@ -132,6 +136,52 @@ def test_base64_is_used_in_one_file_only():
         if name in {"base64", "pybase64", "binascii"}
     }
     assert users == {"media/base64_text.py"}
+
+
+RUNNERS = {
+    "ais_bench",
+    "opencompass",
+    "mmengine",
+    "inspect_ai",
+    "pytest",
+    "_pytest",
+    "lm_eval",
+    "lmms_eval",
+    "evalscope",
+}
+
+
+def test_only_plugins_name_a_runner():
+    wrong = [
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path, parts, tree in modules()
+        for name, _ in imported(tree)
+        if name.split(".")[0] in RUNNERS and parts[0] != "plugins"
+    ]
+    assert not wrong
+
+
+def test_each_file_of_a_plugin_has_at_most_150_lines():
+    long = [path.name for path in (PACKAGE / "plugins").rglob("*.py") if len(path.read_text("utf-8").split("\n")) > 151]
+    assert not long
+
+
+@pytest.mark.parametrize("statement", ["import mmprompt", "import mmprompt.plugins", "from mmprompt import *"])
+def test_importing_the_package_or_its_plugins_asks_for_no_runner(statement):
+    """A hook sees every name that is looked for, whether the runner is there or not."""
+    code = f"""
+import sys
+class Hook:
+    seen = []
+    def find_spec(self, name, path=None, target=None):
+        self.seen.append(name)
+sys.meta_path.insert(0, Hook())
+{statement}
+assert "mmprompt" in Hook.seen
+print(" ".join(Hook.seen))
+"""
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {name.split(".")[0] for name in seen} & RUNNERS
 
 
 def test_no_drawer_is_called_utils():

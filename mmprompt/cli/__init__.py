@@ -14,6 +14,7 @@ _EPILOG = """\
 examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --target openai --limit 10
+  mmprompt plugins
 """
 
 
@@ -25,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: the arguments are wrong, or ask for help.
     """
-    from mmprompt.cli import render  # noqa: PLC0415  # the commands load with the command line
+    from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # likewise
 
     parser = _Parser(
@@ -37,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
+    plugins.add_parser(commands)
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help(sys.stderr)
@@ -68,7 +70,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def say(text: str) -> None:
     """Write a line to standard error; what a terminal would act on (it comes from the data) is escaped."""
     if sys.stderr is not None:
-        sys.stderr.write("".join([c if c.isprintable() else _escaped(c) for c in text]) + "\n")
+        sys.stderr.write(printable(text) + "\n")
+
+
+def printable(text: str) -> str:
+    """Return text with whatever a terminal would act on escaped."""
+    return "".join([c if c.isprintable() else _escaped(c) for c in text])
 
 
 def _escaped(character: str) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import urljoin
 
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, SourceError, shown
+from mmprompt.http_words import retry_after, status_words
 from mmprompt.media.classify import classify, in_short
 from mmprompt.media.hosts import AllowedHosts
 from mmprompt.media.media_types import declared_type
@@ -186,9 +187,9 @@ class Fetcher:
         headers = answer.headers
         status = answer.status_code
         if status in _PASSING:
-            raise _PassingError(f"answers {_status(status)}", _seconds(headers.get("Retry-After", "")))
+            raise _PassingError(f"answers {status_words(status)}", retry_after(headers.get("Retry-After", "")))
         if status != HTTPStatus.OK:
-            raise SourceError(f"{in_short(url)} answers {_status(status)}", "check the URL")
+            raise SourceError(f"{in_short(url)} answers {status_words(status)}", "check the URL")
         transfer = headers.get("Transfer-Encoding", "").strip().lower()
         for encoding in (headers.get("Content-Encoding", "").strip().lower(), transfer.removesuffix("chunked")):
             if encoding not in ("", "identity"):
@@ -291,24 +292,3 @@ def _is_broken(error: Exception) -> bool:
 
 def _cut(count: int, stated: int | None) -> str:
     return "was cut" if stated is None else f"was cut: {count} of {stated} bytes came"
-
-
-def _status(status: int) -> str:
-    """Return a status in words of our own: the server's phrase is anything it likes."""
-    try:
-        return f"{status} ({HTTPStatus(status).phrase})"
-    except ValueError:
-        return str(status)
-
-
-def _seconds(retry_after: str) -> float | None:
-    """Return how long a ``Retry-After`` header asks to wait, given in seconds or as a date; None if it says nothing."""
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415  # only where a server asks for patience
-
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None

@@ -28,7 +28,7 @@ class RootedPath(str):
 
     def full(self, path: str) -> str:
         """Return ``path``, this one as classified, from its root."""
-        return os.path.join(os.path.abspath(self.root), path)
+        return os.path.join(os.path.abspath(self.root), str(path))  # a plain string, where it is absolute too
 
 
 def rooted_items(prompt: list[Any], root: str) -> PromptList:

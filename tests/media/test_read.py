@@ -393,3 +393,12 @@ def test_a_reader_is_shared_between_threads_and_pickles(reader):
     with ThreadPoolExecutor(8) as pool:
         for name, part in zip(names, pool.map(lambda n: read(reader, f"media/{n}"), names), strict=False):
             assert part.data == (TOUR / "media" / name).read_bytes()
+
+
+def test_a_rooted_path_that_is_absolute_is_read(tour: pathlib.Path) -> None:
+    from mmprompt.media.rooted import RootedPath
+
+    file = tour / "media" / "coffee.jpg"
+    reader = MediaReader(MediaPolicy([tour]))
+    part = reader.read(MediaRef("image", RootedPath(str(file), "/elsewhere")))
+    assert part.data == file.read_bytes()

@@ -1,0 +1,73 @@
+"""``mmprompt plugins``: what each runner makes of us, and an example for one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.cli import FINDINGS, OK, printable
+
+if TYPE_CHECKING:
+    from mmprompt.plugins.state import State
+
+_EPILOG = """\
+examples:
+  mmprompt plugins
+  mmprompt plugins --init pytest my_tests
+
+The exit code is 1 if a runner that is installed does not find or load its
+plugin; a runner that is absent is no fault.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "plugins",
+        help="tell which runners are installed, and whether they load their plugin",
+        description="Tell which runners are installed, and whether they find and load their plugin.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--init", nargs=2, metavar=("RUNNER", "DIR"), help="write an example for a runner: aisbench, inspect-ai, …"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Tell, or write the example, and return the exit code.
+
+    Raises:
+        MMPromptError: the example has no such runner, or its files are there already.
+        OSError: the example cannot be written.
+    """
+    if arguments.init is not None:
+        from mmprompt.plugins.examples import write_example  # noqa: PLC0415  # loads with the command
+
+        for path in write_example(*arguments.init):
+            print(printable(path))  # noqa: T201  # the answer goes to standard output
+        return OK
+    from mmprompt.plugins.state import state_of  # noqa: PLC0415  # loads with the command
+    from mmprompt.plugins.table import RUNNERS  # noqa: PLC0415  # likewise
+
+    sound = True
+    for runner in RUNNERS:
+        state = state_of(runner)
+        sound = sound and state.sound
+        for line in _lines(state):
+            print(printable(line), flush=True)  # noqa: T201  # likewise
+    return OK if sound else FINDINGS
+
+
+def _lines(state: State) -> list[str]:
+    """Return what is said of one runner."""
+    runner = state.runner
+    if state.version is None:
+        return [f"{runner.name:<12} not installed: {runner.install}"]
+    missing = "no: this mmprompt is not installed, or was before the runner's plugin came; pip install it anew"
+    return [
+        f"{runner.name:<12} installed {state.version}, tested with {runner.tested}",
+        f"{'':<12} registered: {state.registered or missing}",
+        f"{'':<12} loads: {'no: ' + state.fault if state.fault else 'yes'}",
+    ]

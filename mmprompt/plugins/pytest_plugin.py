@@ -1,0 +1,146 @@
+"""The ``pytest11`` door: the fixture ``vlm``, which asks a vision-language model.
+
+    def test_cat(vlm):
+        assert "cat" in vlm.ask("What is this?", image="cat.jpg")
+
+The server and the model come from the command line, the environment or the ini file, in this order. pytest loads this
+module at its start, so it imports nothing else; and it collects nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from mmprompt.run.client import ChatClient
+    from mmprompt.run.conversation import Asker
+
+_CLIENT: pytest.StashKey[ChatClient] = pytest.StashKey()
+_ASKER: pytest.StashKey[Asker] = pytest.StashKey()
+_SETTINGS = {
+    "base-url": "address of the OpenAI-compatible API, such as http://127.0.0.1:8000/v1",
+    "model": "name of the model",
+    "target": "what the server takes: vllm (the default) or openai",
+    "timeout": "seconds that one try may take (120)",
+}
+_NO_SERVER = (
+    "vlm has no {what}: give --vlm-{option}, set {variable}, or write {ini} under [tool.pytest.ini_options] "
+    "of pyproject.toml"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options; see the module."""
+    group = parser.getgroup("vlm", "vision-language models (mmprompt)")
+    for name, words in _SETTINGS.items():
+        group.addoption(f"--vlm-{name}", metavar=name.upper(), help=words)
+        parser.addini(_ini(name), words)
+    # on the command line only: a file may be a stranger's, and must not choose which variable is sent
+    group.addoption("--vlm-api-key-env", metavar="NAME", help="environment variable that holds the server's key")
+
+
+@pytest.fixture
+def vlm(request: pytest.FixtureRequest) -> Iterator[Asker]:
+    """A vision-language model to ask: ``vlm.ask("What is this?", image="cat.jpg")`` returns its reply.
+
+    Media are paths from the test file's folder, URLs, bytes or PIL images, or lists of them; ``vlm.conversation()``
+    gives several turns, ``vlm.send(messages)`` sends messages of ``mmprompt.testing``.
+    """
+    from mmprompt.run.conversation import Asker  # noqa: PLC0415  # loads with the first test that asks
+
+    asker = Asker(_client(request.config), base=request.path.parent)
+    request.node.stash[_ASKER] = asker
+    yield asker
+    asker.exchanges.clear()  # their media; the test itself stays in memory to the end of the run
+
+
+@pytest.hookimpl(hookwrapper=True)  # the older form: an old pluggy must not fail at its start because of us
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Add to the report of a test that failed what it asked and what the model said."""
+    asker = item.stash.get(_ASKER, None)
+    if asker is not None and call.excinfo is not None and not item.config.getoption("fulltrace"):
+        _end_at_the_call(call.excinfo)
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and asker is not None and asker.exchanges:
+        from mmprompt.run.transcript import transcript  # noqa: PLC0415  # only for a report
+
+        add = getattr(report.longrepr, "addsection", None) or (lambda *section: report.sections.append(section))
+        add("vlm", transcript(asker.exchanges))
+
+
+def _end_at_the_call(failure: pytest.ExceptionInfo[BaseException]) -> None:
+    """Cut the traceback of an error of ours where the test called us: its text says what was wrong."""
+    from mmprompt.errors import MMPromptError  # noqa: PLC0415  # only for a report
+
+    entry = failure.tb if isinstance(failure.value, MMPromptError) else None
+    while entry is not None and entry.tb_next is not None:
+        if entry.tb_next.tb_frame.f_globals.get("__name__", "").startswith("mmprompt."):
+            entry.tb_next = None
+        entry = entry.tb_next
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the connections."""
+    client = config.stash.get(_CLIENT, None)
+    if client is not None:
+        client.close()
+
+
+def _client(config: pytest.Config) -> ChatClient:
+    """Return the client of this run; a test that asks without a server to ask fails, rather than be skipped unseen."""
+    client = config.stash.get(_CLIENT, None)
+    if client is None:
+        from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the first test that asks
+        from mmprompt.run.client import ChatClient  # noqa: PLC0415  # likewise
+        from mmprompt.run.keys import key_for  # noqa: PLC0415  # likewise
+
+        address = _needed(config, "base-url", "server")
+        model = _needed(config, "model", "model")
+        try:
+            client = ChatClient(
+                address,
+                model,
+                api_key=key_for(address, config.getoption("--vlm-api-key-env")),
+                timeout=_seconds(_setting(config, "timeout") or "120"),
+                target=_setting(config, "target") or "vllm",
+            )
+        except MMPromptError as error:
+            pytest.fail(f"vlm: {error}", pytrace=False)
+        config.stash[_CLIENT] = client
+    return client
+
+
+def _needed(config: pytest.Config, name: str, what: str) -> str:
+    value = _setting(config, name)
+    if not value:
+        words = {"what": what, "option": name, "variable": _variable(name), "ini": _ini(name)}
+        pytest.fail(_NO_SERVER.format(**words), pytrace=False)
+    return value
+
+
+def _setting(config: pytest.Config, name: str) -> str:
+    """Return a setting from the command line, else the environment, else the ini file; empty if none says it."""
+    return str(config.getoption(f"--vlm-{name}") or os.environ.get(_variable(name)) or config.getini(_ini(name)) or "")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        pytest.fail(f"vlm: the timeout {text!r} is no number of seconds; give --vlm-timeout=120", pytrace=False)
+    return seconds
+
+
+def _variable(name: str) -> str:
+    return "MMPROMPT_" + name.upper().replace("-", "_")
+
+
+def _ini(name: str) -> str:
+    return "vlm_" + name.replace("-", "_")

@@ -1,0 +1,1 @@
+"""Asking models: an OpenAI-compatible server, and conversations with it."""

@@ -1,0 +1,288 @@
+"""The client of an OpenAI-compatible server: messages in, a reply out.
+
+One session a thread; retries with full jitter where trying again can help; no redirect is followed, so that a key
+never leaves for another host; and no error or log holds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mmprompt._version import __version__
+from mmprompt.errors import ServerError, nearest, shown
+from mmprompt.http_words import retry_after, status_words
+from mmprompt.media.classify import in_short
+from mmprompt.parts import Message
+from mmprompt.run.keys import Key
+from mmprompt.targets.limits import limits
+from mmprompt.targets.openai import OpenAIWriter
+from mmprompt.targets.wire_json import Payload, record_chunks
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response, Session
+
+ATTEMPTS = 5
+TIMEOUT = 600.0
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+_LONGEST_WISH = 120.0
+"""Seconds; a server that asks for more patience in ``Retry-After`` is not waited for."""
+
+_LONGEST_REPLY = 64 << 20
+_PASSING = frozenset((408, 409, 425, 429))
+_RESERVED = ("messages", "model", "stream")
+
+
+class Reply(str):
+    """What a model said: text, with ``finish_reason`` and ``usage`` as the server gave them."""
+
+    __slots__ = ("finish_reason", "usage")
+    finish_reason: str
+    usage: Mapping[str, Any]
+
+    def __new__(cls, text: str, finish_reason: str = "", usage: Mapping[str, Any] | None = None) -> Reply:
+        """Make a reply; see the class."""
+        self = super().__new__(cls, text)
+        self.finish_reason = finish_reason
+        self.usage = usage or {}
+        return self
+
+
+class _PassingError(Exception):
+    """A fault that may be gone at the next try; ``after`` is how many seconds the server asks to wait."""
+
+    def __init__(self, error: ServerError, after: float | None = None) -> None:
+        super().__init__(error.what)
+        self.error = error
+        self.after = after
+
+
+class ChatClient:
+    """Asks one model of one OpenAI-compatible server. Safe to share between threads.
+
+    Proxies and certificates of the environment hold; netrc entries and cookies do not. A forked process opens its own
+    connections.
+
+    Args:
+        base_url: the API's address, such as ``http://127.0.0.1:8000/v1``.
+        model: the model's name there.
+        api_key: goes as bearer token to this address and nowhere else; see ``key_for``.
+        timeout: seconds that one try may take.
+        attempts: how many tries there are at most.
+        target: what the server takes: ``"vllm"``, ``"openai"``, or a target of one's own like them.
+
+    Raises:
+        ServerError: no address of an API, or no model.
+        TargetError: a target that is unknown, or of another wire form.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = TIMEOUT,
+        attempts: int = ATTEMPTS,
+        target: str = "vllm",
+    ) -> None:
+        _check_url(base_url)
+        if not model:
+            raise ServerError("no model is named", "give the name under which the server knows it")
+        if limits(target).wire != "openai":
+            raise ServerError(
+                f"the target {target} is not asked over OpenAI's API", nearest(target, ("vllm", "openai"))
+            )
+        self.base_url = base_url.rstrip("/").removesuffix("/chat/completions")
+        self.model = model
+        self.timeout = timeout
+        self.attempts = attempts
+        self._writer = OpenAIWriter(target, payload=Payload)
+        self._bearer = Key(f"Bearer {api_key}") if api_key else None
+        self._secret = Key(api_key or "")
+        self._local = threading.local()
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        """Show where it asks, never with what key."""
+        return f"ChatClient({self.base_url!r}, {self.model!r})"
+
+    def close(self) -> None:
+        """Close the connections of all threads; the next request opens its own."""
+        self._local = threading.local()
+        for session in list(self._sessions):
+            session.close()
+
+    def ask(self, messages: Iterable[Message], **options: Any) -> Reply:
+        """Send messages whose media are read, and return the reply.
+
+        ``options`` go beside them: ``temperature``, ``max_tokens``, whatever the server takes.
+
+        Raises:
+            TargetError: a message that the target cannot carry.
+            ServerError: the server cannot be reached, refuses, or gives no reply.
+        """
+        reserved = next((name for name in _RESERVED if name in options), None)
+        if reserved:
+            raise ServerError(f"{reserved} is no option of a request", "the client says it itself")
+        request = {"model": self.model, "messages": self._writer.write(messages), **options}
+        body = b"".join(record_chunks(request))
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return self._reply(self._post(body))
+            except _PassingError as fault:
+                error, after = fault.error, fault.after
+            if attempt == self.attempts or (after or 0.0) > _LONGEST_WISH:
+                break
+            most = min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE)
+            time.sleep(max(random.uniform(0, most), after or 0.0))  # noqa: S311  # jitter is no secret
+        tries = f" ({attempt} attempts)" if attempt > 1 else ""
+        raise ServerError(error.what + tries, error.mend) from None
+
+    def _post(self, body: bytes) -> bytes:
+        """Send a request once, and return the body of its answer.
+
+        Raises:
+            _PassingError: a later try may succeed.
+            ServerError: none will.
+        """
+        import requests  # noqa: PLC0415  # heavy
+        from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415  # likewise
+
+        session = self._session()
+        late = f"{self.base_url} gave no answer within {self.timeout:g} s"
+        deadline = time.monotonic() + self.timeout
+        try:
+            with session.post(
+                f"{self.base_url}/chat/completions",
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=self.timeout,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                self._judge(answer, deadline)
+                return _body(answer, deadline)
+        except requests.exceptions.SSLError:
+            raise ServerError(f"{self.base_url} has no TLS certificate that holds", "check the address") from None
+        except (requests.exceptions.ReadTimeout, TimeoutError):
+            raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
+        except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as fault:
+            if isinstance(next(iter(fault.args), None), ReadTimeoutError):  # in the body requests has no name for it
+                raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
+            error = ServerError(f"{self.base_url} cannot be reached", "start the server, or check the address")
+            raise _PassingError(error) from None
+        except requests.exceptions.RequestException as fault:
+            what = f"{self.base_url} cannot be asked ({type(fault).__name__})"
+            raise ServerError(what, "check the address, and the proxy if there is one") from None
+
+    def _judge(self, answer: Response, deadline: float) -> None:
+        """Refuse every status but 200, with what the server says about it."""
+        status = answer.status_code
+        if status == 200:
+            return
+        what = f"{self.base_url} answers {status_words(status)}"
+        if 300 <= status < 400:
+            leads = in_short(answer.headers.get("Location", ""))
+            raise ServerError(f"{what}, which leads to {leads}", "give that address as the base URL")
+        said = _said(_body(answer, deadline))
+        if self._secret:
+            said = said.replace(self._secret, "<key>")
+        error = ServerError(f"{what}: {shown(said, 300)}" if said else what, _MENDS.get(status, ""))
+        if status in _PASSING or status >= 500:
+            raise _PassingError(error, retry_after(answer.headers.get("Retry-After", "")))
+        raise error
+
+    def _reply(self, body: bytes) -> Reply:
+        """Return the reply that an answer holds."""
+        try:
+            answer = json.loads(body)
+            choice = answer["choices"][0]
+            text = choice["message"].get("content")
+            if isinstance(text, list):
+                text = "".join([part.get("text", "") for part in text])
+            usage = answer.get("usage")
+            return Reply(text or "", choice.get("finish_reason") or "", usage if isinstance(usage, dict) else None)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            what = f"{self.base_url} gave an answer without a reply"
+            raise ServerError(what, "check that the base URL is that of an OpenAI-compatible API") from None
+
+    def _session(self) -> Session:
+        """Return this thread's session, made in this process."""
+        local = self._local
+        if getattr(local, "process", None) == os.getpid():
+            session: Session = local.session
+            return session
+        from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415  # heavy, as the next
+
+        import requests  # noqa: PLC0415  # heavy
+
+        session = requests.Session()
+        session.headers["User-Agent"] = f"mmprompt/{__version__}"
+        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        session.auth = self._signed  # an auth of our own also keeps netrc's away
+        local.session, local.process = session, os.getpid()
+        self._sessions.add(session)
+        return session
+
+    def _signed(self, request: PreparedRequest) -> PreparedRequest:
+        """Return a request with the key, where there is one."""
+        if self._bearer is not None:
+            request.headers["Authorization"] = self._bearer
+        return request
+
+
+_MENDS = {
+    400: "the server does not take such a request; its log says more",
+    401: "set MMPROMPT_API_KEY (OPENAI_API_KEY for api.openai.com) to the server's key",
+    403: "check that the key may use this model",
+    404: "check the base URL (it often ends in /v1) and the name of the model",
+    413: "send smaller media",
+}
+
+
+def _check_url(base_url: str) -> None:
+    """Refuse what is no plain http(s) address."""
+    try:
+        parts = urlsplit(base_url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        sound = False
+    if not sound or not base_url.isprintable() or " " in base_url:
+        raise ServerError(f"{in_short(base_url)} is no address of an API", "write http://HOST:PORT/v1")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        what = f"the base URL {in_short(base_url)} carries user information, a query or a fragment"
+        raise ServerError(what, "write http://HOST:PORT/v1, and give the key by the environment")
+
+
+def _body(answer: Response, deadline: float) -> bytes:
+    """Read the body of an answer up to a size and a moment."""
+    pieces: list[bytes] = []
+    count = 0
+    for piece in answer.iter_content(1 << 16):
+        pieces.append(piece)
+        count += len(piece)
+        if count > _LONGEST_REPLY:
+            raise ServerError(f"the answer is longer than {_LONGEST_REPLY >> 20} MiB", "check the server")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return b"".join(pieces)
+
+
+def _said(body: bytes) -> str:
+    """Return what the body of a refusal says: the message that OpenAI-like servers give, else its first words."""
+    try:
+        error = json.loads(body)
+        error = error.get("error", error.get("detail", error))
+        said = error.get("message") if isinstance(error, dict) else error
+        return said if isinstance(said, str) else json.dumps(said)
+    except (ValueError, AttributeError):
+        return body[:300].decode("utf-8", "replace").strip()

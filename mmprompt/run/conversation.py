@@ -1,0 +1,110 @@
+"""Questions to a model: one alone, or several turns that build on each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from mmprompt.builders import Content, assistant, read_own, system, user
+from mmprompt.errors import MMPromptError, PromptError
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.parts import Message
+from mmprompt.run.client import ChatClient, Reply
+
+
+class Exchange(NamedTuple):
+    """What was asked, with its media read, and what the model said: None where it gave no reply."""
+
+    messages: Sequence[Message]
+    reply: Reply | None
+
+
+class Asker:
+    """Asks one model, and keeps what was said in ``exchanges``.
+
+    Args:
+        client: the model's server.
+        base: the folder that relative paths of media begin at; by default the working directory.
+        policy: what media named by samples may be read; a path written in the call needs none.
+    """
+
+    def __init__(
+        self, client: ChatClient, *, base: str | os.PathLike[str] = "", policy: MediaPolicy | None = None
+    ) -> None:
+        self.client = client
+        self.exchanges: list[Exchange] = []
+        self._base = base
+        self._policy = policy
+
+    def __repr__(self) -> str:
+        """Show whom it asks: a report of a failed test shows this."""
+        return f"<{self.client.model} at {self.client.base_url}>"
+
+    def ask(
+        self,
+        *content: Content,
+        image: object = None,
+        audio: object = None,
+        video: object = None,
+        system: str = "",
+        **options: Any,
+    ) -> Reply:
+        """Ask one question, and return the reply, which is text.
+
+        ``content``, ``image``, ``audio`` and ``video`` are those of ``builders.user``; ``system`` is said before.
+        ``options`` go to the server: ``temperature``, ``max_tokens`` and so on.
+
+        Raises:
+            MMPromptError: a medium cannot be read or sent, or the server gives no reply.
+        """
+        return self.conversation(system).ask(*content, image=image, audio=audio, video=video, **options)
+
+    def send(self, messages: Message | Iterable[Message], **options: Any) -> Reply:
+        """Send one message or several as they are, and return the reply; as ``ask``."""
+        reply = self.exchange(messages, **options).reply
+        return Reply("") if reply is None else reply
+
+    def conversation(self, system: str = "") -> Conversation:
+        """Return a conversation without any turn yet."""
+        return Conversation(self, system)
+
+    def exchange(self, messages: Message | Iterable[Message], **options: Any) -> Exchange:
+        """Send messages, and return them as they were sent with the reply; as ``ask``."""
+        sent = [messages] if isinstance(messages, Message) else list(messages)
+        try:
+            sent = read_own(sent, self._base, self._policy)
+            done = Exchange(sent, self.client.ask(sent, **options))
+        except MMPromptError:
+            self.exchanges.append(Exchange([message for message in sent if isinstance(message, Message)], None))
+            raise
+        self.exchanges.append(done)
+        return done
+
+
+class Conversation:
+    """Several turns with one model: each question is sent after all that was said before, in ``messages``."""
+
+    def __init__(self, asker: Asker, system_text: str = "") -> None:
+        self.messages: list[Message] = [system(system_text)] if system_text else []
+        self._asker = asker
+
+    def ask(
+        self,
+        *content: Content,
+        image: object = None,
+        audio: object = None,
+        video: object = None,
+        **options: Any,
+    ) -> Reply:
+        """Ask the next question, and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
+        for name in ("images", "audios", "videos"):
+            if name in options:
+                raise PromptError(f"{name} would go to the server as an option", f"{name[:-1]}= takes a list too")
+        question = user(*content, image=image, audio=audio, video=video)
+        if not question.parts:
+            raise PromptError("the question is empty", "give text, or media as image=, audio=, video=")
+        sent, reply = self._asker.exchange([*self.messages, question], **options)
+        said = Reply("") if reply is None else reply
+        self.messages = [*sent, assistant(said)]
+        return said

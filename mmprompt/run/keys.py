@@ -1,0 +1,63 @@
+"""Which key a server gets, and a key that shows itself nowhere.
+
+``OPENAI_API_KEY`` goes to ``https://api.openai.com`` only. Any other server gets ``MMPROMPT_API_KEY``, or the variable
+that the *command line* names: never one that a file chose, which may be a stranger's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from mmprompt.errors import ServerError, shown
+
+OPENAI_KEY = "OPENAI_API_KEY"
+OWN_KEY = "MMPROMPT_API_KEY"
+_OPENAI_HOST = "api.openai.com"
+
+
+class Key(str):
+    """A key, or a header that holds one: text for who sends it, nothing for who shows its ``repr``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Hide the text: tracebacks that show local variables show this."""
+        return "<key>"
+
+
+def is_openai(base_url: str) -> bool:
+    """Tell whether a base URL is OpenAI's own, through TLS and at its own port."""
+    parts = urlsplit(base_url)
+    return parts.scheme == "https" and parts.netloc.lower() in (_OPENAI_HOST, f"{_OPENAI_HOST}:443")
+
+
+def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, str] | None = None) -> Key | None:
+    """Return the key for a server, or None where the environment has none.
+
+    Args:
+        base_url: the server's.
+        variable: the environment variable that the command line names; it must be set.
+        environ: the environment; by default the process's.
+
+    Raises:
+        ServerError: the variable is not set, or holds a key that is not meant for this server or that no header takes.
+    """
+    own = is_openai(base_url)
+    if variable == OPENAI_KEY and not own:
+        raise ServerError(f"{OPENAI_KEY} goes to https://{_OPENAI_HOST} only", f"set {OWN_KEY} for another server")
+    name = variable or (OPENAI_KEY if own else OWN_KEY)
+    key = _key_in(name, environ)
+    if not key:
+        if variable:
+            raise ServerError(f"the environment variable {shown(variable)} is not set", "set it to the server's key")
+        return None
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ServerError(f"{name} holds what no header takes", "set it to the key alone, in ASCII")
+    return key
+
+
+def _key_in(name: str, environ: Mapping[str, str] | None) -> Key:
+    """Return the key in a variable; no frame that can raise holds it, or the environment, as plain text."""
+    return Key((os.environ if environ is None else environ).get(name, "").strip())

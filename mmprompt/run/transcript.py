@@ -1,0 +1,56 @@
+"""What was said to a model and what it said, for a person to read: media as their type, size and name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from mmprompt.media.classify import in_short
+from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
+from mmprompt.run.conversation import Exchange
+
+_MOST = 4000
+"""How many characters of one text are shown."""
+
+
+def transcript(exchanges: Iterable[Exchange]) -> str:
+    """Return exchanges as lines ``role: content``; a turn shows only what was not said in the exchange before it."""
+    lines: list[str] = []
+    before: list[Message] = []
+    for messages, reply in exchanges:
+        goes_on = bool(before) and list(messages[: len(before)]) == before
+        for message in messages[len(before) :] if goes_on else messages:
+            lines += _lines(message.role, [stub(part) for part in message.parts])
+        lines += _lines("reply", ["(none)" if reply is None else _printable(reply)])
+        before = [*messages, Message("assistant", reply or "")]
+    return "\n".join(lines)
+
+
+def stub(part: Part) -> str:
+    """Return a part as text: a medium as ``[image/jpeg, 12,345 bytes, cat.jpg]``."""
+    if isinstance(part, TextPart):
+        return _printable(part.text)
+    if isinstance(part, MediaRef):
+        return f"[{part.modality}, {in_short(part.name or part.source)}]"
+    size = len(part.data) + sum(map(len, part.frames))
+    frames = f", {len(part.frames)} frames" if part.frames else ""
+    return f"[{part.media_type}, {size:,} bytes{frames}{_name(part)}]"
+
+
+def _name(part: MediaPart) -> str:
+    """Return the name of the file a medium came from; of others the bytes already say all."""
+    name = os.path.basename(part.origin)
+    return f", {_printable(name)}" if name and os.path.splitext(name)[1] and " bytes" not in name else ""
+
+
+def _lines(role: str, contents: Sequence[str]) -> list[str]:
+    """Return the lines of one message: the role once, all content behind it."""
+    head = f"{_printable(role)}: "
+    lines = [line for content in contents or [""] for line in content.split("\n")]
+    return [(" " * len(head) if number else head) + line for number, line in enumerate(lines)]
+
+
+def _printable(text: str) -> str:
+    """Return text that a terminal only prints: what it would act on is escaped."""
+    cut = text if len(text) <= _MOST else f"{text[:_MOST]}… ({len(text):,} characters)"
+    return "".join([c if c.isprintable() or c in "\n\u3000" else c.encode("unicode_escape").decode() for c in cut])

@@ -1,0 +1,345 @@
+"""The client against servers that answer, refuse, break off, redirect and lie."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from mmprompt import MediaPart, Message, ServerError, TargetError, TextPart
+from mmprompt.run import client as client_module
+from mmprompt.run.client import ChatClient
+
+KEY = "sk-very-secret"
+ASKED = [Message("SYSTEM", "Be brief."), Message("HUMAN", [MediaPart("image", "image/png", b"\x89PNG"), TextPart("?")])]
+GOOD = {"choices": [{"message": {"content": "A cat."}, "finish_reason": "stop"}], "usage": {"total_tokens": 3}}
+
+
+class Server:
+    def __init__(self, answers: list[Any]) -> None:
+        self.answers = answers
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.base_url = ""
+
+
+@contextmanager
+def serving(*answers: Any) -> Iterator[Server]:
+    """A server that gives these answers in turn, the last for ever: (status, headers, body) or what is called."""
+    record = Server(list(answers))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            record.requests.append((self.path, dict(self.headers), body))
+            answer = record.answers.pop(0) if len(record.answers) > 1 else record.answers[0]
+            if callable(answer):
+                answer(self)
+                return
+            status, headers, value = answer
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            self.send_response(status)
+            for name, header in {"Content-Length": str(len(data)), **headers}.items():
+                self.send_header(name, header)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    record.base_url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield record
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def ok() -> tuple[int, dict[str, str], Any]:
+    return 200, {}, GOOD
+
+
+def break_off(handler: BaseHTTPRequestHandler) -> None:
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    handler.close_connection = True
+
+
+@contextmanager
+def asking(server: Server, **options: Any) -> Iterator[ChatClient]:
+    client = ChatClient(server.base_url, "m", **{"api_key": KEY, "timeout": 10, **options})
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waited: list[float] = []
+    monkeypatch.setattr(client_module.time, "sleep", waited.append)
+    return waited
+
+
+def test_messages_go_out_and_the_reply_comes_back() -> None:
+    with serving(ok()) as server, asking(server) as client:
+        reply = client.ask(ASKED, temperature=0, max_tokens=5)
+    assert (reply, reply.finish_reason, reply.usage) == ("A cat.", "stop", {"total_tokens": 3})
+    [(path, headers, body)] = server.requests
+    assert path == "/v1/chat/completions"
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert headers["Content-Type"] == "application/json"
+    assert json.loads(body) == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+                    {"type": "text", "text": "?"},
+                ],
+            },
+        ],
+        "temperature": 0,
+        "max_tokens": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "text"), [(None, ""), ([{"type": "text", "text": "A "}, {"type": "text", "text": "cat"}], "A cat")]
+)
+def test_content_that_is_no_string(content: Any, text: str) -> None:
+    answer = {"choices": [{"message": {"content": content}}]}
+    with serving((200, {}, answer)) as server, asking(server) as client:
+        assert client.ask(ASKED) == text
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
+def test_what_may_pass_is_tried_again_with_full_jitter(status: int, pauses: list[float]) -> None:
+    with serving((status, {}, {}), (status, {}, {}), ok()) as server, asking(server) as client:
+        assert client.ask(ASKED) == "A cat."
+    assert len(server.requests) == 3
+    assert 0 <= pauses[0] <= 0.5
+    assert 0 <= pauses[1] <= 1
+
+
+def test_a_broken_connection_is_tried_again(pauses: list[float]) -> None:
+    with serving(break_off, ok()) as server, asking(server) as client:
+        assert client.ask(ASKED) == "A cat."
+    assert len(pauses) == 1
+
+
+def test_a_body_that_is_cut_is_tried_again(pauses: list[float]) -> None:
+    def cut(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b'{"choices"')
+        break_off(handler)
+
+    with serving(cut, ok()) as server, asking(server) as client:
+        assert client.ask(ASKED) == "A cat."
+    assert len(pauses) == 1
+
+
+def test_retry_after_is_honoured(pauses: list[float]) -> None:
+    with serving((429, {"Retry-After": "7"}, {}), ok()) as server, asking(server) as client:
+        client.ask(ASKED)
+    assert pauses == [7.0]
+
+
+def test_a_server_that_asks_for_hours_is_not_waited_for(pauses: list[float]) -> None:
+    with (
+        serving((429, {"Retry-After": "7200"}, {})) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match=r"answers 429 \(Too Many Requests\)"),
+    ):
+        client.ask(ASKED)
+    assert pauses == []
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_what_will_not_pass_is_not_tried_again(status: int, pauses: list[float]) -> None:
+    refusal = {"error": {"message": f"no, {KEY} is not known\x1b[31m"}}
+    with (
+        serving((status, {}, refusal)) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match=f"answers {status}") as caught,
+    ):
+        client.ask(ASKED)
+    assert len(server.requests) == 1
+    assert "no, <key> is not known\\x1b[31m" in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert pauses == []
+
+
+def test_tries_end(pauses: list[float]) -> None:
+    with (
+        serving((503, {}, b"busy")) as server,
+        asking(server, attempts=3) as client,
+        pytest.raises(ServerError, match=r"answers 503 \(Service Unavailable\): 'busy' \(3 attempts\)"),
+    ):
+        client.ask(ASKED)
+    assert len(server.requests) == 3
+    assert len(pauses) == 2
+
+
+def test_a_server_that_is_not_there(pauses: list[float]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    client = ChatClient(f"http://127.0.0.1:{port}/v1", "m", attempts=2)
+    with pytest.raises(ServerError, match=r"cannot be reached \(2 attempts\); start the server"):
+        client.ask(ASKED)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed_and_no_key_goes_there(status: int) -> None:
+    with (
+        serving(ok()) as other,
+        serving((status, {"Location": f"{other.base_url}/x?token=1"}, {})) as server,
+        asking(server) as client,
+        pytest.raises(ServerError) as caught,
+    ):
+        client.ask(ASKED)
+    assert other.requests == []
+    assert f"leads to {other.base_url}/x; give that address as the base URL" in str(caught.value)
+
+
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    for _ in range(20):
+        time.sleep(0.1)
+        try:
+            handler.wfile.write(b" ")
+        except OSError:
+            return
+
+
+def hang(handler: BaseHTTPRequestHandler) -> None:
+    time.sleep(1.5)
+
+
+@pytest.mark.parametrize("slow", [hang, drip])
+def test_an_answer_that_takes_too_long_ends(slow: Callable[..., None]) -> None:
+    with (
+        serving(slow) as server,
+        asking(server, timeout=0.4) as client,
+        pytest.raises(ServerError, match=r"gave no answer within 0\.4 s"),
+    ):
+        client.ask(ASKED)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"choices": []}', b'{"choices": [{"message": null}]}', b"\xff"])
+def test_an_answer_that_holds_no_reply(body: bytes) -> None:
+    with (
+        serving((200, {}, body)) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match="gave an answer without a reply"),
+    ):
+        client.ask(ASKED)
+
+
+def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "_LONGEST_REPLY", 1000)
+    with (
+        serving((200, {}, b" " * 100_000)) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match="is longer than"),
+    ):
+        client.ask(ASKED)
+
+
+def test_netrc_and_cookies_stay_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login me password hidden\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with serving((200, {"Set-Cookie": "a=b"}, GOOD), ok()) as server:
+        for key, times in ((KEY, 2), (None, 1)):
+            with asking(server, api_key=key) as client:
+                for _ in range(times):
+                    client.ask(ASKED)
+    assert [headers.get("Authorization") for _, headers, _ in server.requests] == [f"Bearer {KEY}"] * 2 + [None]
+    assert not any("Cookie" in headers for _, headers, _ in server.requests)
+
+
+def test_the_key_is_in_no_log_and_no_repr(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG), serving((500, {}, {}), ok()) as server, asking(server) as client:
+        client.ask(ASKED)
+        assert KEY not in repr(vars(client)) + repr(client)
+    assert caplog.records
+    assert KEY not in caplog.text
+
+
+def test_one_connection_a_thread_is_kept_open() -> None:
+    ports: list[int] = []
+
+    def note(handler: BaseHTTPRequestHandler) -> None:
+        ports.append(handler.client_address[1])
+        data = json.dumps(GOOD).encode()
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    with serving(note) as server, asking(server) as client:
+        for _ in range(2):
+            client.ask(ASKED)
+        other = threading.Thread(target=client.ask, args=(ASKED,))
+        other.start()
+        other.join()
+    assert ports[0] == ports[1] != ports[2]
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "",
+        "localhost:8000/v1",
+        "ftp://h/v1",
+        "http://",
+        "http://me:pw@h/v1",
+        "http://h/v1?key=pw",
+        "http://h:99999/v1",
+        "http://h /v1",
+    ],
+)
+def test_what_is_no_address_of_an_api(base_url: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        ChatClient(base_url, "m")
+    assert "pw" not in str(caught.value)
+
+
+def test_the_whole_address_of_the_endpoint_is_taken_too() -> None:
+    assert ChatClient("http://h/v1/chat/completions", "m").base_url == "http://h/v1"
+
+
+def test_what_the_client_says_itself_is_no_option() -> None:
+    client = ChatClient("http://h/v1", "m")
+    for name in ("model", "stream", "messages"):
+        with pytest.raises((ServerError, TypeError)):
+            client.ask(ASKED, **{name: 1})
+    with pytest.raises(ServerError, match="no model is named"):
+        ChatClient("http://h/v1", "")
+    with pytest.raises(ServerError, match="target anthropic is not asked"):
+        ChatClient("http://h/v1", "m", target="anthropic")
+    with pytest.raises(TargetError):
+        ChatClient("http://h/v1", "m", target="vlm")
