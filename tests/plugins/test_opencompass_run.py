@@ -50,7 +50,7 @@ datasets = [
     dataset("shots", {rows!r},
             dict(type="MMPromptMessages", template=dict(begin=[SYSTEM, "</E>"], round=ROUND), ice_token="</E>", media=MEDIA),
             ice=dict(type="MMPromptMessages", template=dict(round=ROUND)),
-            retriever=dict(type=FixKRetriever, fix_id_list=[0, 3]), kind="MMPromptDataset"),
+            retriever=dict(type=FixKRetriever, fix_id_list=[0, 3])),
 ]
 del dataset  # the runner writes the config down and reads it again, without its functions
 """
@@ -162,7 +162,11 @@ def test_what_opencompass_would_drop_ends_the_run_before_the_first_request(tmp_p
     (tmp_path / "task.json").write_text('{"dataset": "rows.jsonl"}', encoding="utf-8")
     task = os.fspath(tmp_path / "task.json")
     config = HEAD.format(tokenizer=tokenizer)
-    config += f"datasets = [dataset('bad', {task!r}, dict(type=MMPromptTask, task={task!r}))]\ndel dataset\n"
+    config += 'custom_imports = dict(imports=["mmprompt.plugins.opencompass"], allow_failed_imports=False)\n'
+    config += (
+        f"datasets = [dataset('bad', {task!r}, dict(type='MMPromptTask', task={task!r}), kind='MMPromptDataset')]\n"
+    )
+    config += "del dataset\n"
     run = run_config(tmp_path, "opencompass", config, "--mode", "infer", "--debug", reply=reply)
     assert run.bodies == []
     assert "(sample r): message 2: OpenCompass sends no role 'tool'" in run.log, run.log[-3000:]
