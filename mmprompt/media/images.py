@@ -74,7 +74,7 @@ class PlainImage(NamedTuple):
     size: tuple[int, int]
     pixels: bytes
     palette: tuple[str, bytes] | None
-    info: dict[str, Any]
+    info: dict[Any, Any]
     turn: str
 
 
