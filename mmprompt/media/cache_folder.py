@@ -127,7 +127,8 @@ class CacheFolder:
             OSError: there is no such folder.
         """
         if self._is_safe is None:
-            fault = _shared_fault(os.stat(self._folder))
+            status = os.stat(self._folder)
+            fault = _shared_fault(status) if stat.S_ISDIR(status.st_mode) else "it is no folder"
             self._is_safe = not fault
             if fault:
                 self._give_up("used", PermissionError(errno.EPERM, fault))
@@ -212,4 +213,6 @@ def _shared_fault(status: os.stat_result) -> str:
         return ""
     if status.st_mode & stat.S_IWOTH:
         return "everyone may write to it"
+    if status.st_mode & stat.S_IWGRP:
+        return "its group may write to it"
     return "" if status.st_uid in (os.geteuid(), 0) else "it belongs to another user"

@@ -71,15 +71,17 @@ def to_hf(
 
     Content is a list of parts, as processors take it: ``{"type": "text", "text": …}``, ``{"type": "image", "image":
     PIL image}``, ``{"type": "audio", "audio": array}``, ``{"type": "video", "video": [PIL images]}``. A picture is
-    decoded and nothing else: it keeps its mode, and it is not turned. Its EXIF orientation is a note and is taken off,
-    because some releases of transformers turn a PIL image by it and others do not.
+    decoded and nothing else: it keeps its mode, and it is not turned. Its orientation (EXIF or XMP) is a note and is
+    taken off, because some releases of transformers turn a PIL image by it and others do not; of the image's ``info``
+    only transparency and colour profile stay.
 
     Text is not searched for special tokens; ``ChatTemplate(processor).to_messages`` does that.
 
     Args:
         messages: with their media read, see ``read_messages``.
         target: ``"hf"``, or a target of your own that is like it.
-        policy: the limits of decoding; the default ones without it.
+        policy: the limits of decoding, and where it is done (``isolate``); the default ones without it. The pictures
+            and frames of one call have together at most 8 times ``max_pixels``; each medium has ``timeout`` seconds.
         sampling_rate: resample all sound to so many hertz. transformers takes an array to have the rate of the
             processor, so give ``processor.feature_extractor.sampling_rate``. Without it sound keeps the rate it has.
         frames_as_images: give the frames of a video as images, for processors without video.
@@ -90,9 +92,9 @@ def to_hf(
         SourceError: media that cannot be decoded.
         PolicyError: media larger or longer than the policy allows.
     """
-    media = HFDecoder(policy or MediaPolicy(), sampling_rate)
-    writer = HFWriter(target, content=content, frames_as_images=frames_as_images, decode=media.decode)
-    wire = writer.write(messages)
+    with HFDecoder(policy or MediaPolicy(), sampling_rate) as media:
+        writer = HFWriter(target, content=content, frames_as_images=frames_as_images, decode=media.decode)
+        wire = writer.write(messages)
     return HFRequest(wire, media.images, media.audios, media.sampling_rates, media.videos, media.notes)
 
 

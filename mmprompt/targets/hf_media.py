@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.errors import SourceError, TargetError, shown
-from mmprompt.media.images import decode_image
+from mmprompt.errors import PolicyError, SourceError, TargetError, shown
+from mmprompt.media.images import KEPT_PICTURES, PlainImage, image_of
+from mmprompt.media.isolation import decoder
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sound import decode_audio
+from mmprompt.media.sound import Sound
 from mmprompt.media.sound_encoders import resample, to_mono
 from mmprompt.parts import MediaPart
 
@@ -16,13 +18,15 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _LOWEST, _HIGHEST = 4000, 384_000
-_ORIENTATION = 0x0112
-_TURNS = frozenset(range(2, 9))
-_EXIF_KEYS = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")
+_PICTURE = "mmprompt.media.images:plain_image"
+_SOUND = "mmprompt.media.sound:decode_audio"
 
 
 class HFDecoder:
     """Decodes media parts, one after the other, and keeps what it made in lists; see ``HFRequest``.
+
+    Decodes where ``policy.isolate`` says. All pictures together have at most ``KEPT_PICTURES`` times ``max_pixels``,
+    and each part has ``timeout`` seconds. Leave its context to end the child process.
 
     Raises:
         TargetError: ``sampling_rate`` is no whole number from 4000 to 384000.
@@ -34,6 +38,8 @@ class HFDecoder:
                 f"sampling_rate is {shown(sampling_rate)}", f"give a whole number from {_LOWEST} to {_HIGHEST} hertz"
             )
         self._policy = policy
+        self._decoder = decoder(policy)
+        self._room = KEPT_PICTURES * policy.max_pixels
         self._sampling_rate = sampling_rate
         self.images: list[Image] = []
         self.audios: list[np.ndarray[Any, Any]] = []
@@ -41,12 +47,19 @@ class HFDecoder:
         self.videos: list[list[Image]] = []
         self.notes: list[str] = []
 
+    def __enter__(self) -> HFDecoder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child process, if there is one."""
+        self._decoder.close()
+
     def decode(self, part: MediaPart) -> object:
         """Return the object of a part, and keep it in the list of its modality.
 
         Raises:
-            SourceError: the bytes cannot be decoded.
-            PolicyError: the medium is larger or longer than the policy allows.
+            SourceError: the bytes cannot be decoded, or a child process crashed, swelled or took too long.
+            PolicyError: the medium is larger or longer than the policy allows, or the pictures are too many.
         """
         if part.modality == "image":
             self.images.append(self._picture(part.data, f"image {len(self.images) + 1}"))
@@ -55,32 +68,38 @@ class HFDecoder:
             self.audios.append(self._sound(part.data, f"audio {len(self.audios) + 1}"))
             return self.audios[-1]
         name = f"video {len(self.videos) + 1}"
-        self.videos.append([self._picture(frame, f"{name}, frame {n}") for n, frame in enumerate(part.frames, 1)])
+        self.videos.append(self._frames(part, name))
         return self.videos[-1]
 
     def _picture(self, data: bytes, name: str) -> Image:
-        image = decode_image(data, self._policy)
+        plain: PlainImage = self._decoder.run(_PICTURE, data, self._policy, self._room)
+        width, height = plain.size
+        self._room -= width * height
+        if self._room < 0:  # a child that is whole has seen to it
+            raise SourceError("the decoder gave a picture that it was not to give", "leave the sample out")
+        image = image_of(plain)
         if image.mode[0] in "IF":
             self.notes.append(f"{name}: processors clip mode {image.mode} at 255; mode RGB, asked for, is scaled")
-        if not any(key in image.info for key in _EXIF_KEYS):
-            return image
-        try:
-            orientation = image.getexif().get(_ORIENTATION, 1)
-        except (SyntaxError, ValueError):
-            orientation = None  # no EXIF that can be read, over which transformers 4 fails
-        if orientation == 1:
-            return image
-        if orientation in _TURNS:
-            self.notes.append(f"{name}: EXIF orientation {orientation} is not applied")
-        image = image.copy()  # it has what is in ``info``, and no EXIF that was parsed before
-        for key in _EXIF_KEYS:
-            image.info.pop(key, None)
+        if plain.turn:
+            self.notes.append(f"{name}: {plain.turn} is not applied")
         return image
+
+    def _frames(self, part: MediaPart, name: str) -> list[Image]:
+        end = time.monotonic() + self._policy.timeout
+        frames = []
+        for number, frame in enumerate(part.frames, 1):
+            frames.append(self._picture(frame, f"{name}, frame {number}"))
+            if time.monotonic() > end:
+                raise PolicyError(
+                    f"the video takes longer than timeout ({self._policy.timeout:g} s) to decode",
+                    "raise timeout to allow it, or use --policy trusted",
+                )
+        return frames
 
     def _sound(self, data: bytes, name: str) -> np.ndarray[Any, Any]:
         import numpy as np  # noqa: PLC0415  # heavy
 
-        sound = decode_audio(data, self._policy)
+        sound: Sound = self._decoder.run(_SOUND, data, self._policy)
         samples, rate, channels = sound.samples, sound.rate, sound.samples.shape[1]
         if not np.isfinite(samples).all():
             raise SourceError("the samples hold values that are not finite", "put 0 in their place")

@@ -177,12 +177,16 @@ def quoted(source: object) -> str:
 
 
 def images_of(video: MediaPart) -> list[MediaPart]:
-    """Return the frames of a video as images, for a target that takes no video of frames."""
+    """Return the frames of a video as images, for a target that takes no video of frames.
+
+    Its options hold for each; its further keys stand on the last, for what is marked (``cache_control``) ends there.
+    """
     images = []
-    for frame in video.frames:
+    for left, frame in enumerate(video.frames, 1 - len(video.frames)):
         kind = sniff(frame)
         media_type = kind and media_type_for(kind, "image")
-        images.append(MediaPart("image", media_type or "of unknown type", frame, (), "", video.options, video.extra))
+        extra = () if left else video.extra
+        images.append(MediaPart("image", media_type or "of unknown type", frame, (), "", video.options, extra))
     return images
 
 

@@ -362,13 +362,16 @@ def used_in_vain(cache: MediaCache, caplog) -> None:
 def test_a_folder_that_cannot_be_made_is_one_line_in_the_log(tmp_path, caplog):
     (tmp_path / "file").write_bytes(b"")
     used_in_vain(MediaCache(max_bytes=0, folder=tmp_path / "file"), caplog)
+    assert "is no folder" in caplog.text
+    caplog.clear()
     used_in_vain(MediaCache(max_bytes=0, folder=tmp_path / "file" / "below"), caplog)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
-def test_a_folder_in_which_everyone_may_write_is_not_used(folder, caplog):
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702])
+def test_a_folder_in_which_others_may_write_is_not_used(folder, mode, caplog):
     folder.mkdir()
-    folder.chmod(0o777)
+    folder.chmod(mode)
     used_in_vain(MediaCache(max_bytes=0, folder=folder), caplog)
     assert not files(folder)
 

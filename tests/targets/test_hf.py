@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import pickle
+import struct
+import subprocess
 
 import numpy as np
 import pytest
@@ -430,3 +433,112 @@ def test_a_request_pickles_and_changes_nothing_of_the_callers():
     assert again.images[0].tobytes() == got.images[0].tobytes()
     np.testing.assert_array_equal(again.audios[0], got.audios[0])
     assert told == user(picture(), wav(sine()), TextPart("?"))
+
+
+# ---- the policy, and pictures that are hostile
+
+
+def photo(width, height, **options):
+    return encoded(Image.new("RGB", (width, height), "red"), "JPEG", **options)
+
+
+def started(monkeypatch):
+    """Every child process that is started from here on."""
+    children = []
+    start = subprocess.Popen.__init__
+
+    def noted(self, *args, **kwargs):
+        children.append(self)
+        start(self, *args, **kwargs)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    return children
+
+
+@pytest.mark.skipif(os.name != "posix", reason="isolation needs POSIX")
+def test_an_isolating_policy_decodes_in_a_child_that_ends_with_the_request(monkeypatch):
+    children = started(monkeypatch)
+    parts = [picture(mode=mode, colour=0) for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")]
+    parts += [picture(form="GIF"), picture(form="WEBP"), wav(sine()), video("red", "blue")]
+    got = to_hf(user(*parts), policy=MediaPolicy.preset("hostile"))
+    assert len(children) == 1
+    assert children[0].returncode is not None
+    plain = to_hf(user(*parts))
+    assert len(children) == 1
+    for one, other in zip(got.images + got.videos[0], plain.images + plain.videos[0], strict=True):
+        assert (one.mode, one.size, one.info) == (other.mode, other.size, other.info)
+        assert (one.tobytes(), one.getpalette()) == (other.tobytes(), other.getpalette())
+        assert one.convert("RGBA").tobytes() == other.convert("RGBA").tobytes()
+    assert np.array_equal(got.audios[0], plain.audios[0])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="isolation needs POSIX")
+def test_the_child_ends_where_a_picture_fails(monkeypatch):
+    children = started(monkeypatch)
+    cut = MediaPart("image", "image/png", picture().data[:40])
+    with pytest.raises(SourceError, match="message 1, part 2: "):
+        to_hf(user(picture(), cut), policy=MediaPolicy.preset("hostile"))
+    assert [child.returncode is not None for child in children] == [True]
+
+
+def test_palettes_and_clear_colours_are_those_of_the_file():
+    image = Image.new("P", (4, 1))
+    image.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    image.putdata([0, 1, 2, 1])
+    for options in ({}, {"transparency": 1}, {"transparency": b"\xff\x80\x00"}):
+        for form in ("PNG", "GIF") if options.get("transparency") in (None, 1) else ("PNG",):
+            data = encoded(image, form, **options)
+            (got,) = to_hf(user(MediaPart("image", f"image/{form.lower()}", data))).images
+            with Image.open(io.BytesIO(data)) as bare:
+                assert (got.mode, got.info.get("transparency")) == (bare.mode, bare.info.get("transparency"))
+                assert got.convert("RGBA").tobytes() == bare.convert("RGBA").tobytes()
+
+
+def test_the_pictures_of_a_request_are_together_bounded():
+    policy = MediaPolicy(max_pixels=10_000)
+    fits = MediaPart("video", "video/jpeg", b"", (photo(100, 100),) * 7)
+    assert len(to_hf(user(fits, picture(size=(100, 100))), policy=policy).videos[0]) == 7
+    with pytest.raises(PolicyError, match=r"message 1, part 3: .* more than 8 x max_pixels \(10000\) pixels"):
+        to_hf(user(fits, picture(size=(100, 100)), picture(size=(1, 1))), policy=policy)
+
+
+def test_a_video_of_many_frames_has_one_time_limit():
+    frames = MediaPart("video", "video/jpeg", b"", (photo(2000, 1500),) * 40)
+    with pytest.raises(PolicyError, match=r"longer than timeout \(0.05 s\)"):
+        to_hf(user(frames), policy=MediaPolicy(timeout=0.05))
+
+
+def test_exif_that_ends_too_early_is_neither_an_error_nor_a_warning(recwarn, capfd):
+    directory = b"Exif\0\0II*\0\x08"
+    far = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x0e\x01\x02\0\xff\xff\0\0\xff\xff\0\0"
+    with Image.open(io.BytesIO(photo(8, 8, exif=directory))) as bare, pytest.raises(struct.error):
+        bare.copy().getexif()
+    for exif in (directory, far):
+        for form in ("JPEG", "WEBP", "PNG"):
+            data = encoded(Image.new("RGB", (8, 8)), form, exif=exif)
+            (image,) = to_hf(user(MediaPart("image", f"image/{form.lower()}", data))).images
+            assert ImageOps.exif_transpose(image).size == (8, 8)
+    assert not recwarn
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+def test_an_orientation_in_xmp_alone_turns_nothing_either(form):
+    xmp = '<x:xmpmeta><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
+    written = PngInfo()
+    written.add_itxt("XML:com.adobe.xmp", xmp)
+    options = {"pnginfo": written} if form == "PNG" else {"xmp": xmp.encode()}
+    data = encoded(Image.new("RGB", (20, 10)), form, **options)
+    with Image.open(io.BytesIO(data)) as bare:
+        assert ImageOps.exif_transpose(bare).size == (10, 20)
+    got = to_hf(user(MediaPart("image", f"image/{form.lower()}", data)))
+    assert ImageOps.exif_transpose(got.images[0]).size == (20, 10)
+    assert got.notes == ["image 1: XMP orientation 6 is not applied"]
+
+
+def test_further_keys_of_a_video_stand_on_its_last_frame():
+    mark = ("cache_control", {"type": "ephemeral"})
+    frames = video("red", "blue", "green")._replace(options=(("detail", "low"),), extra=(mark,))
+    (message,) = to_hf(user(frames), frames_as_images=True).messages
+    assert ["cache_control" in part for part in message["content"]] == [False, False, True]
+    assert [part["detail"] for part in message["content"]] == ["low"] * 3
