@@ -19,8 +19,9 @@ from mmprompt.parts import MediaPart
 class Changers(NamedTuple):
     """The functions of one modality, each as ``module:name``.
 
-    They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and give a part. ``asked``
-    names the fields of ``Changes`` that concern it.
+    They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and give a part; ``fit`` with
+    the quality as a fourth value where another than the default was asked. ``asked`` names the fields of ``Changes``
+    that concern it.
     """
 
     change: str
@@ -28,8 +29,8 @@ class Changers(NamedTuple):
     asked: tuple[str, ...]
 
 
-Steps = tuple[tuple[str, Union[Changes, Room]], ...]
-"""Functions by name, and what is wanted of each."""
+Steps = tuple[tuple[str, Union[Changes, Room], tuple[int, ...]], ...]
+"""Functions by name, what is wanted of each, and what it is given beyond the policy."""
 
 _PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
 CHANGERS = {
@@ -51,7 +52,6 @@ CHANGERS = {
 }
 _UNASKED = Changes()
 _MAKE = "mmprompt.media.engine:make_changes"
-_NEVER_ANIMATED = frozenset(("image/jpeg", "image/bmp"))
 
 
 class MediaEngine:
@@ -111,9 +111,10 @@ class MediaEngine:
         wanted = room if self.changes.fit else None
         if asked == _UNASKED and (wanted is None or surely_fits(part, wanted)):
             return part
-        steps: Steps = () if asked == _UNASKED else ((changers.change, asked),)
+        steps: Steps = () if asked == _UNASKED else ((changers.change, asked, ()),)
         if wanted is not None:
-            steps += ((changers.fit, wanted),)
+            quality = () if asked.quality == _UNASKED.quality else (asked.quality,)
+            steps += ((changers.fit, wanted, quality),)
         # nothing of the sample's but its content: that is what the cache knows it by
         bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
 
@@ -135,8 +136,8 @@ def apply_changes(part: MediaPart, changes: Changes, room: Room | None, policy: 
 def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> Kept:
     """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
     made = part
-    for name, wanted in steps:
-        made = function_named(name)(made, wanted, policy)
+    for name, wanted, more in steps:
+        made = function_named(name)(made, wanted, policy, *more)
     if made is part:
         return Kept(unchanged=True)
     if (made.media_type, made.data, made.frames) == (part.media_type, part.data, part.frames):
@@ -161,6 +162,6 @@ def surely_fits(part: MediaPart, room: Room) -> bool:
         return True
     if room.max_side is not None or room.max_pixels is not None or part.frames:
         return False
-    if not room.animated and part.media_type not in _NEVER_ANIMATED:
+    if not room.animated and part.media_type == "image/gif":
         return False
     return part.media_type in room.formats and (room.max_bytes is None or len(part.data) <= room.max_bytes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import SourceError, nearest, shown
 from mmprompt.media.changes import Changes
+from mmprompt.media.image_headers import webp_is_lossless
 from mmprompt.media.image_pixels import (
     Colour,
     encoded,
@@ -215,7 +216,7 @@ def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: st
 def is_lossless(data: bytes, facts: ImageFacts) -> bool:
     """Tell whether a picture file holds its pixels without loss, as far as its format says."""
     if facts.format == "WEBP":
-        return b"VP8L" in data[12:4096] and b"VP8 " not in data[12:4096]
+        return webp_is_lossless(data)
     return facts.format not in ("JPEG", "AVIF")
 
 

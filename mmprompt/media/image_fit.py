@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TargetError
-from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Changes, Room
+from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Room
 from mmprompt.media.image_changes import (
     TYPES,
     Made,
     Wanted,
-    change_frames,
     is_lossless,
     make,
     own_format,
@@ -29,7 +28,9 @@ if TYPE_CHECKING:
 LOWEST_SIDE = 256
 """Below this many pixels on its longer side a picture is not scaled down for the sake of bytes."""
 
-_QUALITIES = tuple(range(LOWEST_QUALITY, DEFAULT_QUALITY + 1, 5))
+_GIF = "image/gif"
+_FRAME = "image/jpeg"
+_OF_FRAMES = "video/jpeg"
 _SHRINK = 0.9
 
 
@@ -48,16 +49,19 @@ class _Job(NamedTuple):
     image: Image
     wanted: Wanted
     room: Room
+    quality: int
 
 
-def fit_image(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
+def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = DEFAULT_QUALITY) -> MediaPart:
     """Return ``part`` with the least change that makes its picture fit into ``room``; the same part if it does.
 
     A format that is not taken becomes the one that loses least: PNG where the file was lossless or has alpha, else
-    JPEG. Of an animation where none is taken the first frame stays. Too many bytes are answered by quality (in steps of
-    5 from ``DEFAULT_QUALITY`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to keep alpha),
-    then by scaling down to ``LOWEST_SIDE`` pixels. An EXIF orientation stays as it is. Of a video of ``frames`` each
-    frame is kept within ``max_side`` and ``max_pixels``, and nothing else.
+    JPEG. Of an animated GIF where none is taken the first frame stays; an animated WebP or PNG passes the target's
+    check and is left alone (``hf``, which decodes, takes its first frame). Too many bytes are answered by quality (in
+    steps of 5 from ``quality`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to keep alpha),
+    then by scaling down to ``LOWEST_SIDE`` pixels; a ``quality`` below the lowest is the only one. An EXIF orientation
+    stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is one frame's,
+    unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for bytes.
 
     Raises:
         TargetError: it cannot be made to fit.
@@ -65,13 +69,12 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
         PolicyError: it is larger than ``policy`` allows.
     """
     if part.frames:
-        limits = Changes(max_side=room.max_side, max_pixels=room.max_pixels)
-        return change_frames(part, limits, policy, _why(room, max_side=room.max_side, max_pixels=room.max_pixels))
+        return _fit_frames(part, room, policy, quality)
     if part.modality != "image" or not part.data:
         return part
     facts = image_facts(part.data, policy)
     size = size_within(facts.width, facts.height, room.max_side, room.max_pixels)
-    first = not room.animated and (facts.frames or 1) > 1
+    first = not room.animated and part.media_type == _GIF and (facts.frames or 1) > 1
     taken = part.media_type in room.formats
     small = room.max_bytes is None or len(part.data) <= room.max_bytes
     if taken and small and not first and size == (facts.width, facts.height):
@@ -84,13 +87,31 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
         why_first=f" (fit: {room.target} takes no animation)" if first else "",
     )
     ways = _ways(part.data, facts, room, max(size))
-    job = _Job(part, facts, decode_image(part.data, policy), wanted, room)
+    job = _Job(part, facts, decode_image(part.data, policy), wanted, room, quality)
     for way in ways:
         made = _make(job, way)
-        best = _best(made, way, room.max_bytes)
+        best = _best(made, way, room.max_bytes, quality)
         if best is not None:
             return _recorded(job, made, way, best)
     return _scaled_down(job, ways[-1])
+
+
+def _fit_frames(part: MediaPart, room: Room, policy: MediaPolicy, quality: int) -> MediaPart:
+    """Return a video of ``frames`` with each fitted as a JPEG."""
+    max_bytes = None if _OF_FRAMES in room.formats else room.max_bytes
+    room = room._replace(formats=frozenset((_FRAME,)), max_bytes=max_bytes)
+    frames: list[bytes] = []
+    counts: dict[str, int] = {}
+    for frame in part.frames:
+        fitted = fit_image(MediaPart("image", _FRAME, frame), room, policy, quality)
+        frames.append(fitted.data)
+        if fitted.changes:
+            note = ", ".join(fitted.changes)
+            counts[note] = counts.get(note, 0) + 1
+    if not counts:
+        return part
+    notes = tuple(f"{count} of {len(frames)} frames: {note}" for note, count in counts.items())
+    return part._replace(frames=tuple(frames), changes=part.changes + notes)
 
 
 def _ways(data: bytes, facts: ImageFacts, room: Room, side: int) -> list[_Way]:
@@ -112,9 +133,10 @@ def _ways(data: bytes, facts: ImageFacts, room: Room, side: int) -> list[_Way]:
     return ways
 
 
-def _best(made: Made, way: _Way, max_bytes: int | None) -> tuple[bytes, int] | None:
+def _best(made: Made, way: _Way, max_bytes: int | None, quality: int) -> tuple[bytes, int] | None:
     """Return the picture at the highest quality that fits, and the quality; None where none does."""
-    qualities = (DEFAULT_QUALITY,) if way.lossless or max_bytes is None else _QUALITIES
+    lower = () if way.lossless or max_bytes is None else range(LOWEST_QUALITY, quality, 5)
+    qualities = (*lower, quality)
     found = None
     low, high = 0, len(qualities)
     # the highest is tried first: most pictures fit with it
@@ -131,18 +153,19 @@ def _best(made: Made, way: _Way, max_bytes: int | None) -> tuple[bytes, int] | N
 
 def _scaled_down(job: _Job, way: _Way) -> MediaPart:
     """Return the picture at the lowest quality and the largest size found at which it fits."""
+    quality = min(LOWEST_QUALITY, job.quality)
     most = job.room.max_bytes or 0
     made = _make(job, way)
-    longest, length = max(made.image.size), len(_encode(made, way, LOWEST_QUALITY))
+    longest, length = max(made.image.size), len(_encode(made, way, quality))
     shrink = min(_SHRINK, 1.1 * math.sqrt(most / length))
     while longest > LOWEST_SIDE:
         longest = max(LOWEST_SIDE, int(longest * shrink))
         made = _make(job, way, longest)
-        data = _encode(made, way, LOWEST_QUALITY)
+        data = _encode(made, way, quality)
         if len(data) <= most:
-            return _recorded(job, made, way, (data, LOWEST_QUALITY))
+            return _recorded(job, made, way, (data, quality))
         shrink = _SHRINK
-    lowest = "" if way.lossless else f"quality {LOWEST_QUALITY} and "
+    lowest = "" if way.lossless else f"quality {quality} and "
     raise TargetError(
         f"the image of {job.facts.width} x {job.facts.height} pixels has more than the {most} bytes that "
         f"{job.room.target} takes, even at {lowest}{longest} pixels a side",
@@ -166,7 +189,7 @@ def _recorded(job: _Job, made: Made, way: _Way, best: tuple[bytes, int]) -> Medi
     room, why = job.room, ""
     if job.part.media_type not in room.formats:
         why = f" (fit: {room.target} takes {', '.join(sorted(room.formats))})"
-    elif quality < DEFAULT_QUALITY or way.image_format != own_format(job.facts):
+    elif quality < job.quality or way.image_format != own_format(job.facts):
         why = _why(room, max_bytes=room.max_bytes)
     how = "lossless" if way.lossless else f"quality {quality}"
     return with_bytes(job.part, data, made, f"{recoded(job.facts, way.image_format)}, {how}{why}")

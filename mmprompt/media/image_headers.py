@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
@@ -26,6 +27,7 @@ _SCAN = re.compile(rb"\xff\xda")  # twice as fast as bytes.count
 _MOST_SEGMENTS = 10_000
 _MOST_JUNK = 1 << 16
 _LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
+_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _TIFF_ORDER = {b"II*\x00": "<", b"MM\x00*": ">"}
 _ORIENTATION = 0x0112
 _SHORT = 3
@@ -85,6 +87,12 @@ def check_jpeg_head(data: bytes) -> None:
     # inside a scan 0xFF is followed by 0 or a restart marker, so this counts no scan that is none but in metadata
     if (scans := len(_SCAN.findall(data))) > MOST_SCANS:
         raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", _SAVE_AGAIN)
+    for _ in _jpeg_segments(data):
+        pass
+
+
+def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """Give the code of each segment before the first scan, and where its length stands."""
     at, junk, segments = 2, 0, 0
     while (mark := data.find(b"\xff", at)) >= 0 and mark + 1 < len(data):
         junk += mark - at
@@ -99,11 +107,75 @@ def check_jpeg_head(data: bytes) -> None:
             at = mark + 2
         else:
             segments += 1
+            yield code, mark + 2
             at = mark + 2 + max(2, int.from_bytes(data[mark + 2 : mark + 4], "big"))
         if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
             break
     if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
         raise SourceError("the JPEG has too much before its picture", _SAVE_AGAIN)
+
+
+def picture_size(data: bytes) -> tuple[int, int]:
+    """Return width and height in pixels, as stored, of a JPEG, PNG, WebP, GIF (its first frame) or BMP.
+
+    Raises:
+        SourceError: it is none of these, or its header is cut or damaged.
+    """
+    size = None
+    try:
+        if data.startswith(b"\xff\xd8"):
+            size = _jpeg_size(data)
+        elif data.startswith(b"\x89PNG") and data[12:16] == b"IHDR":
+            size = struct.unpack_from(">II", data, 16)
+        elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+            size = _webp_size(data)
+        elif data.startswith(b"GIF8"):
+            layout = gif_layout(data, 1)
+            size = (layout.width, layout.height) if layout.frames else None
+        elif data.startswith(b"BM"):
+            old = int.from_bytes(data[14:18], "little") == 12
+            size = struct.unpack_from("<HH" if old else "<Ii", data, 18)
+    except struct.error:  # the header is cut
+        size = None
+    if size is None:
+        raise SourceError("the size of the image cannot be read from its header", _SAVE_AGAIN)
+    return size[0], abs(size[1])
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    found = None
+    for code, at in _jpeg_segments(data):
+        if code in _FRAME_HEADERS:  # of several the last counts, as for the decoders
+            height, width = struct.unpack_from(">HH", data, at + 3)
+            found = (width, height)
+    return found
+
+
+def _webp_size(data: bytes) -> tuple[int, int] | None:
+    """Return the canvas, or without one the size of the only frame (RFC 9649, 2.5 to 2.7; RFC 6386, 9.1)."""
+    name = data[12:16]
+    if name == b"VP8X" and len(data) >= 30:
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if name == b"VP8L" and data[20:21] == b"\x2f":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if name == b"VP8 " and data[23:26] == b"\x9d\x01\x2a":
+        width, height = struct.unpack_from("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    return None
+
+
+def webp_is_lossless(data: bytes) -> bool:
+    """Tell whether the picture of a WebP, or the first frame of an animation, is coded without loss."""
+    at = 12
+    for _ in range(MOST_CHUNKS):
+        name = data[at : at + 4]
+        if name in (b"VP8L", b"VP8 ") or at + 8 > len(data):
+            return name == b"VP8L"
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        # the chunks of a frame stand within its own, after 16 bytes; each chunk has an even length
+        at += 24 if name == b"ANMF" else 8 + size + (size & 1)
+    return False
 
 
 def gif_layout(data: bytes, most_frames: int) -> GifLayout:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.image_headers import gif_layout, picture_size
 from mmprompt.parts import MediaPart
 
 
@@ -58,7 +58,6 @@ _AS_FRAMES = "send frames as images: --frames N"
 _MODALITIES = ("image", "audio", "video")
 _TARGETS: dict[str, Limits] = {}
 _OWN: dict[str, Limits] = {}
-_ANY_SIZE = MediaPolicy.preset("trusted")  # the reader has held the file against the user's own
 
 
 def limits(target: str) -> Limits:
@@ -153,7 +152,8 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
 
     Raises:
         TargetError: the target refuses the modality, the format, an animation, or the size of file or picture.
-        SourceError: the target limits the sides of a picture, and this one's header cannot be read.
+        SourceError: the target limits the sides of a picture, and this one's header cannot be read; or a GIF that may
+            have one frame only has more blocks than any encoder writes.
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
@@ -171,11 +171,9 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
 
 
 def _check_side(picture: bytes, target: str, most: int) -> None:
-    from mmprompt.media.images import image_facts  # noqa: PLC0415  # only for targets that limit sides
-
-    facts = image_facts(picture, _ANY_SIZE)
-    if max(facts.width, facts.height) > most:
-        size = f"{facts.width} x {facts.height} pixels"
+    width, height = picture_size(picture)
+    if max(width, height) > most:
+        size = f"{width} x {height} pixels"
         raise TargetError(f"the image has {size}, {target} takes {most} a side", "--max-side N, or let --fit do it")
 
 
@@ -187,29 +185,12 @@ def check_count(modality: str, count: int, known: Limits) -> None:
 
 
 def is_animated(gif: bytes) -> bool:
-    """Say whether a GIF holds a second image. Walks the blocks, decodes nothing; torn files end the walk."""
-    end = len(gif)
-    at = 13 + _colours(gif[10]) if end > 13 else end
-    images = 0
-    while at + 10 < end:
-        if gif[at] == 0x2C:  # image descriptor: 10 bytes, colour table, code size, blocks
-            images += 1
-            if images == 2:
-                return True
-            at += 11 + _colours(gif[at + 9])
-        elif gif[at] == 0x21:  # extension: label, blocks
-            at += 2
-        else:
-            return False
-        while at < end and gif[at]:
-            at += gif[at] + 1
-        at += 1
-    return False
+    """Say whether a GIF holds a second image, counted as everywhere else. Decodes nothing; torn files end the walk.
 
-
-def _colours(flags: int) -> int:
-    """Return the bytes of the colour table that a flag byte announces."""
-    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+    Raises:
+        SourceError: it has more blocks than any encoder writes.
+    """
+    return gif_layout(gif, 2).frames > 1
 
 
 def _shipped() -> dict[str, Limits]:

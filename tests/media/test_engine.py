@@ -226,3 +226,14 @@ def test_pictures_by_the_packages_own_functions(monkeypatch):
     with MediaEngine(CHILD, changes, cache) as there:
         assert there.change(part, room) == made
         assert there.change(part, room) == made
+
+
+def test_the_quality_asked_reaches_fit(monkeypatch):
+    monkeypatch.setitem(CHANGERS, "image", REAL_IMAGE)
+    room, frame = Room("t", frozenset(("image/jpeg",)), max_side=100), picture(3, 300)
+    video = MediaPart("video", "video/jpeg", b"", (frame.data,))
+    cache = MediaCache()
+    for quality in (40, 85, 95):
+        engine = MediaEngine(HERE, Changes(fit=True, quality=quality), cache)
+        for part in (frame, video):
+            assert engine.change(part, room).changes[-1].endswith(f"quality {quality}")

@@ -25,6 +25,7 @@ from mmprompt.media.image_pixels import size_within
 from mmprompt.media.images import check_image, decode_image, image_facts
 from mmprompt.media.media_types import sniff
 from mmprompt.parts import MediaPart
+from mmprompt.targets.limits import check_media, limits, room_of
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 POLICY = MediaPolicy()
@@ -487,7 +488,7 @@ def fitted(data, **room):
     facts = check_image(part.data, POLICY)
     assert part.media_type == facts.media_type in room.formats
     assert room.max_bytes is None or len(part.data) <= room.max_bytes
-    assert room.animated or facts.frames == 1
+    assert room.animated or facts.format != "GIF" or facts.frames == 1
     return part
 
 
@@ -520,13 +521,20 @@ def test_a_format_that_is_not_taken_becomes_the_one_that_loses_least(name, forma
         assert decode_image(part.data, POLICY).convert("RGBA").tobytes() == before.tobytes()
 
 
-def test_an_animation_becomes_its_first_frame_where_none_is_taken():
-    for name in ("GIF", "WEBP", "PNG"):
-        data = animation(name, 3)
-        part = fitted(data, animated=False)
-        assert part.changes[0] == "3 frames to the first (fit: t takes no animation)"
-        assert fitted(data).changes == ()
+def test_an_animated_gif_becomes_its_first_frame_where_none_is_taken():
+    data = animation("GIF", 3)
+    part = fitted(data, animated=False)
+    assert part.changes[0] == "3 frames to the first (fit: t takes no animation)"
+    assert fitted(data).changes == ()
     assert fitted(gif(1, 1, [(0, 0, 1, 1)]), animated=False).changes == ()
+
+
+@pytest.mark.parametrize("target", ["openai", "hf"])
+@pytest.mark.parametrize("name", ["WEBP", "PNG"])
+def test_an_animation_that_the_target_takes_is_not_changed_by_fit(name, target):
+    part = part_of(animation(name, 3))
+    check_media(part, limits(target))
+    assert fit_image(part, room_of(target, "image"), POLICY) is part
 
 
 def test_bytes_are_met_by_the_highest_quality_then_by_the_size():
@@ -605,6 +613,56 @@ def test_what_no_format_can_carry_is_an_error():
     with pytest.raises(TargetError, match="can hold this PNG"):
         fitted(long, formats=frozenset(["image/jpeg", "image/webp"]))
     assert fitted(long, formats=frozenset(["image/jpeg"]), max_side=2000).media_type == "image/jpeg"
+
+
+def test_a_webp_without_loss_stays_one_whatever_stands_before_its_pixels():
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    long = srgb + bytes(6000)
+    data = saved(Image.fromarray(NOISE), "WEBP", lossless=True, icc_profile=long)
+    assert data.index(b"VP8L") > 4096
+    assert changed(data, max_side=30).changes[-1] == "WebP encoded anew, lossless"
+    fake = saved(Image.fromarray(NOISE), "WEBP", icc_profile=srgb + b"VP8L" + bytes(6000))
+    assert changed(fake, max_side=30).changes[-1] == "WebP encoded anew, quality 85"
+    frames = [Image.fromarray(NOISE), Image.fromarray(NOISE[::-1])]
+    for lossless, how in ((True, "lossless"), (False, "quality 85")):
+        moving = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=lossless, icc_profile=long)
+        assert changed(moving, max_side=30).changes[-1] == f"WebP encoded anew, {how}"
+
+
+def test_the_quality_asked_is_the_first_that_fit_tries():
+    data = saved(BIG, "JPEG", quality=95)
+    image = decode_image(data, POLICY)
+    best, low = len(saved(image, "JPEG", quality=93)), len(saved(image, "JPEG", quality=30))
+
+    def how(quality, **room):
+        part = fit_image(part_of(data), Room("t", ANY, **room), POLICY, quality=quality)
+        assert len(part.data) <= room.get("max_bytes", len(part.data))
+        return part.changes[-1]
+
+    assert how(93, max_bytes=best) == "JPEG encoded anew, quality 93"
+    assert how(93, max_bytes=best - 1) == f"JPEG encoded anew, quality 90 (fit: t takes max_bytes {best - 1})"
+    assert how(60, max_side=300) == "JPEG encoded anew, quality 60"
+    assert how(30, max_bytes=low) == "JPEG encoded anew, quality 30"
+    assert how(30, max_bytes=low - 1) == "JPEG encoded anew, quality 30"  # and scaled down
+
+
+def test_frames_that_go_as_images_are_each_kept_within_the_bytes_of_one():
+    large, small = saved(BIG, "JPEG", quality=95), saved(Image.fromarray(NOISE), "JPEG")
+    part = MediaPart("video", "video/jpeg", b"", (large, small, large))
+    after = fit_image(part, Room("t", ANY, max_bytes=40_000), POLICY)
+    assert [len(frame) <= 40_000 for frame in after.frames] == [True] * 3
+    assert after.frames[1] is small
+    assert after.media_type == "video/jpeg"
+    assert len(after.changes) == 1
+    assert after.changes[0].startswith("2 of 3 frames: ")
+    assert after.changes[0].endswith("(fit: t takes max_bytes 40000)")
+    assert fit_image(after, Room("t", ANY, max_bytes=40_000), POLICY) is after
+    sized = fit_image(part, Room("t", ANY, max_side=200), POLICY, quality=60)
+    assert sized.changes[0].endswith("JPEG encoded anew, quality 60")
+    with pytest.raises(TargetError, match="more than the 1000 bytes"):
+        fit_image(part, Room("t", ANY, max_bytes=1000), POLICY)
+    # the bytes of a video are those of its frames together, which no single frame answers for
+    assert fit_image(part, Room("t", frozenset(["video/jpeg"]), max_bytes=1000), POLICY) is part
 
 
 def test_fitting_is_deterministic_and_fits_at_once():

@@ -16,6 +16,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
+from mmprompt.media.image_headers import picture_size
 from mmprompt.media.images import BY_CHOICE, FORMATS, check_image, decode_image, image_facts, open_image
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
@@ -64,6 +65,43 @@ def test_frames_are_counted_from_the_header_and_decoded_one_by_one(name):
     assert all(abs(c[0] - 20 * n) < 8 for n, c in enumerate(colours))
     assert "has no frame 5" in refusal(decode_image, data, frame=5)
     assert "no frame -1" in refusal(decode_image, data, frame=-1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True, "comment": b"\xff\xc0\x00\x11\x08\x00\x01\x00\x01"}),
+        ("PNG", {}),
+        ("WEBP", {}),
+        ("WEBP", {"lossless": True}),
+        ("WEBP", {"icc_profile": bytes(6001)}),
+        ("GIF", {}),
+        ("BMP", {}),
+    ],
+)
+def test_a_size_read_without_a_decoder_is_that_of_the_facts(name, options):
+    for size in ((1, 1), (300, 7), (5, 1025)):
+        data = saved(Image.new("RGB", size, "red"), name, **options)
+        assert picture_size(data) == size == image_facts(data, POLICY)[2:4]
+        for length in range(40):
+            try:
+                picture_size(data[:length])
+            except SourceError:
+                continue
+
+
+def test_a_size_is_found_in_odd_headers_too():
+    wide = gif(4, 4, [(0, 0, 9, 6)])
+    assert picture_size(wide) == image_facts(wide, POLICY)[2:4] == (9, 6)
+    flip = bytearray(saved(Image.new("RGB", (5, 3)), "BMP"))
+    flip[22:26] = struct.pack("<i", -3)
+    assert picture_size(bytes(flip)) == image_facts(bytes(flip), POLICY)[2:4] == (5, 3)
+    for name in ("JPEG", "WEBP", "PNG", "GIF"):
+        with pytest.raises(SourceError):
+            picture_size(saved(Image.new("RGB", (5, 3)), name)[:15])
+    with pytest.raises(SourceError):
+        picture_size(saved(Image.new("RGB", (5, 3)), "TIFF"))
 
 
 def test_facts_decode_no_pixel():

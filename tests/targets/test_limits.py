@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import pytest
 from PIL import Image
 from sample_messages import BMP, FRAMES, GIF, WAV, one, user
 
-from mmprompt.errors import TargetError
+from mmprompt.errors import SourceError, TargetError
 from mmprompt.media.changes import Room
+from mmprompt.media.images import image_facts
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.limits import check_media, is_animated, limits, register_target, room_of, target_names
@@ -100,6 +104,25 @@ def test_frames_of_a_gif_are_counted():
     assert is_animated(GIF.data)
 
 
+def test_check_and_facts_count_the_frames_of_an_odd_gif_alike():
+    frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue", "green")]
+    buffer = io.BytesIO()
+    frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], loop=0)
+    whole = buffer.getvalue()
+    seconds = [at for at in range(len(whole)) if whole.startswith(b"\x00\x21\xf9\x04", at)]
+    odd = whole[: seconds[1] + 1] + b"\x00" + whole[seconds[1] + 1 :]
+    assert Image.open(io.BytesIO(odd)).n_frames == 3
+    assert image_facts(odd, MediaPolicy()).frames == 3
+    assert is_animated(odd)
+    for at in range(14, len(whole)):
+        for torn in (whole[:at], whole[:at] + b"\x00" + whole[at:]):
+            try:
+                frames = image_facts(torn, MediaPolicy()).frames
+            except SourceError:
+                continue
+            assert is_animated(torn) == (frames > 1), at
+
+
 @pytest.mark.parametrize("cut", [0, 5, 13, 14, 400, 800, 810, 900])
 def test_a_torn_gif_is_walked_to_its_end(cut):
     assert is_animated(GIF.data[:cut]) in (False, True)
@@ -117,3 +140,15 @@ def test_a_picture_with_too_long_a_side_is_refused_without_fit():
     message = Message("HUMAN", [MediaPart("image", "image/png", buffer.getvalue())])
     with pytest.raises(TargetError, match=r"9000 x 2 pixels, anthropic takes 8000 a side; --max-side N, or let --fit"):
         to_anthropic([message])
+
+
+def test_the_sides_of_a_picture_are_checked_without_a_decoder(command_environment):
+    code = (
+        "import sys; from mmprompt.parts import MediaPart; from mmprompt.targets.limits import check_media, limits; "
+        "check_media(MediaPart('image', 'image/png', sys.stdin.buffer.read()), limits('anthropic')); "
+        "sys.exit('PIL' in sys.modules)"
+    )
+    buffer = io.BytesIO()
+    Image.new("L", (90, 2)).save(buffer, "PNG")
+    words = [sys.executable, "-c", code]
+    subprocess.run(words, input=buffer.getvalue(), env=command_environment, check=True, timeout=30)
