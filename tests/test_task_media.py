@@ -489,7 +489,7 @@ def test_a_cache_folder_that_cannot_be_used_is_noted(run: Any, folder: Path) -> 
     (folder / "kept").write_text("a file")
     code, lines, err = run([COFFEE, {"image": "media/chelsea.jpg"}], "--media-cache", "kept", "--max-side", 40)
     assert (code, len(lines), err.count("\n")) == (0, 2, 1)
-    assert err.startswith("note: the media cache folder cannot be written")
+    assert err.startswith("note: the media cache folder cannot be used")
 
 
 def children(pid: int) -> set[int]:

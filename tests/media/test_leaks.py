@@ -96,5 +96,9 @@ def test_what_ends_by_itself_is_no_leak():
     before = held()
     threading.Thread(target=time.sleep, args=(0.1,)).start()
     assert left_behind(before) == ""
-    threading.Thread(target=time.sleep, args=(3.0,), name="late", daemon=True).start()
+    done = threading.Event()
+    late = threading.Thread(target=done.wait, args=(20.0,), name="late")
+    late.start()
     assert "thread late" in left_behind(before, patience=0.05)
+    done.set()
+    late.join()
