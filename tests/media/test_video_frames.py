@@ -209,7 +209,7 @@ COLOURS = {
 @needs_ffmpeg
 @pytest.mark.parametrize("name", sorted(COLOURS))
 def test_pixels_are_those_of_ffmpeg(name, tmp_path):
-    """The mean error is below 1 of 255 (2 for 27 x 17), no pixel is off by more than 24: scalers round differently."""
+    """The mean error is below 1 of 255, no pixel off by more than 24 (2 and 40 for 27 x 17): scalers round differently."""
     path = tmp_path / "clip.bin"
     path.write_bytes(clip(20, **COLOURS[name]))
     for number, frame in zip((0, 9, 19), video_frames(path.read_bytes(), POLICY, count=3), strict=True):
@@ -231,7 +231,7 @@ def test_pixels_are_those_of_ffmpeg(name, tmp_path):
         theirs = np.frombuffer(raw, np.uint8).reshape(frame.image.shape).astype(int)
         error = np.abs(theirs - frame.image)
         assert error.mean() < (2 if name == "tiny" else 1)
-        assert error.max() <= 24
+        assert error.max() <= (40 if name == "tiny" else 24)
 
 
 def test_images_are_uint8_of_height_width_3():

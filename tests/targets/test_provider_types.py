@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from sample_messages import FLAC, FRAMES, GIF, JPEG, MP3, MP4, PNG, TEXT, WAV, WEBP
 
 from mmprompt import MediaReader, load_task, read_messages, to_anthropic, to_gemini, to_openai
@@ -112,8 +114,17 @@ FILLED = TEXT.map(lambda text: f"{text}.")
 HINTS = st.sampled_from([(), (("detail", "low"),)])
 CACHED = st.sampled_from([(), (("cache_control", {"type": "ephemeral"}),)])
 TEXTS = st.builds(TextPart, FILLED, st.just(()))
-HEADS = [part._replace(data=part.data[:64]) for part in (JPEG, PNG, WEBP, GIF, WAV, MP3, FLAC, MP4)]
-HEADS.append(FRAMES._replace(frames=(JPEG.data[:64], PNG.data[:64])))
+
+
+def tiny(part, form):
+    buffer = io.BytesIO()
+    Image.new("RGB", (2, 2)).save(buffer, form)
+    return part._replace(data=buffer.getvalue())
+
+
+HEADS = [part._replace(data=part.data[:64]) for part in (WAV, MP3, FLAC, MP4)]
+HEADS += [tiny(JPEG, "JPEG"), tiny(PNG, "PNG"), tiny(WEBP, "WEBP"), tiny(GIF, "GIF")]
+HEADS.append(FRAMES._replace(frames=(tiny(JPEG, "JPEG").data, tiny(PNG, "PNG").data)))
 MEDIA = st.builds(
     lambda part, options: part._replace(options=options) if part.modality == "image" else part,
     st.sampled_from([*HEADS, MediaRef("image", "https://h.org/a.jpg?x=1")]),
