@@ -85,10 +85,9 @@ def test_only_the_media_package_opens_what_a_sample_names():
                 openers.add(path.relative_to(PACKAGE).as_posix())
     allowed = {
         "media/files.py",
-        "media/sound_readers.py",  # bytes in memory, without a name
+        "media/av_files.py",  # bytes in memory, without a name
         "media/sound_encoders.py",  # likewise, to be written
         "media/cache_folder.py",
-        "media/video.py",  # av.open of bytes
         "media/fetch.py",
         "datasets/source.py",
         "task_files.py",

@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from mmprompt.errors import SourceError
+from mmprompt.media.av_files import open_bytes
 from mmprompt.media.container_index import check_index
 from mmprompt.media.media_types import (
     AAC,
@@ -199,14 +200,8 @@ class AvReader:
         self.broken = 0
         demuxer = _DEMUXERS[kind]
         try:
-            self._container: InputContainer = av.open(
-                io.BytesIO(without_tags(data, kind)),
-                "r",
-                format=demuxer,
-                # not "options", which PyAV 14 hands to each stream too, and dies where a stream turns up later
-                container_options={**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name},
-                metadata_errors="ignore",
-            )
+            options = {**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name}
+            self._container: InputContainer = open_bytes(without_tags(data, kind), options, demuxer)
         except (av.FFmpegError, ValueError) as error:
             raise _unreadable(kind, error) from None
         try:

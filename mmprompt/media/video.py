@@ -6,7 +6,6 @@ that kind alone, no protocol at all, and no decoder until the size of the pictur
 
 from __future__ import annotations
 
-import io
 import math
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.av_files import open_bytes
 from mmprompt.media.container_index import check_index
 from mmprompt.media.media_types import (
     AVI,
@@ -156,9 +156,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         "codec_whitelist": "none",
     }
     try:
-        # container_options, not options: those go to each stream too, and PyAV before 18 then frees more of them than
-        # it made where a stream appears late (MPEG-PS): a crash
-        container = av.open(io.BytesIO(data), "r", container_options=options, metadata_errors="replace")
+        container = open_bytes(data, options)
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
             f"the {kind.name} file cannot be opened ({type(error).__name__})", "it may be cut: fetch it again"

@@ -1,0 +1,30 @@
+"""The one place that opens media with PyAV: bytes in memory, without a name."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+
+def open_bytes(data: bytes, options: dict[str, str], demuxer: str | None = None) -> InputContainer:
+    """Return the open container of a media file; its caller closes it.
+
+    ``options`` are those of the container: ``options=`` would go to each stream too, and PyAV before 18 dies where a
+    stream turns up late. Metadata that are no UTF-8 do not matter, where the release can be told so.
+
+    Raises:
+        FFmpegError: PyAV's, the bytes cannot be opened.
+        ValueError: likewise.
+    """
+    import av  # noqa: PLC0415  # heavy
+
+    given: dict[str, Any] = {"format": demuxer, "container_options": options}
+    container: InputContainer
+    try:
+        container = av.open(io.BytesIO(data), "r", metadata_errors="replace", **given)
+    except TypeError:  # the arguments of open: PyAV 19 has no metadata_errors
+        container = av.open(io.BytesIO(data), "r", **given)
+    return container
