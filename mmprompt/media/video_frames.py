@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError
 from mmprompt.media.frame_choice import FrameChoice, choose
+from mmprompt.media.images import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video import (
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
     Pixels = np.ndarray[Any, np.dtype[np.uint8]]
-
-KEPT_PICTURES = 8
-"""The frames that one call returns may together have this many times ``max_pixels`` pixels."""
 
 
 _MATRICES = {1: "ITU709", 4: "FCC", 7: "SMPTE240M"}
