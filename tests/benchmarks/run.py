@@ -1,6 +1,6 @@
 """The benchmarks, one command: ``python tests/benchmarks/run.py [PART …]``; the parts are in ``PARTS``.
 
-Needs the package installed, Linux or macOS, and 1.5 GB of temporary disk (``TMPDIR`` says where). All ratios come from
+Needs the package installed, Linux or macOS, and 4 GB of temporary disk (``TMPDIR`` says where). All ratios come from
 one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
 """
 
@@ -21,9 +21,22 @@ import opening
 import rendering
 import start
 import video
+import workers
 from timing import Row, print_table
 
-PARTS = ("images", "urls", "video", "frames", "opening", "filling", "examples", "integrity", "memory", "start")
+PARTS = (
+    "images",
+    "urls",
+    "video",
+    "frames",
+    "opening",
+    "filling",
+    "examples",
+    "integrity",
+    "workers",
+    "memory",
+    "start",
+)
 
 
 def main(wanted: list[str]) -> int:
@@ -44,6 +57,7 @@ def main(wanted: list[str]) -> int:
             "filling": filling.filling,
             "examples": examples.examples,
             "integrity": partial(integrity.jpegs, folder),
+            "workers": partial(workers.workers, folder),
             "memory": partial(memory.peaks, folder),
             "start": start.start,
         }
