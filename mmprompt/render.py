@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.ahead import ahead
 from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.icl.assembly import Assembled
-from mmprompt.media.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.store.cache import MediaCache
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.prompt_items import plain_prompt
 from mmprompt.targets.limits import limits

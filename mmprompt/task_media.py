@@ -7,12 +7,12 @@ from contextlib import closing
 from typing import Any
 
 from mmprompt.errors import MMPromptError, TaskError
-from mmprompt.media.cache import MediaCache
 from mmprompt.media.changes import Changes, Room, changes_of
 from mmprompt.media.engine import MediaEngine
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
+from mmprompt.media.store.cache import MediaCache
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.targets.limits import limits, room_of
 from mmprompt.task_config import POLICY_KEYS

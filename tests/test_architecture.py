@@ -85,10 +85,10 @@ def test_only_the_media_package_opens_what_a_sample_names():
                 openers.add(path.relative_to(PACKAGE).as_posix())
     allowed = {
         "media/files.py",
-        "media/av_files.py",  # bytes in memory, without a name
-        "media/sound_encoders.py",  # likewise, to be written
-        "media/cache_folder.py",
-        "media/fetch.py",
+        "media/container/av_files.py",  # bytes in memory, without a name
+        "media/audio/encoders.py",  # likewise, to be written
+        "media/store/folder.py",
+        "media/network/fetch.py",
         "datasets/source.py",
         "task_files.py",
         "python_configs.py",
@@ -113,7 +113,7 @@ def test_pictures_are_decoded_in_one_place_only():
                     readers.add(path.relative_to(PACKAGE).as_posix())
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             assert not called.endswith(("ImageFile", "Image.open", "pillow.open", "PIL.open")), path
-    assert readers == {"media/image_readers.py"}
+    assert readers == {"media/image/readers.py"}
 
 
 def test_only_the_fetcher_and_the_client_use_the_network():
@@ -124,7 +124,12 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         for name, _ in imported(tree)
         if name in network or name.split(".")[0] in {"requests", "urllib3"}
     }
-    assert users == {"media/connections.py", "media/fetch.py", "media/hosts.py", "run/client.py"}
+    assert users == {
+        "media/network/connections.py",
+        "media/network/fetch.py",
+        "media/network/hosts.py",
+        "run/client.py",
+    }
 
 
 def test_base64_is_used_in_one_file_only():

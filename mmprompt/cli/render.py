@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
-    from mmprompt.media.cache import MediaCache  # noqa: PLC0415  # loads with the command
+    from mmprompt.media.store.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
     from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, Union
 
-from mmprompt.media.cache import MediaCache, cache_key
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.decoder_child import function_named
-from mmprompt.media.isolation import decoder
-from mmprompt.media.kept import Kept
+from mmprompt.media.isolation.child import function_named
+from mmprompt.media.isolation.decoders import decoder
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.store.cache import MediaCache, cache_key
+from mmprompt.media.store.kept import Kept
 from mmprompt.parts import MediaPart
 
 
@@ -35,18 +35,18 @@ Steps = tuple[tuple[str, Union[Changes, Room], tuple[int, ...]], ...]
 _PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
 CHANGERS = {
     "image": Changers(
-        "mmprompt.media.image_changes:change_image",
-        "mmprompt.media.image_fit:fit_image",
+        "mmprompt.media.image.changes:change_image",
+        "mmprompt.media.image.fit:fit_image",
         _PICTURE,
     ),
     "audio": Changers(
-        "mmprompt.media.sound_changes:change_audio",
-        "mmprompt.media.sound_changes:fit_audio",
+        "mmprompt.media.audio.changes:change_audio",
+        "mmprompt.media.audio.changes:fit_audio",
         ("audio_format", "audio_rate", "mono", "start", "seconds"),
     ),
     "video": Changers(
-        "mmprompt.media.video_changes:change_video",
-        "mmprompt.media.image_fit:fit_image",  # of single frames; a file is sent as it is
+        "mmprompt.media.video.changes:change_video",
+        "mmprompt.media.image.fit:fit_image",  # of single frames; a file is sent as it is
         (*_PICTURE, "frames", "fps", "key_frames", "times"),
     ),
 }

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, shown
+from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.wav import wav_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image

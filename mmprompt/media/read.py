@@ -35,7 +35,7 @@ from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
 if TYPE_CHECKING:
-    from mmprompt.media.fetch import Fetched, Fetcher
+    from mmprompt.media.network.fetch import Fetched, Fetcher
 
 MODES = ("inline", "file", "url", "keep")
 _new = tuple.__new__  # half the time of the class, and this runs for every file
@@ -68,7 +68,7 @@ class MediaReader:
         self._files = GuardedFiles(policy)
         self._fetcher: Fetcher | None = None
         if policy.fetch and self._inline:
-            from mmprompt.media.fetch import Fetcher  # noqa: PLC0415  # only where it is asked for
+            from mmprompt.media.network.fetch import Fetcher  # noqa: PLC0415  # only where it is asked for
 
             self._fetcher = Fetcher(policy)
 

@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import PolicyError, SourceError, TargetError, shown
-from mmprompt.media.images import KEPT_PICTURES, PlainImage, image_of
-from mmprompt.media.isolation import decoder
+from mmprompt.media.audio.encoders import resample, to_mono
+from mmprompt.media.audio.reading import Sound
+from mmprompt.media.image.reading import KEPT_PICTURES, PlainImage, image_of
+from mmprompt.media.isolation.decoders import decoder
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sound import Sound
-from mmprompt.media.sound_encoders import resample, to_mono
 from mmprompt.parts import MediaPart
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _LOWEST, _HIGHEST = 4000, 384_000
-_PICTURE = "mmprompt.media.images:plain_image"
-_SOUND = "mmprompt.media.sound:decode_audio"
+_PICTURE = "mmprompt.media.image.reading:plain_image"
+_SOUND = "mmprompt.media.audio.reading:decode_audio"
 
 
 class HFDecoder:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
-from mmprompt.media.image_headers import gif_layout, picture_size
+from mmprompt.media.image.headers import gif_layout, picture_size
 from mmprompt.parts import MediaPart
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from timing import Row, interleaved
 
 from mmprompt.media import MediaPolicy
-from mmprompt.media.images import check_image
+from mmprompt.media.image.reading import check_image
 
 WALK_BAR = 1.15
 THREADS_BAR = 1.7

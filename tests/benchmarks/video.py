@@ -17,7 +17,7 @@ from timing import Row, against, interleaved
 
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes
-from mmprompt.media.video_changes import change_video
+from mmprompt.media.video.changes import change_video
 from mmprompt.parts import MediaPart
 
 FRAMES_BAR = 0.95

@@ -22,15 +22,15 @@ from mutations import KINDS, MODALITY, mutated, originals
 
 from mmprompt import MediaPolicy, MediaReader, MediaRef
 from mmprompt.errors import MMPromptError
+from mmprompt.media.audio.changes import change_audio, fit_audio
+from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.image_changes import change_image
-from mmprompt.media.image_fit import fit_image
-from mmprompt.media.images import check_image, decode_image, image_facts
-from mmprompt.media.sound import audio_facts, decode_audio
-from mmprompt.media.sound_changes import change_audio, fit_audio
-from mmprompt.media.video import video_facts
-from mmprompt.media.video_changes import change_video
-from mmprompt.media.video_frames import video_frames
+from mmprompt.media.image.changes import change_image
+from mmprompt.media.image.fit import fit_image
+from mmprompt.media.image.reading import check_image, decode_image, image_facts
+from mmprompt.media.video.changes import change_video
+from mmprompt.media.video.frames import video_frames
+from mmprompt.media.video.reading import video_facts
 from mmprompt.parts import MediaPart
 
 COUNT, SEED = 20_000, 20261122

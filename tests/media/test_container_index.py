@@ -36,8 +36,8 @@ from sound_files import ffmpeg, needs_ffmpeg, sweep
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.container_index import check_index
-from mmprompt.media.sound import audio_facts
+from mmprompt.media.audio.reading import audio_facts
+from mmprompt.media.container.index import check_index
 
 POLICY = MediaPolicy()
 SMALL = MediaPolicy(max_bytes=4 << 20)

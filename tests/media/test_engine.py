@@ -18,10 +18,10 @@ from PIL import Image
 
 from mmprompt.errors import SourceError
 from mmprompt.media import engine as engine_module
-from mmprompt.media.cache import MediaCache
 from mmprompt.media.changes import Changes, Room
 from mmprompt.media.engine import CHANGERS, MediaEngine, apply_changes
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.store.cache import MediaCache
 from mmprompt.parts import MediaPart
 
 SMALL = Changes(max_side=32)
@@ -167,7 +167,7 @@ RUN = """
 import pickle, sys
 sys.path.insert(0, sys.argv[3])
 from mmprompt.media import engine
-from mmprompt.media.cache import MediaCache
+from mmprompt.media.store.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 engine.CHANGERS["image"] = engine.CHANGERS["image"]._replace(change="decode_targets:small_jpeg")
@@ -217,7 +217,7 @@ REAL_IMAGE = CHANGERS["image"]
 
 @on_posix
 def test_pictures_by_the_packages_own_functions(monkeypatch):
-    pytest.importorskip("mmprompt.media.image_fit")
+    pytest.importorskip("mmprompt.media.image.fit")
     monkeypatch.setitem(CHANGERS, "image", REAL_IMAGE)
     part, room = picture(3, 300), Room("t", frozenset(("image/png",)), max_side=100)
     changes, cache = Changes(fit=True, mode="L"), MediaCache()

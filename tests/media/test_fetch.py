@@ -22,7 +22,7 @@ from PIL import Image
 from mmprompt import Message, TaskError, load_task, read_messages, to_openai
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media.fetch import Fetcher
+from mmprompt.media.network.fetch import Fetcher
 from mmprompt.parts import MediaPart, MediaRef
 from mmprompt.render import Renderer
 from mmprompt.task_media import task_policy

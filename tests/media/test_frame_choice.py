@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmprompt.errors import SourceError
-from mmprompt.media.frame_choice import FrameChoice, Timeline, choose, even_places
+from mmprompt.media.video.frame_choice import FrameChoice, Timeline, choose, even_places
 
 
 def even(count, tick=Fraction(1, 25), step=1):

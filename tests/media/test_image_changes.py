@@ -19,10 +19,10 @@ from PIL import Image, ImageCms
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, TargetError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.image_changes import change_image, scaled_jpeg
-from mmprompt.media.image_fit import LOWEST_SIDE, fit_image
-from mmprompt.media.image_pixels import size_within
-from mmprompt.media.images import check_image, decode_image, image_facts
+from mmprompt.media.image.changes import change_image, scaled_jpeg
+from mmprompt.media.image.fit import LOWEST_SIDE, fit_image
+from mmprompt.media.image.pixels import size_within
+from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.media_types import sniff
 from mmprompt.parts import MediaPart
 from mmprompt.targets.limits import check_media, limits, room_of

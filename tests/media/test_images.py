@@ -16,8 +16,8 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.image_headers import picture_size
-from mmprompt.media.images import BY_CHOICE, FORMATS, check_image, decode_image, image_facts, open_image
+from mmprompt.media.image.headers import picture_size
+from mmprompt.media.image.reading import BY_CHOICE, FORMATS, check_image, decode_image, image_facts, open_image
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 COFFEE = (MEDIA / "coffee.jpg").read_bytes()

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mmprompt.errors import PolicyError, SourceError, Where
-from mmprompt.media import decoder_process
-from mmprompt.media.answers import AnswerError, answer_of, packed_answer
-from mmprompt.media.isolation import InlineDecoder, IsolatedDecoder, decoder, run_decoder
+from mmprompt.media.isolation import process as decoder_process
+from mmprompt.media.isolation.answers import AnswerError, answer_of, packed_answer
+from mmprompt.media.isolation.decoders import InlineDecoder, IsolatedDecoder, decoder, run_decoder
 from mmprompt.media.policy import MediaPolicy
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -414,7 +414,7 @@ def test_a_forked_process_uses_a_child_of_its_own_and_harms_none(isolated):
 
 HOST = """
 import sys, threading, time
-from mmprompt.media.isolation import IsolatedDecoder
+from mmprompt.media.isolation.decoders import IsolatedDecoder
 from mmprompt.media.policy import MediaPolicy
 it = IsolatedDecoder(MediaPolicy(timeout=float(sys.argv[2])))
 print(it.run("decode_targets:surroundings")["pid"], flush=True)
@@ -455,7 +455,7 @@ def test_a_frozen_host_is_not_started_again(monkeypatch):
 
 def test_a_child_starts_no_child(isolated):
     with pytest.raises(PolicyError, match="starts no other"):
-        isolated.run("mmprompt.media.isolation:run_decoder", MediaPolicy(isolate=True), T + "echo", 1)
+        isolated.run("mmprompt.media.isolation.decoders:run_decoder", MediaPolicy(isolate=True), T + "echo", 1)
 
 
 def test_memory_that_is_too_little_to_start_is_refused():

@@ -11,8 +11,8 @@ from sound_files import decoded_by_ffmpeg, encoded, ffmpeg, needs_ffmpeg, sweep,
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.sound import audio_facts, decode_audio, measure, measure_audio
-from mmprompt.media.sound_encoders import mp3_file, to_16_bits
+from mmprompt.media.audio.encoders import mp3_file, to_16_bits
+from mmprompt.media.audio.reading import audio_facts, decode_audio, measure, measure_audio
 
 POLICY = MediaPolicy()
 STEREO = sweep(44100, 15000, channels=2)

@@ -8,11 +8,11 @@ from sound_files import decoded_by_ffmpeg, encoded, ffmpeg, level, needs_ffmpeg,
 
 from mmprompt.errors import PolicyError, SourceError, TargetError
 from mmprompt.media import MediaPolicy
+from mmprompt.media.audio.changes import change_audio, fit_audio
+from mmprompt.media.audio.encoders import MP3_RATES, mp3_bits, mp3_file, resample, to_16_bits
+from mmprompt.media.audio.reading import audio_facts, decode_audio
+from mmprompt.media.audio.wav import declared_frames, wav_file
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.sound import audio_facts, decode_audio
-from mmprompt.media.sound_changes import change_audio, fit_audio
-from mmprompt.media.sound_encoders import MP3_RATES, mp3_bits, mp3_file, resample, to_16_bits
-from mmprompt.media.wav import declared_frames, wav_file
 from mmprompt.parts import MediaPart
 
 POLICY = MediaPolicy()

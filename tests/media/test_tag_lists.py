@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from sound_files import encoded, sweep, tone, written
 
 from mmprompt.media import MediaPolicy
+from mmprompt.media.audio.readers import AvReader
+from mmprompt.media.audio.reading import audio_facts, decode_audio
+from mmprompt.media.audio.tag_lists import without_tags
 from mmprompt.media.media_types import AAC, FLAC, MP3, WAV
-from mmprompt.media.sound import audio_facts, decode_audio
-from mmprompt.media.sound_readers import AvReader
-from mmprompt.media.tag_lists import without_tags
 
 POLICY = MediaPolicy()
 

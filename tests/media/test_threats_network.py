@@ -20,9 +20,9 @@ from urllib3.util import parse_url
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media.connections import pool_classes
-from mmprompt.media.fetch import Fetcher
-from mmprompt.media.hosts import AllowedHosts
+from mmprompt.media.network.connections import pool_classes
+from mmprompt.media.network.fetch import Fetcher
+from mmprompt.media.network.hosts import AllowedHosts
 from mmprompt.parts import MediaPart, MediaRef
 
 PUBLIC = "93.184.215.14"

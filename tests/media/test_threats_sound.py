@@ -16,12 +16,12 @@ from sound_files import encoded, late_streams, sweep, tone, wav_header, written
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
+from mmprompt.media.audio.changes import change_audio
+from mmprompt.media.audio.encoders import mp3_file, to_16_bits
+from mmprompt.media.audio.readers import AvReader
+from mmprompt.media.audio.reading import audio_facts, decode_audio, measure_audio
 from mmprompt.media.changes import Changes
 from mmprompt.media.media_types import AAC, FLAC, MP3, MP4, OGG, WAV, WEBM
-from mmprompt.media.sound import audio_facts, decode_audio, measure_audio
-from mmprompt.media.sound_changes import change_audio
-from mmprompt.media.sound_encoders import mp3_file, to_16_bits
-from mmprompt.media.sound_readers import AvReader
 from mmprompt.parts import MediaPart
 
 POLICY = MediaPolicy()
@@ -209,7 +209,7 @@ def test_a_damaged_mp3_writes_nothing_on_the_standard_error():
     bare = in_a_process(read + "import soundfile; soundfile.read(io.BytesIO(data))", bytes(data))
     assert b"libmpg123" in bare.stderr or b"Note:" in bare.stderr or b"Warning" in bare.stderr
     ours = in_a_process(
-        read + "from mmprompt.media import MediaPolicy\nfrom mmprompt.media.sound import measure_audio\n"
+        read + "from mmprompt.media import MediaPolicy\nfrom mmprompt.media.audio.reading import measure_audio\n"
         "measure_audio(data, MediaPolicy())",
         bytes(data),
     )

@@ -19,10 +19,10 @@ from PIL import Image
 
 from mmprompt.errors import MediaError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media import video as video_module
-from mmprompt.media.sound_track import sound_track
-from mmprompt.media.video import READERS, video_facts
-from mmprompt.media.video_frames import video_frames
+from mmprompt.media.video import reading as video_module
+from mmprompt.media.video.frames import video_frames
+from mmprompt.media.video.reading import READERS, video_facts
+from mmprompt.media.video.sound_track import sound_track
 from mmprompt.parts import MediaRef
 
 POLICY = MediaPolicy()
@@ -194,8 +194,8 @@ data = open(sys.argv[1], "rb").read()
 import av, numpy
 from mmprompt.errors import PolicyError
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video import video_facts
-from mmprompt.media.video_frames import video_frames
+from mmprompt.media.video.reading import video_facts
+from mmprompt.media.video.frames import video_frames
 before = peak()
 if sys.argv[2] == "bare":
     with av.open(io.BytesIO(data)) as container:

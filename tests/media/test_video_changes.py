@@ -14,9 +14,9 @@ from PIL import Image
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes
-from mmprompt.media.sound_track import sound_track
-from mmprompt.media.video_changes import change_video
-from mmprompt.media.video_frames import video_frames
+from mmprompt.media.video.changes import change_video
+from mmprompt.media.video.frames import video_frames
+from mmprompt.media.video.sound_track import sound_track
 from mmprompt.parts import MediaPart
 
 POLICY = MediaPolicy()

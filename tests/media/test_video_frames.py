@@ -13,8 +13,8 @@ from clips import clip, needs_ffmpeg, number_in
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video import video_facts
-from mmprompt.media.video_frames import video_frames
+from mmprompt.media.video.frames import video_frames
+from mmprompt.media.video.reading import video_facts
 
 POLICY = MediaPolicy()
 ALL = 100_000

@@ -12,7 +12,7 @@ from sample_messages import BMP, FRAMES, GIF, WAV, one, user
 
 from mmprompt.errors import SourceError, TargetError
 from mmprompt.media.changes import Room
-from mmprompt.media.images import image_facts
+from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic

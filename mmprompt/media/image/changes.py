@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import SourceError, nearest, shown
 from mmprompt.media.changes import Changes
-from mmprompt.media.image_headers import webp_is_lossless
-from mmprompt.media.image_pixels import (
+from mmprompt.media.image.headers import webp_is_lossless
+from mmprompt.media.image.pixels import (
     Colour,
     encoded,
     held_by,
@@ -20,7 +20,7 @@ from mmprompt.media.image_pixels import (
     size_within,
     turned,
 )
-from mmprompt.media.images import ImageFacts, decode_image, image_facts
+from mmprompt.media.image.reading import ImageFacts, decode_image, image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart
 

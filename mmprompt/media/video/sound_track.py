@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.audio.encoders import to_16_bits
+from mmprompt.media.audio.reading import audio_facts, decode_audio
+from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sound import audio_facts, decode_audio
-from mmprompt.media.sound_encoders import to_16_bits
-from mmprompt.media.video import check_whole, video_facts
-from mmprompt.media.wav import wav_file
+from mmprompt.media.video.reading import check_whole, video_facts
 
 
 def sound_track(data: bytes, policy: MediaPolicy) -> bytes:

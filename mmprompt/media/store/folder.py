@@ -16,7 +16,7 @@ import threading
 import time
 
 from mmprompt.log import log
-from mmprompt.media.kept import Kept, pack, unpack
+from mmprompt.media.store.kept import Kept, pack, unpack
 
 _READ = os.O_RDONLY
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -11,11 +11,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.audio.readers import BLOCK, AudioFacts, SoundReader, open_sound
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sound_readers import BLOCK, AudioFacts, SoundReader, open_sound
 
 if TYPE_CHECKING:
-    from mmprompt.media.sound_readers import Samples
+    from mmprompt.media.audio.readers import Samples
 
 __all__ = [
     "AudioFacts", "AudioMeasures", "Sound", "audio_facts", "decode_audio", "measure", "measure_audio",

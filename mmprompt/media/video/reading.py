@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.av_files import open_bytes
-from mmprompt.media.container_index import check_index
+from mmprompt.media.container.av_files import open_bytes
+from mmprompt.media.container.index import check_index
 from mmprompt.media.media_types import (
     AVI,
     MATROSKA,

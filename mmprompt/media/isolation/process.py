@@ -12,8 +12,8 @@ import time
 from typing import Any
 
 from mmprompt.errors import MMPromptError, PolicyError, shown
-from mmprompt.media.answers import AnswerError, answer_of
-from mmprompt.media.decoder_child import ERROR, FAULT, LENGTH, MEMORY, RESULT
+from mmprompt.media.isolation.answers import AnswerError, answer_of
+from mmprompt.media.isolation.child import ERROR, FAULT, LENGTH, MEMORY, RESULT
 
 HARD_LIMIT = sys.platform.startswith("linux")
 """Whether the system holds a process to its memory limit; elsewhere (macOS) the parent watches."""
@@ -24,7 +24,7 @@ _START = 30.0
 _END = 1.0
 _BOOT = (
     "import sys; jobs, answers, memory = map(int, sys.argv[1:4]); sys.path[:] = sys.argv[4:]; "
-    "from mmprompt.media.decoder_child import serve; serve(jobs, answers, memory)"
+    "from mmprompt.media.isolation.child import serve; serve(jobs, answers, memory)"
 )
 _INSIDE = "MMPROMPT_DECODER_PROCESS"
 _NAMES_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "TZ", "SYSTEMROOT")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.iso_boxes import Box, boxes, targets
+from mmprompt.media.container.iso_boxes import Box, boxes, targets
 from mmprompt.media.policy import MediaPolicy
 
 INDEX_SHARE = 8

@@ -24,7 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError
 from mmprompt.errors import SourceError, shown
 
 if TYPE_CHECKING:
-    from mmprompt.media.hosts import AllowedHosts
+    from mmprompt.media.network.hosts import AllowedHosts
 
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 

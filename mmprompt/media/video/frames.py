@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError
-from mmprompt.media.frame_choice import FrameChoice, choose
-from mmprompt.media.images import KEPT_PICTURES
+from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video import (
+from mmprompt.media.video.decoding import by_stretches, decoded_timeline, in_order, packet_timeline, walk
+from mmprompt.media.video.frame_choice import FrameChoice, choose
+from mmprompt.media.video.reading import (
     Matrix,
     Watch,
     check_seconds,
@@ -20,7 +21,6 @@ from mmprompt.media.video import (
     no_frame,
     open_video,
 )
-from mmprompt.media.video_decoding import by_stretches, decoded_timeline, in_order, packet_timeline, walk
 
 if TYPE_CHECKING:
     import numpy as np

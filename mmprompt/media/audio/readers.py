@@ -13,8 +13,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from mmprompt.errors import SourceError
-from mmprompt.media.av_files import open_bytes
-from mmprompt.media.container_index import check_index
+from mmprompt.media.audio.tag_lists import without_tags
+from mmprompt.media.audio.wav import declared_frames
+from mmprompt.media.container.av_files import open_bytes
+from mmprompt.media.container.index import check_index
 from mmprompt.media.media_types import (
     AAC,
     AVI,
@@ -35,8 +37,6 @@ from mmprompt.media.media_types import (
     sniff,
 )
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.tag_lists import without_tags
-from mmprompt.media.wav import declared_frames
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,8 +16,8 @@ from typing import Any
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
 from mmprompt.media.after_fork import forget_after_fork
-from mmprompt.media.decoder_child import FAULT, LONGEST, MEMORY, function_named
-from mmprompt.media.decoder_process import DecoderProcess, EndedError
+from mmprompt.media.isolation.child import FAULT, LONGEST, MEMORY, function_named
+from mmprompt.media.isolation.process import DecoderProcess, EndedError
 from mmprompt.media.policy import MediaPolicy
 
 _PIXEL = 16

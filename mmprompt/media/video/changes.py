@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.changes import Changes
-from mmprompt.media.frame_choice import FrameChoice, even_places
-from mmprompt.media.image_changes import change_image, check_changes, scaled_jpeg
+from mmprompt.media.image.changes import change_image, check_changes, scaled_jpeg
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video_frames import take_frames
+from mmprompt.media.video.frame_choice import FrameChoice, even_places
+from mmprompt.media.video.frames import take_frames
 from mmprompt.parts import MediaPart
 
 if TYPE_CHECKING:

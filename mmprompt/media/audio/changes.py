@@ -10,10 +10,7 @@ import math
 from typing import NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, TargetError, nearest, shown
-from mmprompt.media.changes import Changes, Room
-from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sound import AudioFacts, Sound, audio_facts, decode_audio
-from mmprompt.media.sound_encoders import (
+from mmprompt.media.audio.encoders import (
     MP3_CHANNELS,
     clip,
     mp3_bits,
@@ -23,8 +20,11 @@ from mmprompt.media.sound_encoders import (
     to_16_bits,
     to_mono,
 )
-from mmprompt.media.sound_readers import HIGHEST_RATE, LOWEST_RATE
-from mmprompt.media.wav import wav_file
+from mmprompt.media.audio.readers import HIGHEST_RATE, LOWEST_RATE
+from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, decode_audio
+from mmprompt.media.audio.wav import wav_file
+from mmprompt.media.changes import Changes, Room
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart
 
 FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}

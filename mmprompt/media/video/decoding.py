@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.frame_choice import Timeline
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video import OpenVideo, Watch, check_seconds, no_frame
+from mmprompt.media.video.frame_choice import Timeline
+from mmprompt.media.video.reading import OpenVideo, Watch, check_seconds, no_frame
 
 if TYPE_CHECKING:
     from av.packet import Packet

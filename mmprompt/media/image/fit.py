@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TargetError
 from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Room
-from mmprompt.media.image_changes import (
+from mmprompt.media.image.changes import (
     TYPES,
     Made,
     Wanted,
@@ -17,8 +17,8 @@ from mmprompt.media.image_changes import (
     recoded,
     with_bytes,
 )
-from mmprompt.media.image_pixels import LONGEST_SIDE, encoded, size_within
-from mmprompt.media.images import ImageFacts, decode_image, image_facts
+from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, size_within
+from mmprompt.media.image.reading import ImageFacts, decode_image, image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart
 

@@ -17,8 +17,8 @@ from importlib import metadata
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, shown
 from mmprompt.media.after_fork import forget_after_fork
-from mmprompt.media.cache_folder import CacheFolder
-from mmprompt.media.kept import FORMAT, Kept
+from mmprompt.media.store.folder import CacheFolder
+from mmprompt.media.store.kept import FORMAT, Kept
 from mmprompt.parts import MediaPart
 
 MEMORY_BYTES = 256 << 20

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from mmprompt.errors import PolicyError, shown
-from mmprompt.media.addresses import address_fault, as_ip
+from mmprompt.media.network.addresses import address_fault, as_ip
 
 _LOOPBACKS = ("127.0.0.1", "::1")
 _NOT_IN_HOST = re.compile(r"[\s\x00-\x20\x7f/\\@?#%*]")

@@ -12,13 +12,13 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.media.sound_readers import BLOCK
+from mmprompt.media.audio.readers import BLOCK
 
 if TYPE_CHECKING:
     import numpy as np
     from av.audio.frame import AudioFrame
 
-    from mmprompt.media.sound_readers import Samples
+    from mmprompt.media.audio.readers import Samples
 
     Whole = np.ndarray[Any, np.dtype[np.int16]]
 

@@ -20,8 +20,8 @@ from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.http_words import retry_after, status_words
 from mmprompt.media.classify import classify, in_short
-from mmprompt.media.hosts import AllowedHosts
 from mmprompt.media.media_types import declared_type
+from mmprompt.media.network.hosts import AllowedHosts
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Fetcher:
             return adapter
         from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
-        from mmprompt.media.connections import pool_classes  # noqa: PLC0415  # likewise
+        from mmprompt.media.network.connections import pool_classes  # noqa: PLC0415  # likewise
 
         if self._pools is None:
             self._pools = pool_classes(self._hosts)

@@ -19,7 +19,7 @@ from mmprompt.errors import MMPromptError, Where
 if TYPE_CHECKING:
     import numpy as np
 
-_OURS = re.compile(r"mmprompt\.(errors|parts|media\.\w+)\Z")
+_OURS = re.compile(r"mmprompt\.(errors|parts|media(?:\.\w+)+)\Z")
 _ROWS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import SourceError
-from mmprompt.media.image_headers import orientation_exif
+from mmprompt.media.image.headers import orientation_exif
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.image_headers import (
+from mmprompt.media.image.headers import (
     check_bmp_head,
     check_jpeg_head,
     exif_orientation,
@@ -17,7 +17,7 @@ from mmprompt.media.image_headers import (
     png_has_all_rows,
     png_layout,
 )
-from mmprompt.media.image_readers import named, read_header
+from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, describe_unknown, mend_unknown, sniff
 from mmprompt.media.policy import MediaPolicy
 

@@ -1,4 +1,4 @@
-"""The process that ``isolation`` starts: it runs one function at a time on bytes that may be hostile.
+"""The process that ``decoders`` starts: it runs one function at a time on bytes that may be hostile.
 
 It knows only what it is sent, writes no file, prints nothing, and ends with its parent: when the pipe closes, and in
 the middle of a job by an alarm of its own.
@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from mmprompt.errors import MMPromptError
-from mmprompt.media.answers import packed_answer
+from mmprompt.media.isolation.answers import packed_answer
 
 LENGTH = 8
 """Bytes of the length before each message."""

@@ -1,0 +1,1 @@
+"""Sound: headers, samples and what they are like, changes, files written."""

@@ -1,0 +1,1 @@
+"""Files that hold other media: held against their bytes before a decoder sees them, and opened in one place."""

@@ -1,0 +1,1 @@
+"""Pictures: headers, decoding, pixels, changes, and the least change that fits a target."""

@@ -1,0 +1,1 @@
+"""Decoders in a process of their own."""

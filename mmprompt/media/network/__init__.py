@@ -1,0 +1,1 @@
+"""What an http(s) URL names: which hosts and addresses, connections, fetching."""

@@ -1,0 +1,1 @@
+"""What was made of media once, kept in memory or in a folder."""

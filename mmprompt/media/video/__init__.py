@@ -1,0 +1,1 @@
+"""Video: headers, frames by time, frames as pictures, the sound track."""
