@@ -160,9 +160,11 @@ def peak_of(act) -> int:
 
 @pytest.mark.parametrize("text", ["%41", "%", "%a", "%41b", "%zz"])
 def test_percent_encoding_takes_little_more_memory_than_it_has_characters(text):
-    payload = "%FF%D8%FF" + text * ((1 << 19) // len(text))
+    payload = "%FF%D8%FF" + text * ((1 << 18) // len(text))
     whole = []
-    assert peak_of(lambda: whole.append(unquote_to_bytes(payload))) > 25 * len(payload)
+    # 10 to 19 bytes a character in Python 3.13, which makes fewer objects; 57 to 188 in 3.10 and 3.11
+    least = 9 if sys.version_info >= (3, 12) else 50
+    assert peak_of(lambda: whole.append(unquote_to_bytes(payload))) > least * len(payload)
     assert peak_of(lambda: image("data:image/jpeg," + payload)) < 7 * len(payload)
     assert image("data:image/jpeg," + payload).data == whole[0]
 
