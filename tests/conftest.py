@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +14,12 @@ import mmprompt
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+def pytest_collection_finish() -> None:
+    """Spare each collection of garbage, of which tests ask for many, the half million objects of imported libraries."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

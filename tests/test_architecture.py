@@ -1,6 +1,7 @@
 """The house rules that can be read from the source: who imports whom, who opens files, what is public."""
 
 import ast
+import functools
 import inspect
 import subprocess
 import sys
@@ -20,9 +21,10 @@ ORDER = [
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
 
 
+@functools.cache
 def modules():
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path, path.relative_to(PACKAGE).with_suffix("").parts, ast.parse(path.read_text(encoding="utf-8"))
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return [(p, p.relative_to(PACKAGE).with_suffix("").parts, ast.parse(p.read_text(encoding="utf-8"))) for p in paths]
 
 
 def imported(tree):

@@ -65,7 +65,7 @@ def encoded(
         stream.layout = layout
         row = np.ascontiguousarray(samples, dtype=np.float32).reshape(1, -1)
         frame = av.AudioFrame.from_ndarray(row, format="flt", layout=layout)
-        frame.sample_rate = rate
+        frame.sample_rate, frame.pts = rate, 0
         for piece in (frame, None):
             file.mux(stream.encode(piece))
     return buffer.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from iso_files import (
     FTYP,
     MVHD,
     TREX,
+    Cost,
+    Opener,
     box,
-    cost_of_opening,
     fragment,
     full,
     hdlr,
@@ -42,13 +44,23 @@ from mmprompt.media.container.index import check_index
 POLICY = MediaPolicy()
 SMALL = MediaPolicy(max_bytes=4 << 20)
 
-MANY = 6_000_000
+MANY = 3_000_000
 SYNC = full(b"sgpd", b"sync", u(1, 1), b"\x15", version=1)
 TENC = box(
     b"sinf", box(b"frma", b"avc1"), full(b"schm", b"cenc", u(65536)),
     box(b"schi", full(b"tenc", b"\0\0\1\0" + bytes(16) + b"\x08" + bytes(8))),
 )  # fmt: skip
 LISTED = full(b"stsz", u(0, 10_000), u(*[1] * 10_000))
+
+
+CostOf = Callable[[bytes], Cost]
+
+
+@pytest.fixture(scope="module")
+def cost_of_opening() -> Iterator[CostOf]:
+    opener = Opener()
+    yield opener
+    opener.close()
 
 
 def tracks_without_content(count: int) -> list[bytes]:
@@ -77,35 +89,42 @@ MEMORY = {
         trak(1, b"soun", EMPTY), box(b"mvex", TREX), after=fragment(full(b"trun", u(MANY)))
     ),
     "times of HEVC": movie(
-        trak(1, b"vide", stbl(picture(b"hev1"), 9, SYNC, full(b"sbgp", b"sync", u(1, 1, 1)), full(b"ctts", u(1, 30_000_000, 5))))
+        trak(1, b"vide", stbl(picture(b"hev1"), 9, SYNC, full(b"sbgp", b"sync", u(1, 1, 1)), full(b"ctts", u(1, 15_000_000, 5))))
     ),
     "groups of HEVC": movie(
-        trak(1, b"vide", stbl(picture(b"hev1"), 9, SYNC, full(b"sbgp", b"sync", u(1, 30_000_000, 1)), full(b"ctts", u(1, 9, 5))))
+        trak(1, b"vide", stbl(picture(b"hev1"), 9, SYNC, full(b"sbgp", b"sync", u(1, 15_000_000, 1)), full(b"ctts", u(1, 9, 5))))
     ),
     "descriptions of groups": movie(
-        trak(1, b"vide", stbl(picture(), 9, full(b"sgpd", b"sync", u(1, 200_000_000), version=1)))
+        trak(1, b"vide", stbl(picture(), 9, full(b"sgpd", b"sync", u(1, 100_000_000), version=1)))
     ),
-    "encrypted samples": movie(trak(1, b"vide", stbl(picture(b"encv", TENC), 9, full(b"senc", u(20_000_000))))),
-    "names of keys": movie(trak(1, b"soun", stbl(sound(), 9)), keys(20_000_000)),
+    "encrypted samples": movie(trak(1, b"vide", stbl(picture(b"encv", TENC), 9, full(b"senc", u(10_000_000))))),
+    "names of keys": movie(trak(1, b"soun", stbl(sound(), 9)), keys(10_000_000)),
 }  # fmt: skip
 
 
+MENDED = ("a run of a fragment", "descriptions of groups", "names of keys")
+"""FFmpeg 9, that of PyAV 19, looks first whether so many are there."""
+
+RELEASE = int(av.__version__.partition(".")[0])
+
+
 @pytest.mark.parametrize("name", MEMORY)
-def test_a_small_file_that_takes_much_memory_is_refused(name):
+def test_a_small_file_that_takes_much_memory_is_refused(name, cost_of_opening):
     data = MEMORY[name]
     assert len(data) < 4000
-    assert 60 < cost_of_opening(data).megabytes < 400
+    taken = cost_of_opening(data).megabytes
+    assert taken < 10 if name in MENDED and RELEASE >= 19 else 40 < taken < 400
     refused_quickly(data, SourceError)
 
 
-def test_durations_that_ffmpeg_takes_for_a_tick_are_taken_so():
+def test_durations_that_ffmpeg_takes_for_a_tick_are_taken_so(cost_of_opening):
     data = MEMORY["PCM without a handler"]
     long = data.replace(u(1, 1, 1) + u(28) + b"stsc", u(1, 1, 0xFFFFFFFF) + u(28) + b"stsc")
     assert long != data
-    assert cost_of_opening(long).megabytes > 60
+    assert cost_of_opening(long).megabytes > 40
     refused_quickly(long, SourceError)
     shorter = MEMORY["samples of one size"].replace(u(1, MANY, 20), u(1, MANY, 0x8D800014))
-    assert cost_of_opening(shorter).megabytes > 60
+    assert cost_of_opening(shorter).megabytes > 40
     refused_quickly(shorter, SourceError)
 
 
@@ -118,7 +137,7 @@ def refused_quickly(data: bytes, error: type[MMPromptError], policy: MediaPolicy
 
 
 @pytest.mark.parametrize("kind", ["iinf", "iloc"])
-def test_a_list_of_pictures_that_is_longer_than_its_box_is_refused(kind):
+def test_a_list_of_pictures_that_is_longer_than_its_box_is_refused(kind, cost_of_opening):
     head = b"" if kind == "iinf" else b"\0\0"
     version = 1 if kind == "iinf" else 2
     items = full(b"meta", hdlr(b"pict"), full(kind.encode(), head, u(6_000_000), version=version))
@@ -127,17 +146,17 @@ def test_a_list_of_pictures_that_is_longer_than_its_box_is_refused(kind):
     refused_quickly(data, SourceError)
 
 
-def test_tracks_times_fragments_are_counted():
+def test_tracks_times_fragments_are_counted(cost_of_opening):
     data = movie(
-        *tracks_without_content(1000), box(b"mvex", TREX), after=fragments(0, 5000) + fragment(full(b"trun", u(9)))
+        *tracks_without_content(500), box(b"mvex", TREX), after=fragments(0, 3000) + fragment(full(b"trun", u(9)))
     )
     assert len(data) < 200_000
-    assert 250 < cost_of_opening(data).megabytes < 400
+    assert 60 < cost_of_opening(data).megabytes < 400
     refusal = refused_quickly(data, PolicyError, SMALL)
     assert "raise max_bytes to allow it" in str(refusal)
 
 
-def test_edits_times_samples_are_counted():
+def test_edits_times_samples_are_counted(cost_of_opening):
     edits = box(b"edts", full(b"elst", u(500), u(400_000, 0, 65536) * 500))
     data = movie(trak(1, b"vide", stbl(picture(), 10_000, full(b"stss", u(1, 1)), sizes=LISTED), edits))
     assert len(data) < 60_000
@@ -147,47 +166,48 @@ def test_edits_times_samples_are_counted():
 
 TIME = {
     "tables longer than their boxes": movie(
-        trak(1, b"vide", stbl(picture(), 9, *[full(b"stss", u(500_000))] * 100)), after=box(b"mdat", bytes(2_100_000))
+        trak(1, b"vide", stbl(picture(), 9, *[full(b"stss", u(500_000))] * 40)), after=box(b"mdat", bytes(2_100_000))
     ),
     "headers of encryption": movie(
-        trak(1, b"vide", stbl(picture(), 9)), *[full(b"pssh", bytes(16), u(0))] * 3000
+        trak(1, b"vide", stbl(picture(), 9)), *[full(b"pssh", bytes(16), u(0))] * 800
     ),
     "names of its own": movie(
         trak(1, b"soun", stbl(sound(), 9)),
         box(b"udta", full(b"meta", hdlr(b"mdir"), box(b"ilst", *[
             box(b"----", full(b"mean", b"x"), full(b"name", b"k%06d" % n), full(b"data", u(1), b"value"))
-            for n in range(16_000)
+            for n in range(6_000)
         ]))),
     ),
     "tracks of fragments": movie(
-        trak(1, b"soun", EMPTY), box(b"mvex", full(b"trex", u(9, 1, 20, 1, 0)) * 40_000, TREX),
-        after=box(b"moof", full(b"mfhd", u(1)), box(b"traf", full(b"tfhd", u(1), flags=0x20000)) * 40_000),
+        trak(1, b"soun", EMPTY), box(b"mvex", full(b"trex", u(9, 1, 20, 1, 0)) * 20_000, TREX),
+        after=box(b"moof", full(b"mfhd", u(1)), box(b"traf", full(b"tfhd", u(1), flags=0x20000)) * 20_000),
     ),
     "fragments out of order": movie(
         trak(1, b"soun", EMPTY), box(b"mvex", TREX),
-        after=b"".join(fragments((9 - n) * 20 * 40_000, 40_000) for n in range(3)) + fragment(full(b"trun", u(2))),
+        after=b"".join(fragments((9 - n) * 20 * 12_000, 12_000) for n in range(3)) + fragment(full(b"trun", u(2))),
     ),
     "runs times fragments": movie(
         trak(1, b"soun", EMPTY), box(b"mvex", TREX),
-        after=fragments(0, 60_000) + fragment(*[full(b"trun", u(2))] * 10_000),
+        after=fragments(0, 60_000) + fragment(*[full(b"trun", u(2))] * 9_000),
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TIME)
-def test_a_file_that_takes_much_time_is_refused(name):
+def test_a_file_that_takes_much_time_is_refused(name, cost_of_opening):
     data = TIME[name]
-    assert cost_of_opening(data).seconds > 0.2
+    harmless = movie(trak(1, b"soun", stbl(sound(), 9)), after=box(b"free", bytes(len(data))))
+    assert cost_of_opening(data).seconds > 20 * max(cost_of_opening(harmless).seconds, 0.001)
     refused_quickly(data, SourceError)
 
 
 def test_the_sound_of_such_a_file_is_refused_before_anything_is_opened():
     data = MEMORY["samples of one size"]
-    with pytest.raises(SourceError, match="announces 6000000 samples, 5997482 more than it can hold"):
+    with pytest.raises(SourceError, match="announces 3000000 samples, 2997482 more than it can hold"):
         audio_facts(data, POLICY)
 
 
-def test_a_bomb_in_a_place_that_only_ffmpeg_looks_into_is_refused():
+def test_a_bomb_in_a_place_that_only_ffmpeg_looks_into_is_refused(cost_of_opening):
     tables = stbl(sound(), MANY)
     header = MVHD + trak(1, b"soun", tables)
     tail = box(b"mdat", bytes(2000))
@@ -200,15 +220,16 @@ def test_a_bomb_in_a_place_that_only_ffmpeg_looks_into_is_refused():
         FTYP + tail + u(len(header) * 9) + b"moov" + header,
         packed(MVHD + box(b"free", bytes(100)) + trak(1, b"soun", tables)),
     ):
-        assert cost_of_opening(data).megabytes > 100
+        assert cost_of_opening(data).megabytes > 60
         refused_quickly(data, SourceError)
 
 
-def test_a_box_too_short_for_its_own_count_is_refused():
+def test_a_box_too_short_for_its_own_count_is_refused(cost_of_opening):
     """FFmpeg reads the count behind the end of the box."""
-    groups = full(b"sgpd", b"sync", u(1, 200_000_000), version=1)
+    groups = full(b"sgpd", b"sync", u(1, 100_000_000), version=1)
     data = movie(trak(1, b"vide", stbl(picture(), 9, u(16) + groups[4:])))
-    assert cost_of_opening(data).megabytes > 100
+    taken = cost_of_opening(data).megabytes
+    assert taken < 10 if RELEASE >= 19 else taken > 60
     refused_quickly(data, SourceError)
 
 

@@ -191,7 +191,9 @@ def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_giv
     one.send_signal(signal.SIGKILL)
     one.wait()
     one.stdout.close()
-    given = other.communicate(timeout=30)[0]
+    given = other.stdout.read()  # not communicate, which passes over what readline has taken in already
+    other.stdout.close()
+    assert other.wait(timeout=30) == 0
     assert one.returncode == -signal.SIGKILL
     plain = MediaEngine(HERE, SMALL)
     assert given.decode() == repr([plain.change(p) for p in parts])

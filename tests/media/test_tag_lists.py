@@ -60,21 +60,23 @@ def flac():
 @pytest.mark.parametrize("layout", [MP3, AAC])
 def test_many_tags_of_id3_cost_nothing(layout, mp3):
     sound = mp3 if layout is MP3 else encoded(tone(44100, 440), 44100, "adts", "aac", "mono")
-    data = own_names(12_000) + sound
+    data = own_names(5000) + sound
     demuxer = "mp3" if layout is MP3 else "aac"
-    assert seconds_to_open(data, demuxer) > 0.3
+    unguarded = seconds_to_open(data, demuxer)
+    assert unguarded > 10 * max(seconds_to_open(sound, demuxer), 0.001)
     began = time.process_time()
     assert audio_facts(data, POLICY).rate == 44100
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - began < unguarded / 3
     assert np.array_equal(decode_audio(data, POLICY).samples, decode_audio(sound, POLICY).samples)
 
 
 def test_many_comments_of_flac_cost_nothing(flac):
-    data = commented(flac, comments(12_000))
-    assert seconds_to_open(data, "flac") > 0.3
+    data = commented(flac, comments(5000))
+    unguarded = seconds_to_open(data, "flac")
+    assert unguarded > 10 * max(seconds_to_open(flac, "flac"), 0.001)
     began = time.process_time()
     reader = AvReader(data, FLAC)
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - began < unguarded / 3
     samples = np.concatenate(list(reader.blocks()))
     reader.close()
     assert np.array_equal(samples, soundfile.read(io.BytesIO(flac), dtype="float32", always_2d=True)[0])

@@ -74,18 +74,18 @@ def test_tags_inside_a_question_name_no_file(command, tmp_path):
     assert "secret" not in said
 
 
-@pytest.mark.parametrize("scheme", ["", "file://", "file://localhost", "FILE://"])
-def test_a_tagged_column_that_names_a_file_outside_is_refused(command, tmp_path, scheme):
+def test_a_tagged_column_that_names_a_file_outside_is_refused(command, tmp_path):
     (tmp_path / "secret.jpg").write_bytes(JPEG)
     (tmp_path / "root").mkdir()
-    if scheme == "file://":
-        with urllib.request.urlopen(f"{scheme}{tmp_path}/secret.jpg") as opened:
-            assert opened.read() == JPEG
-    content = f"<AIS_IMAGE_START>{scheme}{tmp_path}/secret.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>hi<AIS_CONTENT_TAG>"
+    with urllib.request.urlopen(f"file://{tmp_path}/secret.jpg") as opened:
+        assert opened.read() == JPEG
+    tagged = "<AIS_IMAGE_START>{}{}/secret.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>hi<AIS_CONTENT_TAG>"
+    schemes = ("", "file://", "file://localhost", "FILE://")
+    rows = [{"id": number, "content": tagged.format(scheme, tmp_path)} for number, scheme in enumerate(schemes)]
     for media in ("inline", "file", "keep"):
-        records, said = rendered(command, {"id": 1, "content": content}, media_root=str(tmp_path / "root"), media=media)
+        records, said = rendered(command, *rows, media_root=str(tmp_path / "root"), media=media)
         assert not records
-        assert "outside the media roots" in said
+        assert said.count("outside the media roots") == len(schemes)
 
 
 # slots, turns, roles
@@ -160,9 +160,11 @@ def peak_of(act) -> int:
 
 @pytest.mark.parametrize("text", ["%41", "%", "%a", "%41b", "%zz"])
 def test_percent_encoding_takes_little_more_memory_than_it_has_characters(text):
-    payload = "%FF%D8%FF" + text * ((1 << 19) // len(text))
+    payload = "%FF%D8%FF" + text * ((1 << 18) // len(text))
     whole = []
-    assert peak_of(lambda: whole.append(unquote_to_bytes(payload))) > 25 * len(payload)
+    # 10 to 19 bytes a character in Python 3.13, which makes fewer objects; 57 to 188 in 3.10 and 3.11
+    least = 9 if sys.version_info >= (3, 12) else 50
+    assert peak_of(lambda: whole.append(unquote_to_bytes(payload))) > least * len(payload)
     assert peak_of(lambda: image("data:image/jpeg," + payload)) < 7 * len(payload)
     assert image("data:image/jpeg," + payload).data == whole[0]
 
@@ -261,17 +263,20 @@ class Opens:
 
 
 def test_list_cells_that_are_python_are_not_run(command, tmp_path):
-    for number, form in enumerate(("[{}]", "[{}, 'a.jpg']", "({},)", "{}", "['a.jpg'] if {} else []", "{{'a': {}}}")):
-        bait = tmp_path / f"bait{number}"
-        eval(form.format(CODE.format(str(bait))))  # what reads cells so does what they say
-        assert bait.is_dir()
-        ours = tmp_path / f"ours{number}"
-        with open(tmp_path / "rows.csv", "w", newline="") as file:
-            csv.writer(file).writerows([["image", "question"], [form.format(CODE.format(str(ours))), "q"]])
-        done = command("render", tmp_path / "rows.csv")
-        assert done.returncode == 1
-        assert b"Traceback" not in done.stderr
-        assert not ours.exists()
+    forms = ("[{}]", "[{}, 'a.jpg']", "({},)", "{}", "['a.jpg'] if {} else []", "{{'a': {}}}")
+    with open(tmp_path / "rows.csv", "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["image", "question"])
+        for number, form in enumerate(forms):
+            bait = tmp_path / f"bait{number}"
+            eval(form.format(CODE.format(str(bait))))  # what reads cells so does what they say
+            assert bait.is_dir()
+            rows.writerow([form.format(CODE.format(str(tmp_path / f"ours{number}"))), "q"])
+    done = command("render", tmp_path / "rows.csv")
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.count(b"rows.csv:") == len(forms)  # none was passed over
+    assert not list(tmp_path.glob("ours*"))
 
 
 def test_a_pickle_is_no_dataset_and_no_medium(command, tmp_path):

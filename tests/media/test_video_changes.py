@@ -133,19 +133,24 @@ def samples(wav):
 
 
 @needs_ffmpeg
-@pytest.mark.parametrize("container", ["mp4", "matroska", "mpegts", "avi"])
-def test_the_sound_of_a_video_is_that_of_ffmpeg(container, tmp_path):
-    """Within 1 of 32768, from the end on: older releases keep the 1024 samples that AAC is primed with in Matroska."""
+@pytest.mark.parametrize(
+    ("container", "length"), [("mp4", 88200), ("matroska", 89088), ("mpegts", 88704), ("avi", 88704)]
+)
+def test_the_sound_of_a_video_is_that_of_ffmpeg(container, length, tmp_path):
+    """Within 1 of 32768, at the same times, whatever the releases."""
     path = tmp_path / "clip.bin"
     path.write_bytes(clip(50, sound=True, container=container))
     rate, ours = samples(sound_track(path.read_bytes(), POLICY))
     raw = clips.ffmpeg("-i", path, "-vn", "-f", "s16le", "-c:a", "pcm_s16le", "-")
     theirs = np.frombuffer(raw, "<i2").reshape(-1, ours.shape[1]).astype(int)
-    assert rate == 44100
-    assert abs(len(ours) - 88200) < 3000
-    length = min(len(ours), len(theirs))
-    assert length > 80_000
-    assert np.abs(theirs[-length:] - ours[-length:]).max() <= 1
+    if container == "mp4":  # before 9 it gives what fills the last frame of AAC too
+        assert len(theirs) in (length, 89088)
+        theirs = theirs[:length]
+    if container == "matroska":  # before 8.1 it gives the 1024 samples that prime AAC too
+        assert len(theirs) in (length, length + 1024)
+        theirs = theirs[-length:]
+    assert (rate, len(ours)) == (44100, length)
+    assert np.abs(theirs - ours).max() <= 1
 
 
 def test_sound_is_bounded_and_its_absence_named():

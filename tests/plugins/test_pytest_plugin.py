@@ -132,7 +132,8 @@ def server(tour: Path) -> Iterator[RecordingServer]:
 def run(project: Path, command_environment: dict[str, str]) -> Run:
     def runs(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         given = {k: v for k, v in command_environment.items() if not k.startswith(("MMPROMPT_", "PYTEST_", "OPENAI_"))}
-        words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        # hypothesis, where it is installed, takes longer to start than these projects
+        words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *arguments]
         return subprocess.run(
             words, cwd=project, env={**given, **environment}, capture_output=True, text=True, timeout=120, check=False
         )

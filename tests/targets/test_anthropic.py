@@ -261,7 +261,7 @@ class TestRequests:
         assert message.parts[0].extra == (("cache_control", {"type": "ephemeral"}),)
 
     @given(MESSAGES)
-    @settings(max_examples=200, deadline=None)
+    @settings(deadline=None)
     def test_any_messages_are_written_or_refused(self, messages):
         try:
             request = AnthropicWriter("anthropic", payload=lambda prefix, part: "x").write(messages)

@@ -95,7 +95,7 @@ class TestReading:
         assert from_openai([reply]) == [Message("BOT", "x")]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(MESSAGES, st.sampled_from(["auto", "parts"]))
 def test_from_openai_is_the_inverse_of_to_openai(messages, content):
     wire = to_openai(messages, content=content)

@@ -147,7 +147,7 @@ class TestRequests:
             writer.write(user(MP4._replace(data=bytes(80_000_000))))
 
     @given(MESSAGES)
-    @settings(max_examples=200, deadline=None)
+    @settings(deadline=None)
     def test_any_messages_are_written_or_refused(self, messages):
         try:
             request = GeminiWriter("gemini", payload=lambda prefix, part: "x").write(messages)

@@ -22,7 +22,7 @@ def record(messages: list[Message], **more: object) -> dict[str, object]:
     return {"id": 1, "messages": OpenAIWriter("vllm", payload=Payload).write(messages), **more}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(MESSAGES, TEXT | HARD, TEXT | HARD)
 def test_chunks_are_the_json_of_the_plain_data(messages, text, answer):
     messages = [*messages, Message("HUMAN", [JPEG, TextPart(text), FRAMES])]

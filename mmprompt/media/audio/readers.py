@@ -8,7 +8,8 @@ MP3 is never left to soundfile, whose libmpg123 writes about damaged files on th
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -192,7 +193,12 @@ class SoundFileReader:
 
 
 class AvReader:
-    """Reads with PyAV. What its decoder refuses is left out and counted in ``broken``, as players do."""
+    """Reads with PyAV. What its decoder refuses is left out and counted in ``broken``, as players do.
+
+    What an encoder put around the sound is left out where the file tells: before it, the samples that prime a decoder
+    (FFmpeg does so for MP4, since 8.1 for Matroska too), and those that fill the last frame of an MP4 file (it does
+    since 9).
+    """
 
     def __init__(self, data: bytes, kind: Kind) -> None:
         import av  # noqa: PLC0415  # heavy
@@ -216,6 +222,8 @@ class AvReader:
             self.close()
             raise SourceError(f"the {kind.name} file has sound of codec {codec}, which is not read", "convert it")
         self.facts = AudioFacts(kind.name, _CODEC_NAMES.get(codec, codec), rate, channels, self._seconds(data, kind))
+        self._primed = int(context.delay)
+        self._fills = demuxer == "mov"
 
     def _seconds(self, data: bytes, kind: Kind) -> float | None:
         """Return the length that the header declares."""
@@ -225,7 +233,7 @@ class AvReader:
             frames = declared_frames(data)
             return frames / self._stream.codec_context.sample_rate if frames is not None else None
         duration, base = self._stream.duration, self._stream.time_base
-        if duration is not None and base is not None:
+        if duration is not None and base:  # an unset base is None, or 0 from PyAV 19 on
             return float(duration * base)
         return self._container.duration / 1e6 if self._container.duration is not None else None
 
@@ -235,16 +243,37 @@ class AvReader:
         Raises:
             SourceError: rate or channels change in the middle.
         """
-        given = False
-        for frame in self._frames():
-            shape = (frame.sample_rate, frame.layout.nb_channels)
-            if shape != self.facts[2:4]:
-                # a decoder may find the true rate in the first frame (AAC with SBR), but not in a later one
-                if given:
-                    raise SourceError("the sound changes its rate or channels in the middle", "convert it to WAV")
-                _judge(*shape)
-                self.facts = self.facts._replace(rate=shape[0], channels=shape[1])
-            given = True
+        frames = self._frames()
+        first = next(frames, None)
+        if first is None:
+            return
+        shape = (first.sample_rate, first.layout.nb_channels)
+        if shape != self.facts[2:4]:  # a decoder may find the true rate in the first frame: AAC with SBR
+            _judge(*shape)
+            self.facts = self.facts._replace(rate=shape[0], channels=shape[1])
+        lead = self._primed if first.pts is not None and first.pts < 0 else 0
+        yield from self._unpadded(self._arrays(itertools.chain((first,), frames)), lead)
+
+    def _unpadded(self, blocks: Iterator[Samples], lead: int) -> Iterator[Samples]:
+        """Yield the blocks without the first ``lead`` frames and without those that fill the last block."""
+        end = round((self.facts.seconds or 0) * self.facts.rate)
+        given, held = 0, next(blocks, None)
+        while held is not None:
+            following = next(blocks, None)
+            left_out = min(lead, len(held))
+            lead -= left_out
+            held = held[left_out:]
+            if following is None and self._fills and given < end:  # an end before the last block is not believed
+                held = held[: end - given]
+            if len(held):
+                yield held
+            given += len(held)
+            held = following
+
+    def _arrays(self, frames: Iterable[AudioFrame]) -> Iterator[Samples]:
+        for frame in frames:
+            if (frame.sample_rate, frame.layout.nb_channels) != self.facts[2:4]:
+                raise SourceError("the sound changes its rate or channels in the middle", "convert it to WAV")
             yield from map(_floats, _safe(frame))
 
     def _frames(self) -> Iterator[AudioFrame]:

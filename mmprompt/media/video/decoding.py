@@ -56,7 +56,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any
 def _span(packets: list[Packet[Any]]) -> float | None:
     """Return the seconds between the first and the last time that the packets state."""
     stated = [packet.pts for packet in packets if packet.pts is not None and not packet.is_discard]
-    if not stated or packets[0].time_base is None:
+    if not stated or not packets[0].time_base:
         return None
     return float((max(stated) - min(stated)) * packets[0].time_base)
 
@@ -65,7 +65,7 @@ def packet_timeline(video: OpenVideo, packets: list[Packet[Any]]) -> Timeline | 
     """Return the timeline that the packets state; None where they state none that could be right."""
     shown = [packet for packet in packets if not packet.is_discard]
     stated = {packet.pts: packet for packet in shown if packet.pts is not None}
-    if not shown or len(stated) != len(shown) or video.stream.time_base is None:
+    if not shown or len(stated) != len(shown) or not video.stream.time_base:
         return None
     ticks = sorted(stated)
     end = ticks[-1] + (stated[ticks[-1]].duration or _usual_gap(ticks))

@@ -51,7 +51,6 @@ _CODECS = frozenset((
 ))  # fmt: skip
 _CODEC_NAMES = {"libdav1d": "av1", "libvpx": "vp8", "libvpx-vp9": "vp9"}
 _STILLS = frozenset(("mjpeg", "png"))
-_ATTACHED_PICTURE = 1024
 _BLOCKS = 1 << 18
 _CUT_SECONDS, _CUT_SHARE = 1.0, 0.1
 
@@ -204,7 +203,7 @@ def _picture_stream(kind: Kind, container: InputContainer) -> VideoStream:
 def _is_cover(stream: VideoStream) -> bool:
     disposition = getattr(stream, "disposition", None)
     if disposition is not None:
-        return bool(int(disposition) & _ATTACHED_PICTURE)
+        return bool(disposition & type(disposition).attached_pic)
     context = getattr(stream, "codec_context", None)  # PyAV 14 does not tell
     return context is not None and context.name in _STILLS and not stream.frames and not stream.average_rate
 
@@ -227,7 +226,7 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
 
 def declared_seconds(container: InputContainer, stream: VideoStream) -> float | None:
     """Return how long the picture is declared to last, or else the file; None where nothing is declared."""
-    if stream.duration is not None and stream.time_base is not None:
+    if stream.duration is not None and stream.time_base:
         seconds = float(stream.duration * stream.time_base)
     elif container.duration is not None:
         seconds = container.duration / 1e6
