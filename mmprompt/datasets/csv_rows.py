@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.exact_json import Remark
+from mmprompt.row_ids import id_of
 
 LONGEST_CELL = 1 << 28
 """Characters of a cell; without an end a stray quote would pull the rest of the file into memory."""
