@@ -30,7 +30,11 @@ SHOWN = 80
 
 
 class Where(NamedTuple):
-    """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value."""
+    """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value.
+
+    ``setting`` is set where the fault is not one of the row but of the task or the command: what would have to be said
+    there. Other rows have the same fault then.
+    """
 
     file: str | None = None
     line: int | None = None
@@ -38,6 +42,7 @@ class Where(NamedTuple):
     offset: int | None = None
     sample: str | None = None
     template: str | None = None
+    setting: str | None = None
 
     def __str__(self) -> str:
         """Return ``vqa.jsonl:14 question @57 in round[0].prompt (sample q-14)``, leaving out what is unknown."""

@@ -94,7 +94,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "python_configs.py",
         "targets/limits.py",
         "cli/__init__.py",
-        "cli/render.py",
+        "cli/output.py",
         "run/client.py",
         "plugins/examples.py",  # our own files, into the folder that the caller names
     }
