@@ -140,6 +140,12 @@ def shown(value: object, limit: int = SHOWN) -> str:
     return f"'{quoted}'" if len(text) <= limit else f"'{quoted}…' ({len(text)} characters)"
 
 
+def malformed(kind: str, problem: str, mend: str, line: int | None, column: int | None) -> TaskError:
+    """Return the error of a task file that cannot be parsed; line and column are 1-based."""
+    place = f" at column {column}" if column else ""
+    return TaskError(f"malformed {kind}{place}: {problem}", mend, Where(line=line))
+
+
 def nearest(name: object, known: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` where a known name is near, else the list of the known names."""
     names = sorted({str(k) for k in known})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.cli import FINDINGS, OK, say
+from mmprompt.cli import FINDINGS, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
 POLICIES = ("trusted", "default", "hostile")
 MODALITIES = ("image", "audio", "video")
-_NOTES_SHOWN = 20
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
 
 _EPILOG = """\
@@ -117,15 +116,16 @@ def run(arguments: argparse.Namespace) -> int:
         OSError: the output cannot be written.
     """
     from mmprompt.cli.output import check_output, output  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.telling import Faults, Notes, logged, progress, told  # noqa: PLC0415  # likewise
     from mmprompt.render import render  # noqa: PLC0415  # likewise
 
     check_output(arguments.output)
     task = _task(arguments)
     _check_apart(arguments.output, arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None])
-    notes, faults = _Notes(), _Faults()
+    notes, faults = Notes(), Faults()
     renderer = _renderer(arguments, task)
     try:
-        with closing(renderer), _logged(notes.add), _progress() as advance, output(arguments.output) as writer:
+        with closing(renderer), logged(notes.add), progress() as advance, output(arguments.output) as writer:
             report = render(
                 renderer,
                 task.samples(),
@@ -149,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             say("mmprompt: stopped at this row (--strict), nothing was written")
         return FINDINGS
-    return _told(report, [*faults.texts(), *notes.texts(), *map("note: {}".format, task.notes())])
+    return told(report, [*faults.texts(), *notes.texts(), *map("note: {}".format, task.notes())])
 
 
 def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
@@ -174,69 +174,12 @@ def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
     )
 
 
-def _told(report: RenderReport, lines: Iterable[str]) -> int:
-    """Say what a run did, and return its exit code."""
-    for line in lines:
-        say(line)
-    total = report.rendered + report.failed
-    if not total:
-        say("note: there is no row to render")
-    if not report.failed and not report.repeated:
-        return OK
-    if not report.rendered:
-        say("mmprompt: no row could be rendered, nothing was written")
-        return FINDINGS
-    again = f", {report.repeated} of the ids came again" if report.repeated else ""
-    say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
-    return FINDINGS
-
-
 class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the block that would publish the output
     """Every row failed: an output that is there already stays as it is."""
 
     def __init__(self, report: RenderReport) -> None:
         super().__init__()
         self.report = report
-
-
-class _Faults:
-    """Why rows are left out: told as it comes; a fault of the task, which other rows have too, once."""
-
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], int] = {}
-
-    def tell(self, error: MMPromptError) -> None:
-        """Tell the error, or count its row."""
-        setting = error.where.setting
-        if setting is not None:
-            rows = self._rows[setting, error.mend] = self._rows.get((setting, error.mend), 0) + 1
-            if rows > 1:
-                return
-        say(str(error))
-
-    def texts(self) -> list[str]:
-        """Return a line for each fault that several rows had."""
-        return [f"… and {rows - 1} more rows likewise; {mend}" for (_, mend), rows in self._rows.items() if rows > 1]
-
-
-class _Notes:
-    """The first notes of a run, and how many more there were: a million rows may all have the same small fault."""
-
-    def __init__(self) -> None:
-        self._first: list[str] = []
-        self._more = 0
-
-    def add(self, note: str) -> None:
-        """Keep the note, or count it."""
-        if len(self._first) < _NOTES_SHOWN:
-            self._first.append(note)
-        else:
-            self._more += 1
-
-    def texts(self) -> list[str]:
-        """Return a line for each note kept, and one for the others."""
-        first = [f"note: {note}" for note in self._first]
-        return [*first, f"note: … and {self._more} more such notes"] if self._more else first
 
 
 def _task(arguments: argparse.Namespace) -> Task:
@@ -311,38 +254,3 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
         return text
 
     return read
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[], object] | None]:
-    """Give what to call after each row: a progress bar if standard error is a terminal, else nothing."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm  # noqa: PLC0415  # only on a terminal
-
-    with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
-        yield bar.update
-
-
-@contextmanager
-def _logged(tell: Callable[[str], object]) -> Iterator[None]:
-    """Tell what the package warns of in its log (a cache folder that cannot be used), each kind of warning once."""
-    from logging import Handler, LogRecord  # noqa: PLC0415  # loaded with the log
-
-    from mmprompt.log import log  # noqa: PLC0415  # loads with the command
-
-    kinds = set()
-
-    class Told(Handler):
-        def emit(self, record: LogRecord) -> None:
-            if record.msg not in kinds:
-                kinds.add(record.msg)
-                tell(record.getMessage())
-
-    told = Told()
-    log.addHandler(told)
-    try:
-        yield
-    finally:
-        log.removeHandler(told)
