@@ -139,3 +139,18 @@ def test_a_strict_run_that_stops_leaves_no_thread(tmp_path):
         render(Renderer(task), task.samples(), ChunkWriter(file), strict=True, workers=4)
     assert caught.value.where.line == 4
     assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+
+
+def test_slow_items_are_not_handed_over_by_the_dozen():
+    """Who waits for a result, or leaves, waits for the end of a batch: a batch of seconds would look like a hang."""
+    work = Waiting(0.02)
+    results = ahead(work, range(10_000), 4, size_of, size_of)
+    longest = 0.0
+    for _ in range(260):
+        began = time.perf_counter()
+        next(results)
+        longest = max(longest, time.perf_counter() - began)
+    assert longest < 0.5
+    began = time.perf_counter()
+    results.close()
+    assert time.perf_counter() - began < 0.15

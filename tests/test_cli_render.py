@@ -96,6 +96,8 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         (["render", "DATA", "--limit", "-1"], "no number"),
         (["render", "DATA", "--workers", "0"], "'0' is no number"),
         (["render", "DATA", "--dataset", "x.jsonl"], "--dataset is for a task file"),
+        (["render", "DATA", "--train", "x.jsonl"], "--train goes with --dataset"),
+        (["render", "DATA", "--abbr", "x"], "--abbr is for the config of a runner"),
         (["render", "DATA", "--nonsense"], "--nonsense"),
         (["render", "DATA", "-o", "nowhere/out.jsonl"], "the folder of the output 'nowhere/out.jsonl' does not exist"),
         (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "make it first"),  # before there is any work
@@ -292,6 +294,35 @@ def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[
     assert process.stderr.read() == b""
     assert process.wait(20) == 0
     process.stderr.close()
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
+    closed: bool, tmp_path: Path, command: Any, command_environment: dict[str, str]
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", *[{"question": ""}] * 2000, {"question": "q"})
+    out = tmp_path / "out.jsonl"
+    if closed:
+        process = start(command_environment, "render", data, "-o", out)
+        assert process.stderr is not None
+        process.stderr.read(9)
+        process.stderr.close()
+        code = process.wait(20)
+        process.stdout.close()  # type: ignore[union-attr]
+    elif os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            code = command("render", data, "-o", out, stderr=full).returncode
+    else:
+        pytest.skip("Linux")
+    assert code == 1
+    assert out.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
+def test_a_version_that_cannot_be_written_is_one_line(command: Any) -> None:
+    with open("/dev/full", "wb") as full:
+        done = command("--version", stdout=full)
+    assert (done.returncode, done.stderr) == (2, b"mmprompt: No space left on device: output\n")
 
 
 def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:

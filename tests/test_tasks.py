@@ -386,6 +386,11 @@ def test_a_slot_that_names_no_column_is_noted_once() -> None:
     assert task.notes() == ["{questoin} in a template names no column, so it stays as it is; known: answer, id, q"]
 
 
+def test_test_set_and_examples_are_not_both_standard_input() -> None:
+    with pytest.raises(TaskError, match="path and train on standard input"):
+        load_task({}, {"path": "-", "train": "-"})
+
+
 def test_max_bytes_holds_for_the_media_inside_chat_rows(tmp_path, tour):
     url = "data:image/jpeg;base64," + base64.b64encode((tour / "media" / "coffee.jpg").read_bytes()).decode()
     row = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}

@@ -189,6 +189,8 @@ def _task(arguments: argparse.Namespace) -> Task:
     columns = dict(_mapped(item) for item in arguments.map)
     if arguments.input == "-" and sys.stdin is None:
         raise TaskError("standard input is closed", "give the name of a file")
+    if arguments.train is not None and arguments.dataset is None:
+        raise TaskError("--train goes with --dataset", "give both, or say dataset.train in a task file")
     if is_task_file(arguments.input):
         if columns or (arguments.format is not None and arguments.dataset is None):
             raise TaskError("--map and --format are for a dataset", "say it in the task file")
@@ -198,6 +200,8 @@ def _task(arguments: argparse.Namespace) -> Task:
         return load_task(arguments.input, named, abbr=arguments.abbr)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
+    if arguments.abbr is not None:
+        raise TaskError("--abbr is for the config of a runner", "leave it out")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
 
 
