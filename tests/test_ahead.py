@@ -7,7 +7,8 @@ import pytest
 
 from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.ahead import LARGEST_BATCH, ahead
-from mmprompt.render import Renderer, render
+from mmprompt.datasets.sample import Sample
+from mmprompt.render import Renderer, render, weight_of
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 
@@ -118,6 +119,11 @@ def test_items_that_are_heavy_themselves_are_not_taken_far_ahead():
         assert item == given
         given += 1
     assert 1 < most <= 5 * (LARGEST_BATCH >> 20)
+
+
+def test_a_row_weighs_what_is_nested_in_it_too():
+    columns = {"q": "x" * 10, "images": [{"bytes": b"y" * 100}, "z" * 1000, ["w" * 10_000]], "n": 5, "none": None}
+    assert weight_of(Sample(columns, 1, None, 1, 0, True)) == 11_110
 
 
 def test_an_error_of_the_items_comes_after_what_came_before_it():
