@@ -234,6 +234,20 @@ def test_a_killed_run_is_no_hindrance_to_the_next_of_the_same_process_number(tmp
     assert main(["render", str(data), "-o", str(out)]) == 0
 
 
+def test_without_nameless_files_the_output_appears_whole_and_alone_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    data, out = write_rows(tmp_path / "data.jsonl", {"question": "q"}), tmp_path / "out.jsonl"
+    assert main(["render", str(data), "-o", str(out)]) == 0
+    whole = out.read_bytes()
+    assert whole == b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n'
+    write_rows(data, {"question": "q"}, {"question": ""})
+    assert main(["render", str(data), "-o", str(out), "--strict"]) == 1
+    assert out.read_bytes() == whole
+    assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.jsonl"]
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
     (tmp_path / "real").mkdir()
@@ -637,7 +651,7 @@ def test_files_are_utf8_whatever_the_locale(
     assert b"Traceback" not in failed.stderr
 
 
-def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
+def on_terminal(environment: dict[str, str], *arguments: object, code: int = 0) -> bytes:
     """Return what the command writes to a terminal that is its standard error."""
     import fcntl
     import pty
@@ -658,13 +672,23 @@ def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
             break
         shown += piece
     os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(20) == code
     return shown
 
 
 def test_a_progress_bar_shows_on_a_terminal_only(command_environment: dict[str, str], command: Any, tour: Path) -> None:
     assert re.search(rb"\b9 rows", on_terminal(command_environment, "render", tour / "tour_columns.jsonl"))
     assert command("render", tour / "tour_columns.jsonl").stderr == b""
+
+
+def test_what_is_told_stands_on_a_line_of_its_own_beside_the_progress_bar(
+    tmp_path: Path, command_environment: dict[str, str]
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", *[{"question": "q"}] * 3, {"question": ""})
+    text = on_terminal(command_environment, "render", data, code=1)
+    before, _, _ = text.partition(str(data).encode() + b":4 ")
+    assert b"rows" in before  # the bar was there
+    assert re.search(rb"\r *\r$", before)  # and was wiped off
 
 
 # ---- tasks and datasets

@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     notes, faults = Notes(), Faults()
     renderer = _renderer(arguments, task)
     try:
-        with closing(renderer), logged(notes.add), progress() as advance, output(arguments.output) as writer:
+        with closing(renderer), logged(notes.add), progress(faults) as advance, output(arguments.output) as writer:
             report = render(
                 renderer,
                 task.samples(),

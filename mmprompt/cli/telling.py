@@ -40,6 +40,7 @@ class Faults:
     """Why rows are left out: told as it comes; a fault of the task, which other rows have too, once."""
 
     def __init__(self) -> None:
+        self.make_room: Callable[[], object] | None = None
         self._rows: dict[tuple[str, str], int] = {}
 
     def tell(self, error: MMPromptError) -> None:
@@ -49,6 +50,8 @@ class Faults:
             self._rows[fault] = self._rows.get(fault, 0) + 1
             if self._rows[fault] > 1:
                 return
+        if self.make_room is not None:
+            self.make_room()
         say(str(error))
 
     def texts(self) -> list[str]:
@@ -77,15 +80,20 @@ class Notes:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[], object] | None]:
-    """Give what to call after each row: a progress bar if standard error is a terminal, else nothing."""
+def progress(faults: Faults) -> Iterator[Callable[[], object] | None]:
+    """Give what to call after each row: a progress bar if standard error is a terminal, else nothing.
+
+    ``faults`` are told without the bar on their line.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm  # noqa: PLC0415  # only on a terminal
 
     with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
+        faults.make_room = bar.clear
         yield bar.update
+        faults.make_room = None
 
 
 @contextmanager
