@@ -235,15 +235,16 @@ def test_a_killed_run_is_no_hindrance_to_the_next_of_the_same_process_number(tmp
 
 
 def test_without_nameless_files_the_output_appears_whole_and_alone_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     data, out = write_rows(tmp_path / "data.jsonl", {"question": "q"}), tmp_path / "out.jsonl"
-    assert main(["render", str(data), "-o", str(out)]) == 0
-    whole = out.read_bytes()
-    assert whole == b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n'
-    write_rows(data, {"question": "q"}, {"question": ""})
-    assert main(["render", str(data), "-o", str(out), "--strict"]) == 1
+    with monkeypatch.context() as system:
+        system.delattr(os, "O_TMPFILE", raising=False)
+        assert main(["render", str(data), "-o", str(out)]) == 0
+        whole = out.read_bytes()
+        assert whole == b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n'
+        write_rows(data, {"question": "q"}, {"question": ""})
+        assert main(["render", str(data), "-o", str(out), "--strict"]) == 1
     assert out.read_bytes() == whole
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.jsonl"]
 
