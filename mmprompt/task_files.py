@@ -16,6 +16,8 @@ from mmprompt.upstream_configs import choose_dataset, find_datasets, upstream_ta
 
 _NUMBER = re.compile(r"\d+")
 _MEND = "mend what stands there"
+_LARGEST = 1 << 24
+"""Bytes of a file of JSON that may be a task; a larger one is a dataset, and is not read whole to find out."""
 
 
 class TaskFile(NamedTuple):
@@ -47,6 +49,8 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
         raise TaskError(f"cannot read {shown(path)}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError as error:
         raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+    except RecursionError:
+        raise TaskError(f"{shown(path)} is nested too deeply", "a task is a few levels deep") from None
     if isinstance(value, TaskFile):
         return value
     if not isinstance(value, Mapping):
@@ -59,7 +63,7 @@ def is_task_file(path: str) -> bool:
     suffix = os.path.splitext(path)[1].lower()
     if suffix in {".yaml", ".yml", ".toml", ".py"}:
         return True
-    if suffix != ".json" or not os.path.isfile(path):
+    if suffix != ".json" or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
         return False
     with open(path, "rb") as file:
         head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -96,10 +100,23 @@ def _toml(path: str) -> Any:
 
 
 def _json(path: str) -> Any:
+    text = _text(path)
     try:
-        return json.loads(_text(path))
+        return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise malformed("JSON", error.msg, _MEND, error.lineno, error.colno) from None
+    except ValueError as error:
+        raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, none of whose keys is given twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TaskError(f"the key {shown(twice)} is given twice in one object", "keep one of the two")
+    return made
 
 
 def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:

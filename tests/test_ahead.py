@@ -156,7 +156,7 @@ def test_slow_items_are_not_handed_over_by_the_dozen():
         began = time.perf_counter()
         next(results)
         longest = max(longest, time.perf_counter() - began)
-    assert longest < 0.5
+    assert longest < 1
     began = time.perf_counter()
     results.close()
-    assert time.perf_counter() - began < 0.15
+    assert time.perf_counter() - began < 0.5

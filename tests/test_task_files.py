@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from mmprompt import MMPromptError, load_task
 from mmprompt.cli import main
+from mmprompt.task_files import is_task_file
 
 YAML = """\
 dataset: {path: data.jsonl}
@@ -174,6 +176,10 @@ def message_of(path: Path) -> str:
         ("task.yaml", "a:\n  Yes: 1\n", "task.yaml:2: YAML reads the unquoted label Yes as true; put"),
         ("task.toml", "a = 1\nb = \n", "task.toml:2: malformed TOML at column 5: Invalid value; mend"),
         ("task.toml", "a = [1", "task.toml: malformed TOML: Unclosed array (at end of document); mend"),
+        ("task.json", '{"a":' + "[" * 100_000, "nested too deeply"),
+        ("task.yaml", "a: " + "[" * 3000, "nested too deeply"),
+        ("task.json", '{"a": ' + "9" * 5000 + "}", "task.json: a number that Python refuses to read"),
+        ("task.json", '{"infer_cfg": {"a": 1, "b": 2, "a": 3}}', "task.json: the key 'a' is given twice in one object"),
         ("task.json", '{"dataset": "x",\n "a": }', "task.json:2: malformed JSON at column 7: Expecting value; mend"),
         ("task.json", "[1]", "holds list"),
         ("task.py", "x = 1\nraise ValueError('no luck')\n", "task.py:2: malformed: ValueError: no luck"),
@@ -252,3 +258,14 @@ def test_a_key_of_a_merged_mapping_may_be_given_again(tmp_path: Path) -> None:
         "dataset: {rows: []}\nmodel:\n  generation:\n    all: &all {top_p: 1, seed: 1}\n    mine: {<<: *all, seed: 2}\n"
     )
     assert load_task(tmp_path / "task.yaml").config.generation["mine"] == {"top_p": 1, "seed": 2}
+
+
+def test_a_large_dataset_is_not_read_whole_to_see_that_it_is_no_task(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('{"question": "What?"}\n' * 900_000)
+    tracemalloc.start()
+    try:
+        assert not is_task_file(str(path))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
