@@ -147,7 +147,7 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
     options: Pairs = ()
     if isinstance(body, Mapping) and not ("bytes" in body or "array" in body):
         key = next((k for k in _SOURCE_KEYS if k in body), "")
-        options = _others(body, (key, "format") if key == "data" else (key,))  # the bytes say what format they are
+        options = _others(body, (key,))
         body = body.get(key)
     if body is None:
         raise PromptError(f"a content part of type '{kind}' names no source", f"give '{kind}'")

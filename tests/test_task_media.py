@@ -316,8 +316,11 @@ def test_a_template_may_say_the_format_of_its_input_audio(run: Any) -> None:
     template = {"round": [{"role": "HUMAN", "prompt_mm": {"audio": audio}}]}
     infer = {"prompt_template": {"type": "MMPromptTemplate", "template": template}}
     row = {"audio": "media/train.wav"}
-    code, [line], _ = run(row, infer_cfg=infer)
-    assert code == 0
+    code, [line], err = run(row, infer_cfg=infer)
+    assert (code, err) == (
+        0,
+        "note: data.jsonl:1 (sample 0): media/train.wav: declared audio/mpeg, bytes are audio/wav\n",
+    )
     [heard] = line["messages"][0]["content"]
     assert heard["input_audio"]["format"] == "wav"  # as the bytes are
     assert run(row, "--target", "gemini", infer_cfg=infer)[0] == 0

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mmprompt.errors import MMPromptError, TargetError, shown
 from mmprompt.media.base64_text import encode
 from mmprompt.media.classify import classify, in_short
-from mmprompt.media.media_types import VIDEO_FRAMES, media_type_for, sniff
+from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import Limits, check_count, limits
@@ -85,7 +85,7 @@ class PartWriter(ABC):
                 elif part.frames and self._as_images:
                     out.extend([self._embedded(frame) for frame in images_of(part)])
                 else:
-                    out.append(self._embedded(part))
+                    out.append(self._embedded(_undeclared(part) if part.options else part))
                 if tally is not None:
                     tally.add(part, self._as_images)
             except MMPromptError as error:
@@ -187,6 +187,19 @@ def url_of(ref: MediaRef, known: Limits) -> str:
 def quoted(source: object) -> str:
     """Return a source in short, for a message: no payload, no query."""
     return shown(in_short(source))
+
+
+def _undeclared(part: MediaPart) -> MediaPart:
+    """Return a sound without the ``format`` that stood beside its data: its bytes say it. Another one is a finding."""
+    declared = dict(part.options).get("format") if part.modality == "audio" else None
+    if declared is None:
+        return part
+    options = tuple([pair for pair in part.options if pair[0] != "format"])
+    said = normal_type(f"audio/{declared}")
+    if agree(said, part.media_type):
+        return part._replace(options=options)
+    finding = f"declared {shown(said, 40)[1:-1]}, bytes are {part.media_type}"
+    return part._replace(options=options, findings=(*part.findings, finding))
 
 
 def images_of(video: MediaPart) -> list[MediaPart]:
