@@ -23,6 +23,9 @@ MOST_IN_A_BATCH = 256
 BATCH_BYTES = 4 << 20
 """How many bytes a batch aims at."""
 
+BATCH_SECONDS = 0.1
+"""How long a batch may take: so long waits who leaves, and who looks at the progress."""
+
 LARGEST_BATCH = 4 * BATCH_BYTES
 """From here on a thread leaves the rest of its batch undone: the items are larger than those before."""
 
@@ -37,11 +40,11 @@ _GAIN = 0.95
 
 
 class _Batch(NamedTuple):
-    """Items given to a thread, what it has made of them so far, and its work, which gives the bytes of all that."""
+    """Items given to a thread, what it has made of them so far, and its work, which gives the bytes and seconds."""
 
     items: list[Any]
     made: list[Any]
-    size: Future[int]
+    spent: Future[tuple[int, float]]
 
 
 class _Ahead(Generic[_I, _O]):
@@ -64,6 +67,7 @@ class _Ahead(Generic[_I, _O]):
         self._pool: ThreadPoolExecutor | None = None
         self._pending: deque[_Batch] = deque()
         self._fault: Exception | None = None
+        self._left = False
         self.more = True
 
     def _take(self, count: int) -> list[_I]:
@@ -96,7 +100,7 @@ class _Ahead(Generic[_I, _O]):
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # only where they are tried
 
             self._pool = stack.enter_context(ThreadPoolExecutor(self._workers, "mmprompt"))
-            stack.callback(self._cancel)
+            stack.callback(self._leave)
         end = time.perf_counter() + seconds
         while True:
             while self.more and len(self._pending) <= self._workers and time.perf_counter() < end:
@@ -107,28 +111,31 @@ class _Ahead(Generic[_I, _O]):
                 if self._fault is not None:
                     raise self._fault  # the items' own, at its turn
                 return
-            items, made, size = self._pending.popleft()
-            error = size.exception()
+            items, made, spent = self._pending.popleft()
+            error = spent.exception()
             if error is None:
-                each = max(1, size.result() // len(made))
-                self._count = max(1, min(MOST_IN_A_BATCH, 2 * self._count, BATCH_BYTES // each))
+                size, took = spent.result()
+                most = min(BATCH_BYTES / max(1, size), BATCH_SECONDS / max(1e-6, took)) * len(made)
+                self._count = max(1, min(MOST_IN_A_BATCH, 2 * self._count, int(most)))
             yield from made
             if error is not None:
                 raise error
             yield from map(self._work, items[len(made) :])
 
-    def _fill(self, items: list[_I], made: list[_O]) -> int:
-        size = 0
+    def _fill(self, items: list[_I], made: list[_O]) -> tuple[int, float]:
+        size, began = 0, time.perf_counter()
         for item in items:
             made.append(self._work(item))
             size += self._size_of(made[-1]) + self._weight_of(item)
-            if size > LARGEST_BATCH:
+            if size > LARGEST_BATCH or self._left:
                 break
-        return size
+        return size, time.perf_counter() - began
 
-    def _cancel(self) -> None:
+    def _leave(self) -> None:
+        """Have the threads end with the item that each is at."""
+        self._left = True
         for batch in self._pending:
-            batch.size.cancel()
+            batch.spent.cancel()
 
 
 def ahead(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from mmprompt.cells import listed
-from mmprompt.errors import MMPromptError, TemplateError
+from mmprompt.errors import MMPromptError, TemplateError, Where
 from mmprompt.parts import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
 from mmprompt.structure import modality_of
@@ -39,7 +39,11 @@ def default_messages(
     if isinstance(value, str) and entry.hidden != CONTENT:
         return content_messages(value, scanned=entry.scanned)
     if entry.segments(CONTENT) is None:
-        return _message(list(_column_parts(entry, media_columns or {}, output_column)), entry.columns)
+        mapped = media_columns or {}
+        parts = list(_column_parts(entry, mapped, output_column))
+        if not parts and not any(c == QUESTION or c in mapped or media_column(c) for c in entry.columns):
+            raise _no_column(entry.columns)
+        return _message(parts, entry.columns)
     return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
 
 
@@ -79,6 +83,16 @@ def _nothing(columns: Collection[str]) -> TemplateError:
         "the row has nothing to send",
         f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
     ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
+
+
+def _no_column(columns: Collection[str]) -> TemplateError:
+    """Return the error of a row that has none of the columns that are used: its dataset has other names for them."""
+    names = ", ".join(map(str, columns)) or "none"
+    return TemplateError(
+        "the row has nothing to send: none of its columns is 'content', 'question' or named as media are",
+        f"name the media with --map COLUMN=image, or use a task with a template (columns: {names})",
+        Where(column=CONTENT, setting="columns"),
+    )
 
 
 def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

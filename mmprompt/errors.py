@@ -30,7 +30,11 @@ SHOWN = 80
 
 
 class Where(NamedTuple):
-    """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value."""
+    """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value.
+
+    ``setting`` is set where the fault is not one of the row but of the task or the command: what would have to be said
+    there. Other rows have the same fault then.
+    """
 
     file: str | None = None
     line: int | None = None
@@ -38,6 +42,7 @@ class Where(NamedTuple):
     offset: int | None = None
     sample: str | None = None
     template: str | None = None
+    setting: str | None = None
 
     def __str__(self) -> str:
         """Return ``vqa.jsonl:14 question @57 in round[0].prompt (sample q-14)``, leaving out what is unknown."""
@@ -133,6 +138,12 @@ def shown(value: object, limit: int = SHOWN) -> str:
     cut = text[:limit]
     quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
     return f"'{quoted}'" if len(text) <= limit else f"'{quoted}…' ({len(text)} characters)"
+
+
+def malformed(kind: str, problem: str, mend: str, line: int | None, column: int | None) -> TaskError:
+    """Return the error of a task file that cannot be parsed; line and column are 1-based."""
+    place = f" at column {column}" if column else ""
+    return TaskError(f"malformed {kind}{place}: {problem}", mend, Where(line=line))
 
 
 def nearest(name: object, known: Iterable[object]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import TaskError
 from mmprompt.media.classify import as_written
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, part_dict, part_of
+from mmprompt.parts import MediaPart, MediaRef, Message, TextPart, part_dict, part_of
 
 if TYPE_CHECKING:
     from mmprompt.media.read import MediaReader
@@ -16,18 +16,29 @@ CountTokens = Callable[[str], int]
 
 
 def role_item(message: Message) -> dict[str, Any]:
-    """Return a message as an item of a prompt; nothing of it is lost."""
+    """Return a message as an item of a prompt; nothing of it is lost, and what was read is not read again."""
     names = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM", "tool": "TOOL"}
-    parts = [_shown_part(p) for p in message.parts]
-    plain = len(parts) == 1 and set(parts[0]) == {"type", "text"}
-    prompt: Any = parts[0]["text"] if plain else parts or ""
+    parts = [p if isinstance(p, MediaPart) else _named(p) for p in message.parts]
+    prompt: Any = parts or ""
+    if len(message.parts) == 1 and isinstance(text := message.parts[0], TextPart) and not text.extra:
+        prompt = text.text
     return {"role": names.get(message.role, message.role), "prompt": prompt, **message.beside_content()}
 
 
-def _shown_part(part: Part) -> dict[str, Any]:
-    if not isinstance(part, MediaPart):
-        return part_dict(part, as_written(part.source) if isinstance(part, MediaRef) else None)
-    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only for chat rows that carry their media
+def _named(part: TextPart | MediaRef) -> dict[str, object]:
+    return part_dict(part, as_written(part.source) if isinstance(part, MediaRef) else None)
+
+
+def shown_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item of a prompt with the media in it that were read as content part dicts."""
+    prompt = item.get("prompt")
+    if not isinstance(prompt, list):
+        return dict(item)
+    return {**item, "prompt": [_embedded(part) if isinstance(part, MediaPart) else part for part in prompt]}
+
+
+def _embedded(part: MediaPart) -> dict[str, Any]:
+    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only for media that were read
 
     content: list[dict[str, Any]] = to_openai([Message("user", [part])], content="parts")[0]["content"]
     return content[0]
@@ -67,13 +78,10 @@ def _plain_item(item: Mapping[str, Any], reader: MediaReader) -> dict[str, Any]:
     prompt = item.get("prompt")
     if not isinstance(prompt, list):
         return dict(item)
-    from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only where a prompt has several parts
+    return shown_item({**item, "prompt": [_read(part, reader) for part in prompt]})
 
-    parts = []
-    for part in prompt:
-        value = part_of(part)
-        if isinstance(value, MediaRef) and not isinstance(value.source, str):
-            parts += to_openai([Message("user", [reader.read(value)])], content="parts")[0]["content"]
-        else:
-            parts.append(part)
-    return {**item, "prompt": parts}
+
+def _read(part: Any, reader: MediaReader) -> Any:
+    """Return a part of a prompt, read if an object in memory holds its medium."""
+    value = part_of(part) if isinstance(part, Mapping) else part
+    return reader.read(value) if isinstance(value, MediaRef) and not isinstance(value.source, str) else part

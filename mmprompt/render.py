@@ -123,7 +123,7 @@ class Renderer:
         if isinstance(row, RowError):
             return _new(Prepared, (row, (), row))
         try:
-            if row.messages is not None:
+            if row.messages is not None and self._task.assembly is None:  # a template has its own messages
                 row = row._replace(messages=tuple(self._media.received(row.messages, change=self._changes)))
             messages = self._task.plain_messages(row) if self._sends else None
             if messages is None:
@@ -310,7 +310,16 @@ def weight_of(row: Sample | RowError) -> int:
     """Return about how many bytes a row holds: those of its texts, and of the media that came with it."""
     if isinstance(row, RowError):
         return 0
-    weight = sum([len(v) for v in row.columns.values() if isinstance(v, (str, bytes))])
+    weight = 0
+    pending: list[object] = list(row.columns.values())
+    while pending:
+        value = pending.pop()
+        if isinstance(value, (str, bytes, bytearray)):
+            weight += len(value)
+        elif isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending.extend(value)
     for message in row.messages or ():
         weight += len(message.text) + sum([len(p.data) for p in message.parts if isinstance(p, MediaPart)])
     return weight

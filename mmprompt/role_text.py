@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from mmprompt.errors import PromptError, shown
+from mmprompt.errors import PromptError, Where, shown
 from mmprompt.parts import MediaPart, MediaRef, Part, TextPart, part_of
 from mmprompt.turns import Affix, RoleSpec, Round, Step, affix
 
@@ -106,6 +106,7 @@ class RoleWriter:
                 raise PromptError(
                     f"the prompt holds {part.modality}, which a string cannot carry",
                     f"give media_placeholder={{'{part.modality}': '…'}}, or use to_messages",
+                    Where(setting="model.media_placeholder"),
                 )
             self.media.append(part)  # type: ignore[arg-type]  # a prompt's media are names
             out.append(placeholder)

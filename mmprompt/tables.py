@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.datasets.read import Dataset
-from mmprompt.datasets.sample import Sample, id_of
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError, TaskError
 from mmprompt.icl.assembly import Assembled
 from mmprompt.outgoing import Outgoing
 from mmprompt.parts import Message
 from mmprompt.prompt_items import role_item
 from mmprompt.prompt_list import PromptList
+from mmprompt.row_ids import id_of
 from mmprompt.task_files import is_task_file
 from mmprompt.tasks import Task, load_task
 from mmprompt.templates.entry import Entry

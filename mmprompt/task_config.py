@@ -119,6 +119,8 @@ def _dataset(config: Any, base: str) -> Mapping[str, Any] | None:
             raise TaskError(f"dataset.{path} is {type(config[path]).__name__}", "give the name of a file")
         name = os.fspath(config[path])
         config[path] = name if name == "-" else os.path.join(base, name)
+    if config.get("path") == config.get("train") == "-":
+        raise TaskError("dataset has path and train on standard input", "save one of them to a file")
     if "path" not in config and "rows" not in config:
         raise TaskError("the dataset names no path", "give 'path' or 'rows'")
     if not isinstance(config.get("format", ""), (str, type(None))):

@@ -5,13 +5,19 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from mmprompt.errors import TaskError, shown
+from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.python_configs import run_config
 from mmprompt.upstream_configs import choose_dataset, find_datasets, upstream_task
+
+_NUMBER = re.compile(r"\d+")
+_MEND = "mend what stands there"
+_LARGEST = 1 << 24
+"""Bytes of a file of JSON that may be a task; a larger one is a dataset, and is not read whole to find out."""
 
 
 class TaskFile(NamedTuple):
@@ -43,6 +49,8 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
         raise TaskError(f"cannot read {shown(path)}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError as error:
         raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+    except RecursionError:
+        raise TaskError(f"{shown(path)} is nested too deeply", "a task is a few levels deep") from None
     if isinstance(value, TaskFile):
         return value
     if not isinstance(value, Mapping):
@@ -55,7 +63,7 @@ def is_task_file(path: str) -> bool:
     suffix = os.path.splitext(path)[1].lower()
     if suffix in {".yaml", ".yml", ".toml", ".py"}:
         return True
-    if suffix != ".json" or not os.path.isfile(path):
+    if suffix != ".json" or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
         return False
     with open(path, "rb") as file:
         head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -64,7 +72,7 @@ def is_task_file(path: str) -> bool:
     try:
         return bool({"infer_cfg", "dataset"} & set(read_task_file(path, ()).config))
     except TaskError:
-        return False
+        return b'"infer_cfg"' in head  # a task with a fault, which is told when it is loaded
 
 
 def _text(path: str) -> str:
@@ -73,35 +81,9 @@ def _text(path: str) -> str:
 
 
 def _yaml(path: str) -> Any:
-    import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
+    from mmprompt.yaml_files import load_yaml  # noqa: PLC0415  # PyYAML takes 8 ms, only where a YAML file is read
 
-    try:
-        value = yaml.safe_load(_text(path))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "malformed YAML"
-        raise _malformed(path, str(problem), None if mark is None else mark.line + 1) from None
-    _check_keys(value, path)
-    return value
-
-
-def _check_keys(value: Any, path: str) -> None:
-    """Refuse keys that YAML has turned into true and false: labels such as Yes and No need quotes.
-
-    Raises:
-        TaskError: there is one.
-    """
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if isinstance(key, bool):
-                raise TaskError(
-                    f"YAML reads an unquoted label as {str(key).lower()}",
-                    "put Yes, No, On, Off, true and false in quotes",
-                ).located(file=path)
-            _check_keys(item, path)
-    elif isinstance(value, list):
-        for item in value:
-            _check_keys(item, path)
+    return load_yaml(_text(path))
 
 
 def _toml(path: str) -> Any:
@@ -112,14 +94,29 @@ def _toml(path: str) -> Any:
     try:
         return tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise _malformed(path, str(error), None) from None
+        what, _, place = str(error).rpartition(" (at ")
+        line, column = [int(number) for number in _NUMBER.findall(place)] or (None, None)
+        raise malformed("TOML", what if line else str(error), _MEND, line, column) from None
 
 
 def _json(path: str) -> Any:
+    text = _text(path)
     try:
-        return json.loads(_text(path))
+        return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise _malformed(path, error.msg, error.lineno) from None
+        raise malformed("JSON", error.msg, _MEND, error.lineno, error.colno) from None
+    except ValueError as error:
+        raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, none of whose keys is given twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TaskError(f"the key {shown(twice)} is given twice in one object", "keep one of the two")
+    return made
 
 
 def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
@@ -139,7 +136,3 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     if not task:
         raise TaskError(f"{shown(path)} sets no variable of a task", f"set one of {', '.join(known)}")
     return TaskFile(task)
-
-
-def _malformed(path: str, problem: str, line: int | None) -> TaskError:
-    return TaskError(f"malformed: {problem}", "mend the file").located(file=path, line=line)

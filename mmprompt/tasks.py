@@ -14,7 +14,7 @@ from mmprompt.media.rooted import RootedPath
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.origins import place_of
 from mmprompt.parts import Message
-from mmprompt.prompt_items import CountTokens, images_in, role_item, token_counter
+from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item, token_counter
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
@@ -147,7 +147,7 @@ class Task:
 
         A dialogue under ``every_with_gt`` gives one for each turn, under ``last`` its last, under ``every`` its first.
         """
-        return self._each(lambda sample: [made.prompt for made in self.assembled(sample)], on_error)
+        return self._each(lambda sample: [self._shown(made.prompt) for made in self.assembled(sample)], on_error)
 
     def strings(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
         """Give ``(id, string)`` after the meta template, for language models; ``.media`` holds the media beside it."""
@@ -230,6 +230,10 @@ class Task:
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
+
+    def _shown(self, prompt: Any) -> Any:
+        """Return a prompt as plain data: that of a chat row may hold media that came with their bytes."""
+        return prompt if self.assembly is not None else PromptList(map(shown_item, prompt))
 
     def _through(self, prompt: Any, render: Callable[[Any, str], Any]) -> Any:
         if self.mode == "ppl":

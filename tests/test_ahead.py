@@ -7,7 +7,8 @@ import pytest
 
 from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.ahead import LARGEST_BATCH, ahead
-from mmprompt.render import Renderer, render
+from mmprompt.datasets.sample import Sample
+from mmprompt.render import Renderer, render, weight_of
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 
@@ -120,6 +121,11 @@ def test_items_that_are_heavy_themselves_are_not_taken_far_ahead():
     assert 1 < most <= 5 * (LARGEST_BATCH >> 20)
 
 
+def test_a_row_weighs_what_is_nested_in_it_too():
+    columns = {"q": "x" * 10, "images": [{"bytes": b"y" * 100}, "z" * 1000, ["w" * 10_000]], "n": 5, "none": None}
+    assert weight_of(Sample(columns, 1, None, 1, 0, True)) == 11_110
+
+
 def test_an_error_of_the_items_comes_after_what_came_before_it():
     def items():
         yield from range(350)
@@ -139,3 +145,18 @@ def test_a_strict_run_that_stops_leaves_no_thread(tmp_path):
         render(Renderer(task), task.samples(), ChunkWriter(file), strict=True, workers=4)
     assert caught.value.where.line == 4
     assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+
+
+def test_slow_items_are_not_handed_over_by_the_dozen():
+    """Who waits for a result, or leaves, waits for the end of a batch: a batch of seconds would look like a hang."""
+    work = Waiting(0.02)
+    results = ahead(work, range(10_000), 4, size_of, size_of)
+    longest = 0.0
+    for _ in range(260):
+        began = time.perf_counter()
+        next(results)
+        longest = max(longest, time.perf_counter() - began)
+    assert longest < 1
+    began = time.perf_counter()
+    results.close()
+    assert time.perf_counter() - began < 0.5

@@ -14,8 +14,8 @@ import mmprompt
 PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
-    "_version", "log", "errors", "ahead", "http_words", "copies", "cells", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
-    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "foreign_names", "python_configs", "upstream_configs", "task_files", "tasks", "task_media", "render",
+    "_version", "log", "errors", "ahead", "http_words", "copies", "cells", "row_ids", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
+    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "foreign_names", "python_configs", "upstream_configs", "yaml_files", "task_files", "tasks", "task_media", "render",
     "outgoing", "tables", "ready", "builders", "run", "testing", "plugins", "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
@@ -96,7 +96,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "python_configs.py",
         "targets/limits.py",
         "cli/__init__.py",
-        "cli/render.py",
+        "cli/output.py",
         "run/client.py",
         "plugins/examples.py",  # our own files, into the folder that the caller names
     }

@@ -96,8 +96,13 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         (["render", "DATA", "--limit", "-1"], "no number"),
         (["render", "DATA", "--workers", "0"], "'0' is no number"),
         (["render", "DATA", "--dataset", "x.jsonl"], "--dataset is for a task file"),
+        (["render", "DATA", "--train", "x.jsonl"], "--train goes with --dataset"),
+        (["render", "DATA", "--abbr", "x"], "--abbr is for the config of a runner"),
         (["render", "DATA", "--nonsense"], "--nonsense"),
-        (["render", "DATA", "-o", "nowhere/out.jsonl"], "nowhere/out.jsonl"),
+        (["render", "DATA", "-o", "nowhere/out.jsonl"], "the folder of the output 'nowhere/out.jsonl' does not exist"),
+        (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "make it first"),  # before there is any work
+        (["render", "DATA", "-o", "."], "'.' is a folder; name a file in it"),
+        (["render", "DATA", "-o", "new/"], "'new/' is a folder"),
         (["render", "nowhere.yaml"], "cannot read 'nowhere.yaml'"),
     ],
 )
@@ -173,10 +178,10 @@ def test_the_old_output_is_kept_when_a_run_dies(
         rows.write(b'{"image": "media/coffee.jpg"}\n' * 30)
         rows.flush()
 
-        def partial() -> list[Path]:
-            return [f for f in tmp_path.iterdir() if f not in (out, fifo) and f.stat().st_size > 0]
+        def others() -> set[str]:
+            return set(os.listdir(tmp_path)) - {out.name, fifo.name}
 
-        wait_for(partial)  # rows were written, under another name
+        wait_for(lambda: written(process.pid, tmp_path) or any((tmp_path / name).stat().st_size for name in others()))
         assert out.read_bytes() == b"old\n"
         process.send_signal(end)
         stderr = process.communicate()[1]
@@ -184,7 +189,42 @@ def test_the_old_output_is_kept_when_a_run_dies(
     if end == signal.SIGINT:
         assert process.returncode == 130
         assert b"Traceback" not in stderr
-        assert not partial()
+    if end == signal.SIGINT or nameless_files(tmp_path):
+        assert not others()
+
+
+def nameless_files(folder: Path) -> bool:
+    """Tell whether the system has files without a name here, of which nothing is left when a process is killed."""
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def written(process: int, folder: Path) -> int:
+    """Return how many bytes a process has written to a file of this folder that has no name."""
+    opened = Path(f"/proc/{process}/fd")
+    sizes = [0]
+    for descriptor in opened.iterdir() if opened.is_dir() else ():
+        try:
+            if os.readlink(descriptor).startswith(f"{folder}/#"):
+                sizes.append(descriptor.stat().st_size)
+        except FileNotFoundError:
+            continue
+    return max(sizes)
+
+
+def test_the_datasets_of_a_task_are_never_the_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
+    before = data.read_bytes()
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps({"dataset": {"path": "data.jsonl", "train": "train.jsonl"}}))
+    train = write_rows(tmp_path / "train.jsonl", {"question": "q"})
+    for out in (data, train, task):
+        assert main(["render", str(task), "-o", str(out)]) == 2
+        assert "is what is read" in capfd.readouterr().err
+    assert data.read_bytes() == train.read_bytes() == before
 
 
 def test_a_killed_run_is_no_hindrance_to_the_next_of_the_same_process_number(tmp_path: Path) -> None:
@@ -192,6 +232,21 @@ def test_a_killed_run_is_no_hindrance_to_the_next_of_the_same_process_number(tmp
     out = tmp_path / "out.jsonl"
     (tmp_path / f".out.jsonl.{os.getpid()}.part").touch()  # containers number every run alike
     assert main(["render", str(data), "-o", str(out)]) == 0
+
+
+def test_without_nameless_files_the_output_appears_whole_and_alone_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = write_rows(tmp_path / "data.jsonl", {"question": "q"}), tmp_path / "out.jsonl"
+    with monkeypatch.context() as system:
+        system.delattr(os, "O_TMPFILE", raising=False)
+        assert main(["render", str(data), "-o", str(out)]) == 0
+        whole = out.read_bytes()
+        assert whole == b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n'
+        write_rows(data, {"question": "q"}, {"question": ""})
+        assert main(["render", str(data), "-o", str(out), "--strict"]) == 1
+    assert out.read_bytes() == whole
+    assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.jsonl"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -254,6 +309,35 @@ def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[
     assert process.stderr.read() == b""
     assert process.wait(20) == 0
     process.stderr.close()
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
+    closed: bool, tmp_path: Path, command: Any, command_environment: dict[str, str]
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", *[{"question": ""}] * 2000, {"question": "q"})
+    out = tmp_path / "out.jsonl"
+    if closed:
+        process = start(command_environment, "render", data, "-o", out)
+        assert process.stderr is not None
+        process.stderr.read(9)
+        process.stderr.close()
+        code = process.wait(20)
+        process.stdout.close()  # type: ignore[union-attr]
+    elif os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            code = command("render", data, "-o", out, stderr=full).returncode
+    else:
+        pytest.skip("Linux")
+    assert code == 1
+    assert out.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
+def test_a_version_that_cannot_be_written_is_one_line(command: Any) -> None:
+    with open("/dev/full", "wb") as full:
+        done = command("--version", stdout=full)
+    assert (done.returncode, done.stderr) == (2, b"mmprompt: No space left on device: output\n")
 
 
 def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:
@@ -568,7 +652,7 @@ def test_files_are_utf8_whatever_the_locale(
     assert b"Traceback" not in failed.stderr
 
 
-def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
+def on_terminal(environment: dict[str, str], *arguments: object, code: int = 0) -> bytes:
     """Return what the command writes to a terminal that is its standard error."""
     import fcntl
     import pty
@@ -589,13 +673,23 @@ def on_terminal(environment: dict[str, str], *arguments: object) -> bytes:
             break
         shown += piece
     os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(20) == code
     return shown
 
 
 def test_a_progress_bar_shows_on_a_terminal_only(command_environment: dict[str, str], command: Any, tour: Path) -> None:
     assert re.search(rb"\b9 rows", on_terminal(command_environment, "render", tour / "tour_columns.jsonl"))
     assert command("render", tour / "tour_columns.jsonl").stderr == b""
+
+
+def test_what_is_told_stands_on_a_line_of_its_own_beside_the_progress_bar(
+    tmp_path: Path, command_environment: dict[str, str]
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", *[{"question": "q"}] * 3, {"question": ""})
+    text = on_terminal(command_environment, "render", data, code=1)
+    before, _, _ = text.partition(str(data).encode() + b":4 ")
+    assert b"rows" in before  # the bar was there
+    assert re.search(rb"\r *\r$", before)  # and was wiped off
 
 
 # ---- tasks and datasets
@@ -627,9 +721,69 @@ def test_a_format_can_be_forced(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert rendered(capfd, data, "--format", "csv")[1][0]["messages"][0]["content"] == "What?"
 
 
-def test_an_empty_dataset_is_no_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "data.jsonl").touch()
-    assert rendered(capfd, tmp_path / "data.jsonl") == (0, [], "")
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", ""), ("a.json", "[]"), ("a.csv", "id,question\n")])
+def test_an_empty_dataset_is_no_error_but_noted(
+    name: str, text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    code, lines, err = rendered(capfd, tmp_path / name)
+    assert (code, lines, err) == (0, [], "note: there is no row to render\n")
+
+
+def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
+    folder: Path, command: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"image": "media/coffee.jpg", "question": "q"}] * 3 + [
+        {"question": "q"},
+        {"question": ""},
+        {"question": ""},
+    ]
+    data = write_rows(folder / "data.jsonl", *rows)
+    task = folder / "task.json"
+    prompt = {
+        "image": {"type": "image_url", "image_url": {"url": "{image}"}},
+        "text": {"type": "text", "text": "{question}"},
+    }
+    template = {"round": [{"role": "HUMAN", "prompt_mm": prompt}]}
+    infer = {"prompt_template": {"type": "MMPromptTemplate", "template": template}}
+    task.write_text(json.dumps({"dataset": "data.jsonl", "infer_cfg": infer}))
+    code, lines, err = rendered(capfd, task, "--emit", "string")
+    assert (code, len(lines)) == (1, 1)
+    assert err.count("give media_placeholder={'image': '…'}") == 2  # at its first row, and with the count
+    assert "data.jsonl:1 (sample 0)" in err
+    assert "… and 2 more rows likewise; give media_placeholder" in err
+    assert all(f"data.jsonl:{line} " in err for line in (5, 6))  # a fault of each row is told at each
+    assert "mmprompt: 1 of 6 rows rendered, 5 left out" in err
+
+    done = command("render", "-", stdin=data.read_bytes())
+    assert done.returncode == 1
+    assert done.stderr.count(b"no media root is set") == 1
+    assert b"and 2 more rows likewise; name the folder that holds the media: --media-root DIR" in done.stderr
+
+
+def test_columns_of_other_names_are_told_once_with_their_names(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", *[{"prompt": "q", "img": "a.jpg"}] * 3)
+    code, lines, err = rendered(capfd, data)
+    assert (code, lines) == (1, [])
+    assert err.count("(columns: prompt, img)") == 2
+    assert "… and 2 more rows likewise; name the media with --map COLUMN=image" in err
+
+
+@pytest.mark.parametrize(("mark", "mend"), [(";", "save it with commas"), ("\t", "name its format: tsv")])
+def test_a_header_that_is_one_column_is_noted(
+    mark: str, mend: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text(f"id{mark}question{mark}image\n1{mark}What?{mark}a.jpg\n")
+    code, lines, err = rendered(capfd, data)
+    assert (code, lines) == (1, [])
+    [note] = [line for line in err.splitlines() if line.startswith("note:")]
+    assert "data.csv:1: the header is one column" in note
+    assert mend in note
+    if mark == "\t":
+        assert rendered(capfd, data, "--format", "tsv", "--map", "question=image")[0] == 1  # its rows are read
 
 
 def test_the_choices_of_the_options_are_those_of_the_package():

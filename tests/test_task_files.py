@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from mmprompt import MMPromptError, load_task
 from mmprompt.cli import main
+from mmprompt.task_files import is_task_file
 
 YAML = """\
 dataset: {path: data.jsonl}
@@ -159,8 +161,26 @@ def message_of(path: Path) -> str:
         ("task.yaml", "!!python/object:subprocess.Popen {}\n", "task.yaml:1"),
         ("task.yaml", "- 1\n- 2\n", "holds list"),
         ("task.yaml", "", "holds NoneType"),
-        ("task.toml", "a = 1\nb = \n", "line 2"),
-        ("task.json", '{"dataset": "x",\n "a": }', "task.json:2"),
+        ("task.yaml", "a: [1\nb: 2\n", "task.yaml:2: malformed YAML at column 2: expected ',' or ']', but got ':'"),
+        ("task.yaml", "a: [1\nb: 2\n", "that begins at line 1, column 4; close it"),
+        ("task.yaml", "a: b: c\n", "task.yaml:1: malformed YAML at column 5: mapping values are not allowed here; put"),
+        ("task.yaml", "a:\n\t- b\n", "task.yaml:2: malformed YAML at column 1: found character '\\t'"),
+        ("task.yaml", "a:\n\t- b\n", "indent with blanks"),
+        ("task.yaml", "a: 1\ntext: {question} is\n", "task.yaml:2: malformed YAML at column 18: "),
+        ("task.yaml", "a: 1\ntext: {question} is\n", "put the whole text in quotes: it begins with a quote or a brace"),
+        ("task.yaml", "a: 1\nb: @x\n", "task.yaml:2: malformed YAML at column 4: found character '@'"),
+        ("task.yaml", "a: 1\nb: *x\n", "task.yaml:2: malformed YAML at column 4: found undefined alias 'x'"),
+        ("task.yaml", "a: 1\nb: 2026-13-45\n", "task.yaml:2: malformed YAML at column 4: month must be in 1..12"),
+        ("task.yaml", "a: 1\nb: \x01\n", "task.yaml:2: malformed YAML at column 4: special characters are not allowed"),
+        ("task.yaml", "a: 1\nb: 2\na: 3\n", "task.yaml:3: the key 'a' is given again, after line 1; keep one"),
+        ("task.yaml", "a:\n  Yes: 1\n", "task.yaml:2: YAML reads the unquoted label Yes as true; put"),
+        ("task.toml", "a = 1\nb = \n", "task.toml:2: malformed TOML at column 5: Invalid value; mend"),
+        ("task.toml", "a = [1", "task.toml: malformed TOML: Unclosed array (at end of document); mend"),
+        ("task.json", '{"a":' + "[" * 100_000, "nested too deeply"),
+        ("task.yaml", "a: " + "[" * 3000, "nested too deeply"),
+        ("task.json", '{"a": ' + "9" * 5000 + "}", "task.json: a number that Python refuses to read"),
+        ("task.json", '{"infer_cfg": {"a": 1, "b": 2, "a": 3}}', "task.json: the key 'a' is given twice in one object"),
+        ("task.json", '{"dataset": "x",\n "a": }', "task.json:2: malformed JSON at column 7: Expecting value; mend"),
         ("task.json", "[1]", "holds list"),
         ("task.py", "x = 1\nraise ValueError('no luck')\n", "task.py:2: malformed: ValueError: no luck"),
         ("task.py", "def f():\n    return 1 / 0\n\nf()\n", "task.py:2: malformed: ZeroDivisionError"),
@@ -225,3 +245,27 @@ def test_a_python_task_may_hold_rows_and_functions(tmp_path: Path) -> None:
 def test_an_unknown_key_in_a_file_comes_with_the_nearest_known(tmp_path: Path) -> None:
     (tmp_path / "task.yaml").write_text("dataset: {rows: []}\ninfer_cgf: {}\n")
     assert "did you mean 'infer_cfg'?" in message_of(tmp_path / "task.yaml")
+
+
+def test_a_json_task_with_a_fault_is_a_task_all_the_same(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "task.json").write_text('{"dataset": "data.jsonl",\n "infer_cfg": {}}}')
+    assert main(["render", str(tmp_path / "task.json")]) == 2
+    assert "task.json:2: malformed JSON at column 18: Extra data" in capfd.readouterr().err
+
+
+def test_a_key_of_a_merged_mapping_may_be_given_again(tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text(
+        "dataset: {rows: []}\nmodel:\n  generation:\n    all: &all {top_p: 1, seed: 1}\n    mine: {<<: *all, seed: 2}\n"
+    )
+    assert load_task(tmp_path / "task.yaml").config.generation["mine"] == {"top_p": 1, "seed": 2}
+
+
+def test_a_large_dataset_is_not_read_whole_to_see_that_it_is_no_task(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('{"question": "What?"}\n' * 900_000)
+    tracemalloc.start()
+    try:
+        assert not is_task_file(str(path))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -292,6 +292,40 @@ def test_media_inside_chat_rows_are_changed(run: Any, tour: Path) -> None:
     assert sound(heard).samplerate == 8000
 
 
+@pytest.mark.parametrize("media", [{}, {"start": 0.2, "seconds": 0.5}, {"max_side": 40, "image_format": "jpeg"}])
+def test_media_inside_chat_rows_are_changed_once_whether_or_not_there_is_a_meta_template(
+    media: dict[str, Any], run: Any, tour: Path
+) -> None:
+    wav = base64.b64encode((tour / "media/train.wav").read_bytes()).decode()
+    uri = "data:image/png;base64," + base64.b64encode((tour / "media/coffee.jpg").read_bytes()).decode()
+    parts = [
+        {"type": "input_audio", "input_audio": {"data": wav, "format": "mp3"}},
+        {"type": "image_url", "image_url": {"url": uri, "detail": "low"}},
+        {"type": "text", "text": "What?"},
+    ]
+    row = {"id": "r", "messages": [{"role": "user", "content": parts}]}
+    without = run(row, media=media)
+    meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
+    assert run(row, media=media, model={"meta_template": meta}) == without
+    assert without[0] == 0
+    assert "declared audio/mpeg, bytes are audio/wav" in without[2]
+
+
+def test_a_template_may_say_the_format_of_its_input_audio(run: Any) -> None:
+    audio = {"type": "input_audio", "input_audio": {"data": "{audio}", "format": "mp3"}}
+    template = {"round": [{"role": "HUMAN", "prompt_mm": {"audio": audio}}]}
+    infer = {"prompt_template": {"type": "MMPromptTemplate", "template": template}}
+    row = {"audio": "media/train.wav"}
+    code, [line], err = run(row, infer_cfg=infer)
+    assert (code, err) == (
+        0,
+        "note: data.jsonl:1 (sample 0): media/train.wav: declared audio/mpeg, bytes are audio/wav\n",
+    )
+    [heard] = line["messages"][0]["content"]
+    assert heard["input_audio"]["format"] == "wav"  # as the bytes are
+    assert run(row, "--target", "gemini", infer_cfg=infer)[0] == 0
+
+
 def test_a_damaged_medium_inside_a_chat_row_is_an_error_of_its_row(run: Any, tour: Path) -> None:
     cut = (tour / "media/coffee.jpg").read_bytes()[:9000]
     uri = "data:image/jpeg;base64," + base64.b64encode(cut).decode()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mmprompt import (
+    MediaPart,
     MediaRef,
     Message,
     MMPromptError,
@@ -385,6 +386,11 @@ def test_a_slot_that_names_no_column_is_noted_once() -> None:
     assert task.notes() == ["{questoin} in a template names no column, so it stays as it is; known: answer, id, q"]
 
 
+def test_test_set_and_examples_are_not_both_standard_input() -> None:
+    with pytest.raises(TaskError, match="path and train on standard input"):
+        load_task({}, {"path": "-", "train": "-"})
+
+
 def test_max_bytes_holds_for_the_media_inside_chat_rows(tmp_path, tour):
     url = "data:image/jpeg;base64," + base64.b64encode((tour / "media" / "coffee.jpg").read_bytes()).decode()
     row = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}
@@ -398,3 +404,15 @@ def test_max_bytes_holds_for_the_media_inside_chat_rows(tmp_path, tour):
     [error] = errors(max_bytes=1000)
     assert "more than max_bytes (1000)" in str(error)
     assert errors() == [None]
+
+
+def test_prompts_of_chat_rows_are_plain_data_and_their_messages_hold_the_media_read(tmp_path, tour):
+    url = "data:image/jpeg;base64," + base64.b64encode((tour / "media" / "coffee.jpg").read_bytes()).decode()
+    part = {"type": "image_url", "image_url": {"url": url}}
+    config = {"model": {"meta_template": {"round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}]}}}
+    path = tmp_path / "chat.jsonl"
+    path.write_text(json.dumps({"id": 1, "messages": [{"role": "user", "content": [part]}]}) + "\n", encoding="utf-8")
+    task = load_task(config, str(path))
+    assert list(task.prompts()) == [(1, [{"role": "HUMAN", "prompt": [part]}])]
+    [(_, [message])] = task.messages()
+    assert [type(p) for p in message.parts] == [MediaPart]

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -39,18 +39,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
     plugins.add_parser(commands)
-    arguments = parser.parse_args(argv)
-    if arguments.command is None:
-        parser.print_help(sys.stderr)
-        return USAGE
     try:
+        arguments = parser.parse_args(argv)
+        if arguments.command is None:
+            parser.print_help(sys.stderr)
+            return USAGE
         code: int = arguments.run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
+        _silence(sys.stdout)
         return OK
     except MMPromptError as error:
         say(f"mmprompt: {error}")
@@ -68,9 +68,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error; what a terminal would act on (it comes from the data) is escaped."""
+    """Write a line to standard error; what a terminal would act on (it comes from the data) is escaped.
+
+    Where nobody takes them (a closed pipe, a full disk) the run goes on: its output and exit code say what counts.
+    """
     if sys.stderr is not None:
-        sys.stderr.write(printable(text) + "\n")
+        try:
+            sys.stderr.write(printable(text) + "\n")
+        except OSError:
+            _silence(sys.stderr)
 
 
 def printable(text: str) -> str:
@@ -96,10 +102,10 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from mmprompt._version import __version__  # noqa: PLC0415  # loaded on use
 
-        print(f"mmprompt {__version__}")  # noqa: T201  # the answer goes to standard output
+        print(f"mmprompt {__version__}", flush=True)  # noqa: T201  # the answer goes to standard output
         parser.exit()
 
 
-def _silence_stdout() -> None:
-    """Point standard output at nothing, so that the interpreter does not complain of the closed pipe at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _silence(stream: TextIO) -> None:
+    """Point a standard stream at nothing, so that the interpreter does not complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -8,14 +8,18 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.exact_json import Remark
+from mmprompt.row_ids import id_of
 
 LONGEST_CELL = 1 << 28
 """Characters of a cell; without an end a stray quote would pull the rest of the file into memory."""
+
+_OTHER_MARKS = ("\t", ";", "|")
+"""What separates cells in files that are not CSV as we read it."""
 
 _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
 
@@ -116,6 +120,8 @@ def read(
         if records.marked:
             notes.add([Remark("bom", None, "begins with a byte order mark")], file, 1)
         width = len(header)
+        if width == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
+            notes.add([_one_column(header[0], mark)], file, 1)
         for line, cells, fault in content:
             if fault is not None:
                 yield fault.located(file=file, line=line)
@@ -129,6 +135,12 @@ def read(
                     f"{len(cells)} cells, but the header has {width}", "quote cells that hold a delimiter or line break"
                 ).located(file=file, line=line)
             row += 1
+
+
+def _one_column(name: str, mark: str) -> Remark:
+    """Return the remark on a header that looks like one of another kind of file."""
+    mend = "name its format: tsv" if mark == "\t" else "save it with commas"
+    return Remark("one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {mend}")
 
 
 def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str) -> list[str]:

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 class Sample(NamedTuple):
     """A row as its file has it, read-only.
 
-    ``columns`` maps column to value. ``id`` keeps its JSON type: the column ``id``, ``index`` or ``question_id``, the
-    first that is there and not null, else ``row``. ``file`` is the file as given (None for rows given in Python),
-    ``line`` the 1-based line where the row begins (for rows given in Python its 1-based number), ``row`` the 0-based
-    number of the row, before any filter and counting rows that cannot be read. ``scanned`` tells whether the format
-    is one whose text may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` is what was accepted and is
-    worth a report.
+    ``columns`` maps column to value. ``id`` is that of ``id_of``. ``file`` is the file as given (None for rows given
+    in Python), ``line`` the 1-based line where the row begins (for rows given in Python its 1-based number), ``row``
+    the 0-based number of the row, before any filter and counting rows that cannot be read. ``scanned`` tells whether
+    the format is one whose text may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` is what was
+    accepted and is worth a report.
     """
 
     columns: Mapping[str, object]
@@ -40,12 +39,3 @@ class Sample(NamedTuple):
 
 Row = Union[Sample, RowError]
 """What a dataset yields: a sample, or the error of a row that cannot be read."""
-
-
-def id_of(columns: Mapping[str, object], row: int) -> object:
-    """Return the id of a row: ``id``, ``index`` or ``question_id``, the first that is not null, else ``row``."""
-    for name in ("id", "index", "question_id"):
-        value = columns.get(name)
-        if value is not None:
-            return value
-    return row

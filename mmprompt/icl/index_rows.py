@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-ID_COLUMNS = frozenset({"id", "index", "question_id"})
-"""Columns that name a row; two rows are of equal content whatever these say."""
+from mmprompt.row_ids import ID_COLUMNS
 
 
 class IndexRow(Protocol):

@@ -14,7 +14,7 @@ import stat
 import sys
 from typing import NoReturn
 
-from mmprompt.errors import MediaError, PolicyError, SourceError, shown
+from mmprompt.errors import MediaError, PolicyError, SourceError, Where, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.windows_paths import is_drive_path, windows_fault, windows_inside, windows_same
 
@@ -101,6 +101,7 @@ class GuardedFiles:
             raise PolicyError(
                 f"no media root is set, so the path {shown(path)} is refused",
                 "name the folder that holds the media: --media-root DIR, or MediaPolicy(roots=[DIR])",
+                Where(setting="media.roots"),
             )
         if os.path.isabs(path) or ".." in path:
             return self._try_open(self._judged(path), path)

@@ -37,14 +37,7 @@ def to_anthropic(messages: Iterable[Message], target: str = "anthropic") -> Wire
 
 
 class AnthropicWriter(TurnWriter):
-    """Writes messages for one target as ``to_anthropic`` does; made once, called for each sample, safe to share.
-
-    ``payload("", part)`` gives what stands for a base64 text. ``read``, such as ``MediaReader.read``, is asked for each
-    medium that has only been named; its errors pass as they are.
-
-    Raises:
-        TargetError: an unknown target.
-    """
+    """Writes messages for one target as ``to_anthropic`` does; made as a ``PartWriter``."""
 
     __slots__ = ()
     wire: ClassVar[str] = "anthropic"

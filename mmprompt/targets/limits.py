@@ -35,10 +35,10 @@ class Taken(NamedTuple):
 class Limits(NamedTuple):
     """What a target takes: the emitter that writes for it, the URL schemes it follows, and its modalities.
 
-    ``request_bytes`` is the most of one request, media as base64. ``part_keys`` are the keys that a content part may
-    have of its own and ``source_keys`` those beside a source, ``None`` where any may; ``left_out`` are keys of other
-    wire forms that only hint, so that they are dropped without a word. ``counted`` says that it limits how many parts
-    of a modality a request may hold.
+    ``request_bytes`` is the most of one request: its texts, and its media as base64. ``part_keys`` are the keys that a
+    content part may have of its own and ``source_keys`` those beside a source, ``None`` where any may; ``left_out`` are
+    keys of other wire forms that only hint, so that they are dropped without a word. ``counted`` says that it limits
+    how many parts of a modality a request may hold.
     """
 
     name: str

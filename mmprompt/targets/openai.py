@@ -33,14 +33,10 @@ def to_openai(messages: Iterable[Message], target: str = "vllm", *, content: str
 
 
 class OpenAIWriter(PartWriter):
-    """Writes messages for one target as ``to_openai`` does; made once, called for each sample, safe to share.
-
-    ``payload(prefix, part)`` gives what stands for a base64 text, whose ``prefix`` is ``data:image/jpeg;base64,`` or
-    nothing. ``read``, such as ``MediaReader.read``, is asked for each medium that has only been named; its errors pass
-    as they are.
+    """Writes messages for one target as ``to_openai`` does; made as a ``PartWriter``, with a ``content`` form.
 
     Raises:
-        TargetError: an unknown target or content form.
+        TargetError: also for an unknown content form.
     """
 
     __slots__ = ("_auto", "_forms")
@@ -71,6 +67,8 @@ class OpenAIWriter(PartWriter):
             body: object
             if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
                 body = parts[0].text
+                if tally is not None:
+                    tally.add_text(parts[0].text)
             elif parts or not self._auto:
                 body = self._content(parts, len(out) + 1, tally)
             else:

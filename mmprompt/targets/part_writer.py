@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mmprompt.errors import MMPromptError, TargetError, shown
 from mmprompt.media.base64_text import encode
 from mmprompt.media.classify import classify, in_short
-from mmprompt.media.media_types import VIDEO_FRAMES, media_type_for, sniff
+from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import Limits, check_count, limits
@@ -36,7 +36,8 @@ class PartWriter(ABC):
 
     Args:
         target: its name.
-        payload: gives what stands for a base64 text; its first argument is the text that comes before it.
+        payload: gives what stands for a base64 text; its first argument is the text that comes before it, such as
+            ``data:image/jpeg;base64,``, or nothing.
         read: such as ``MediaReader.read``, is asked for each medium that has only been named; its errors pass.
 
     Raises:
@@ -69,6 +70,8 @@ class PartWriter(ABC):
         for place, given in enumerate(parts, 1):
             if type(given) is TextPart and not given.extra:
                 out.append({**head, "text": given.text})
+                if tally is not None:
+                    tally.add_text(given.text)
                 continue
             part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
             try:
@@ -76,11 +79,13 @@ class PartWriter(ABC):
                     out.append(self._named(part))
                 elif isinstance(part, TextPart):
                     out.append(self._with_extra({**head, "text": part.text}, part.extra))
+                    if tally is not None:
+                        tally.add_text(part.text)
                     continue
                 elif part.frames and self._as_images:
                     out.extend([self._embedded(frame) for frame in images_of(part)])
                 else:
-                    out.append(self._embedded(part))
+                    out.append(self._embedded(_undeclared(part) if part.options else part))
                 if tally is not None:
                     tally.add(part, self._as_images)
             except MMPromptError as error:
@@ -105,7 +110,10 @@ class PartWriter(ABC):
 
 
 class Tally:
-    """What a request holds so far: parts by modality, and bytes of media as base64."""
+    """What a request holds so far: parts by modality, and the bytes of its texts and of its media as base64.
+
+    What JSON puts around these is not counted: of a request that is anywhere near a limit it is a thousandth.
+    """
 
     __slots__ = ("_counts", "_size")
 
@@ -123,6 +131,10 @@ class Tally:
                 self._size += (len(data) + 2) // 3 * 4
         self._counts[modality] = self._counts.get(modality, 0) + number
 
+    def add_text(self, text: str) -> None:
+        """Count the bytes of a text."""
+        self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
     def check(self, known: Limits) -> None:
         """Hold the request against its target.
 
@@ -132,8 +144,9 @@ class Tally:
         for modality, count in self._counts.items():
             check_count(modality, count, known)
         if known.request_bytes is not None and self._size > known.request_bytes:
-            what = f"the media of a request have {self._size} bytes as base64"
-            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", "send fewer or smaller")
+            what = f"the texts and media of a request have {self._size} bytes"
+            mend = "send fewer or smaller media, or less text"
+            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", mend)
 
 
 def checked(message: object) -> Message:
@@ -174,6 +187,19 @@ def url_of(ref: MediaRef, known: Limits) -> str:
 def quoted(source: object) -> str:
     """Return a source in short, for a message: no payload, no query."""
     return shown(in_short(source))
+
+
+def _undeclared(part: MediaPart) -> MediaPart:
+    """Return a sound without the ``format`` that stood beside its data: its bytes say it. Another one is a finding."""
+    declared = dict(part.options).get("format") if part.modality == "audio" else None
+    if declared is None:
+        return part
+    options = tuple([pair for pair in part.options if pair[0] != "format"])
+    said = normal_type(f"audio/{declared}")
+    if agree(said, part.media_type):
+        return part._replace(options=options)
+    finding = f"declared {shown(said, 40)[1:-1]}, bytes are {part.media_type}"
+    return part._replace(options=options, findings=(*part.findings, finding))
 
 
 def images_of(video: MediaPart) -> list[MediaPart]:

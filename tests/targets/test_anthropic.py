@@ -236,8 +236,19 @@ class TestRequests:
         part = JPEG._replace(data=JPEG.data.ljust(6_500_000, b"\0"))  # 8.67 million as base64
         writer = AnthropicWriter("anthropic", payload=lambda prefix, part: "")
         assert writer.write(user(part, part, part))
-        with pytest.raises(TargetError, match="34666672 bytes as base64, anthropic takes requests of 33554432"):
+        with pytest.raises(TargetError, match="34666672 bytes, anthropic takes requests of 33554432"):
             writer.write(user(part, part, part, part))
+
+    def test_texts_count_as_the_bytes_that_are_sent(self):
+        most = 33_554_432
+        text = "é" * (most // 4)  # half of the limit, in bytes
+        writer = AnthropicWriter("anthropic", payload=lambda prefix, part: "")
+        assert writer.write([Message("SYSTEM", text), Message("HUMAN", text)])
+        with pytest.raises(TargetError, match=f"the texts and media of a request have {most + 1} bytes"):
+            writer.write([Message("SYSTEM", text), Message("HUMAN", text + "x")])
+        part = JPEG._replace(data=JPEG.data.ljust(6_500_000, b"\0"))
+        with pytest.raises(TargetError, match=r"the texts and media of a request have 34\d{6} bytes"):
+            writer.write(user(TextPart(text), part, part))
 
     def test_payloads_are_left_to_the_caller(self):
         writer = AnthropicWriter("anthropic", payload=lambda prefix, part: (prefix, part))

@@ -143,7 +143,7 @@ class TestRequests:
 
     def test_too_many_bytes(self):
         writer = GeminiWriter("gemini", payload=lambda prefix, part: "")
-        with pytest.raises(TargetError, match="106666668 bytes as base64, gemini takes requests of 104857600"):
+        with pytest.raises(TargetError, match="106666668 bytes, gemini takes requests of 104857600"):
             writer.write(user(MP4._replace(data=bytes(80_000_000))))
 
     @given(MESSAGES)
