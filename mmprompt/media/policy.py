@@ -57,7 +57,8 @@ class MediaPolicy:
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
         max_frames: the most frames of one animation or video that are walked.
-        timeout: seconds that one fetch or one decoder may take.
+        timeout: seconds that one fetch or one decoder may take. A picture's decoder is stopped between two reads of
+            its file; within one, its work is bounded by ``max_pixels``, or by the end of its child process.
         fetch: whether http(s) URLs of ``allow_domains`` are fetched; all others pass through unread.
         isolate: whether decoders run in a child process with a memory and time limit.
         files: single files that the caller named, and so allowed. See ``with_files``.

@@ -6,16 +6,12 @@ structure is looked at here first: one pass over the heads of the blocks, which 
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
-
-MOST_SCANS = 100
-"""Scans of a JPEG: an encoder writes up to 13; each costs a pass over all pixels, however short it is."""
+from mmprompt.media.image.jpeg_segments import jpeg_size
 
 MOST_BLOCKS = 500_000
 """Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
@@ -23,11 +19,12 @@ MOST_BLOCKS = 500_000
 MOST_CHUNKS = 50_000
 """Chunks of a PNG: a 64 MiB file in the 8 KiB chunks of libpng has a sixth of that."""
 
-_SCAN = re.compile(rb"\xff\xda")  # twice as fast as bytes.count
-_MOST_SEGMENTS = 10_000
-_MOST_JUNK = 1 << 16
-_LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
-_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+MOST_PROFILES = 10
+"""Colour profiles of a PNG, which may have one: its reader unpacks each, to a MiB."""
+
+MOST_RLE_PIXELS = 10_000_000
+"""Pixels of a run-length coded BMP, whose reader works pixel by pixel in Python."""
+
 _TIFF_ORDER = {b"II*\x00": "<", b"MM\x00*": ">"}
 _ORIENTATION = 0x0112
 _SHORT = 3
@@ -78,43 +75,6 @@ def orientation_exif(orientation: int) -> bytes:
     return b"Exif\x00\x00MM\x00*" + struct.pack(">IH", 8, 1) + entry + bytes(4)
 
 
-def check_jpeg_head(data: bytes) -> None:
-    """Refuse a JPEG with more segments, junk or scans than any encoder writes; what else is wrong is the decoder's.
-
-    Raises:
-        SourceError: it has.
-    """
-    # inside a scan 0xFF is followed by 0 or a restart marker, so this counts no scan that is none but in metadata
-    if (scans := len(_SCAN.findall(data))) > MOST_SCANS:
-        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", _SAVE_AGAIN)
-    for _ in _jpeg_segments(data):
-        pass
-
-
-def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """Give the code of each segment before the first scan, and where its length stands."""
-    at, junk, segments = 2, 0, 0
-    while (mark := data.find(b"\xff", at)) >= 0 and mark + 1 < len(data):
-        junk += mark - at
-        code = data[mark + 1]
-        if code == 0xDA:
-            break
-        if code in (0, 0xFF):
-            junk += 1
-            at = mark + 1
-        elif code in _LONE_MARKERS:
-            segments += 1
-            at = mark + 2
-        else:
-            segments += 1
-            yield code, mark + 2
-            at = mark + 2 + max(2, int.from_bytes(data[mark + 2 : mark + 4], "big"))
-        if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
-            break
-    if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
-        raise SourceError("the JPEG has too much before its picture", _SAVE_AGAIN)
-
-
 def picture_size(data: bytes) -> tuple[int, int]:
     """Return width and height in pixels, as stored, of a JPEG, PNG, WebP, GIF (its first frame) or BMP.
 
@@ -124,7 +84,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
     size = None
     try:
         if data.startswith(b"\xff\xd8"):
-            size = _jpeg_size(data)
+            size = jpeg_size(data)
         elif data.startswith(b"\x89PNG") and data[12:16] == b"IHDR":
             size = struct.unpack_from(">II", data, 16)
         elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
@@ -140,15 +100,6 @@ def picture_size(data: bytes) -> tuple[int, int]:
     if size is None:
         raise SourceError("the size of the image cannot be read from its header", _SAVE_AGAIN)
     return size[0], abs(size[1])
-
-
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    found = None
-    for code, at in _jpeg_segments(data):
-        if code in _FRAME_HEADERS:  # of several the last counts, as for the decoders
-            height, width = struct.unpack_from(">HH", data, at + 3)
-            found = (width, height)
-    return found
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:
@@ -230,10 +181,11 @@ def png_layout(data: bytes) -> PngLayout:
     """Walk the chunks of a PNG.
 
     Raises:
-        SourceError: it has more chunks than any encoder writes, or an animation header that cannot be.
+        SourceError: it has more chunks or colour profiles than any encoder writes, or an animation header that cannot
+            be.
     """
     bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
-    at, controls, pixels, exif = 8, 0, False, b""
+    at, controls, profiles, pixels, exif = 8, 0, 0, False, b""
     for _ in range(MOST_CHUNKS):
         if at + 8 > len(data):
             return PngLayout(bits, exif)
@@ -243,6 +195,9 @@ def png_layout(data: bytes) -> PngLayout:
         if name == b"eXIf" and not exif:
             exif = data[at + 8 : at + 8 + size]
         pixels = pixels or name == b"IDAT"
+        profiles += name == b"iCCP"
+        if profiles > MOST_PROFILES:
+            raise SourceError(f"the PNG has more than {MOST_PROFILES} colour profiles", _SAVE_AGAIN)
         if name == b"acTL" and not pixels:
             controls += 1
             frames = int.from_bytes(data[at + 8 : at + 12], "big")
@@ -283,16 +238,21 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 
 
 def check_bmp_head(data: bytes) -> None:
-    """Refuse a run-length coded BMP so wide that one skip of 255 lines in it fills the memory.
+    """Refuse a run-length coded BMP that is too large, or so wide that one skip of 255 lines in it fills the memory.
 
     Raises:
         SourceError: it is one.
     """
     if len(data) < 34 or int.from_bytes(data[14:18], "little") < 40:
         return
-    width, compression = struct.unpack_from("<i", data, 18)[0], int.from_bytes(data[30:34], "little")
-    if compression in _RLE and abs(width) > _WIDEST_RLE:
+    width, height = struct.unpack_from("<ii", data, 18)
+    if int.from_bytes(data[30:34], "little") not in _RLE:
+        return
+    if abs(width) > _WIDEST_RLE:
         raise SourceError(f"the run-length coded BMP is {width} pixels wide, more than {_WIDEST_RLE}", _SAVE_AGAIN)
+    if abs(width * height) > MOST_RLE_PIXELS:
+        size = f"{abs(width)} x {abs(height)} pixels"
+        raise SourceError(f"the run-length coded BMP has {size}, more than {MOST_RLE_PIXELS}", "save it as PNG")
 
 
 _SAVE_AGAIN = "save the picture again"

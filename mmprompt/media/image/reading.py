@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.image.headers import (
     check_bmp_head,
-    check_jpeg_head,
     exif_orientation,
     gif_layout,
     png_has_all_rows,
     png_layout,
 )
+from mmprompt.media.image.jpeg_segments import USUAL_SCANS, jpeg_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, describe_unknown, mend_unknown, sniff
 from mmprompt.media.policy import MediaPolicy
@@ -83,27 +83,9 @@ def image_facts(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FOR
 
     Raises:
         SourceError: the bytes are no picture of ``formats``, or the header is damaged.
-        PolicyError: one frame has more than ``max_pixels``.
+        PolicyError: one frame has more than ``max_pixels``, or as for ``decode_image`` a JPEG too many scans.
     """
     return _open(data, policy, formats, 1)[1]
-
-
-def open_image(
-    data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS, walk: int | None = None
-) -> ImageFile:
-    """Return Pillow's image of a picture file, its pixels not decoded yet.
-
-    Args:
-        data: the file.
-        policy: its ``max_pixels`` holds for one frame, and ``ANIMATION_PICTURES`` times that for all together.
-        formats: Pillow's names of the formats allowed, of ``FORMATS`` and ``BY_CHOICE``.
-        walk: how many frames the caller will decode; None for all.
-
-    Raises:
-        SourceError: the bytes are no picture of ``formats``, or the header is damaged.
-        PolicyError: more pixels, or more frames, than the policy allows.
-    """
-    return _open(data, policy, formats, walk)[0]
 
 
 def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0, formats: tuple[str, ...] = FORMATS) -> Image:
@@ -112,8 +94,9 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0, formats: tupl
     The image is Pillow's plain one: it holds no file and pickles. RGB samples of 16 bits come as their high bytes.
 
     Raises:
-        SourceError: as ``open_image``; the pixels are cut or damaged; there is no such frame.
-        PolicyError: as ``open_image``.
+        SourceError: as ``image_facts``; the pixels are cut or damaged; there is no such frame.
+        PolicyError: more pixels, frames, scans or time than the policy allows. A frame has ``max_pixels``, and all up
+            to this one ``ANIMATION_PICTURES`` times that together. The time is looked at between reads.
     """
     if frame < 0:
         raise SourceError(f"there is no frame {frame}", "count from 0")
@@ -194,8 +177,8 @@ def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FOR
     JPEG or PNG is an error all the same.
 
     Raises:
-        SourceError: as ``open_image``, or the pixels are cut or damaged.
-        PolicyError: as ``open_image``.
+        SourceError: as ``image_facts``, or the pixels are cut or damaged.
+        PolicyError: as ``decode_image``.
     """
     image, facts = _open(data, policy, formats, None)
     name = facts.format
@@ -204,7 +187,7 @@ def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FOR
             image.draft("L", (1, 1))
         elif name == "PNG":
             # before the pixels, and on an image of its own: it leaves one that cannot be loaded
-            read_header(data, name).verify()
+            read_header(data, name, policy.timeout).verify()
             if not png_has_all_rows(data):
                 raise EOFError
         elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
@@ -220,7 +203,7 @@ def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int 
     name = _format_of(data, formats)
     frames, bits, exif = 1, 0, b""
     if name == "JPEG":
-        check_jpeg_head(data)
+        _check_scans(*jpeg_layout(data), policy.max_pixels)
     elif name == "PNG":
         bits, exif = png_layout(data)
     elif name == "BMP":
@@ -230,7 +213,7 @@ def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int 
         width, height, frames, _ = gif_layout(data, policy.max_frames + 1)
         _check_pixels(name, width, height, policy.max_pixels)
         _check_gif(width, height)
-    image = read_header(data, name)
+    image = read_header(data, name, policy.timeout)
     _check_pixels(name, image.width, image.height, policy.max_pixels)
     counted: int | None = None if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
     if counted is not None:
@@ -292,6 +275,12 @@ def _bits(image: ImageFile) -> int:
 def _check_pixels(name: str, width: int, height: int, most: int) -> None:
     if width * height > most:
         raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", _RAISE_PIXELS)
+
+
+def _check_scans(width: int, height: int, scans: int, most: int) -> None:
+    if scans > USUAL_SCANS and scans * width * height > USUAL_SCANS * most:
+        what = f"the JPEG has {scans} scans of {width} x {height} pixels, more than {USUAL_SCANS} times max_pixels"
+        raise PolicyError(f"{what} ({most}) together", _RAISE_PIXELS)
 
 
 def _check_gif(width: int, height: int) -> None:
