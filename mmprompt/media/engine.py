@@ -127,12 +127,6 @@ class MediaEngine:
         return with_kept(part, self._cache.get_or_make(cache_key(bare, steps, self._limits), make))
 
 
-def apply_changes(part: MediaPart, changes: Changes, room: Room | None, policy: MediaPolicy) -> MediaPart:
-    """Return ``part`` changed as ``MediaEngine.change`` does, for a single one: without a cache."""
-    with MediaEngine(policy, changes) as engine:
-        return engine.change(part, room)
-
-
 def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> Kept:
     """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
     made = part
@@ -162,6 +156,6 @@ def surely_fits(part: MediaPart, room: Room) -> bool:
         return True
     if room.max_side is not None or room.max_pixels is not None or part.frames:
         return False
-    if not room.animated and part.media_type == "image/gif":
+    if part.media_type in room.still:
         return False
     return part.media_type in room.formats and (room.max_bytes is None or len(part.data) <= room.max_bytes)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_files import animation, chunk, gif, png, saved
+from image_files import animation, chunk, png, saved
 from PIL import Image, ImageCms
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, TargetError
@@ -416,6 +416,8 @@ def test_no_other_metadata_is_carried_over():
 def test_of_an_animation_the_first_frame_stays_and_that_is_said(name):
     part = changed(animation(name, 4), max_side=32)
     assert part.changes[0] == "4 frames to the first"
+    assert part.findings == ("of 4 frames the first is kept",)
+    assert changed(animation(name, 1), max_side=32).findings == ()
     facts = check_image(part.data, POLICY)
     assert (facts.frames, facts.width) == (1, 32)
 
@@ -488,14 +490,14 @@ def fitted(data, **room):
     facts = check_image(part.data, POLICY)
     assert part.media_type == facts.media_type in room.formats
     assert room.max_bytes is None or len(part.data) <= room.max_bytes
-    assert room.animated or facts.format != "GIF" or facts.frames == 1
+    assert facts.frames == 1 or facts.media_type not in room.still
     return part
 
 
 def test_what_fits_stays_as_it_is():
     for name in ("coffee.jpg", "alpha.png", "cat.webp", "spinner.gif", "rotated.jpg"):
         part = fixture(name)
-        room = Room("t", ANY, True, len(part.data), max(image_facts(part.data, POLICY)[2:4]))
+        room = Room("t", ANY, frozenset(), len(part.data), max(image_facts(part.data, POLICY)[2:4]))
         assert fit_image(part, room, POLICY) is part
 
 
@@ -521,20 +523,30 @@ def test_a_format_that_is_not_taken_becomes_the_one_that_loses_least(name, forma
         assert decode_image(part.data, POLICY).convert("RGBA").tobytes() == before.tobytes()
 
 
-def test_an_animated_gif_becomes_its_first_frame_where_none_is_taken():
-    data = animation("GIF", 3)
-    part = fitted(data, animated=False)
-    assert part.changes[0] == "3 frames to the first (fit: t takes no animation)"
+@pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])
+def test_an_animation_becomes_its_first_frame_where_none_is_taken(name):
+    data, still = animation(name, 3), frozenset((f"image/{name.lower()}",))
+    part = fitted(data, still=still)
+    assert part.changes[0] == "3 frames to the first (fit: t takes one frame)"
+    assert part.findings == ("of 3 frames the first is kept",)
     assert fitted(data).changes == ()
-    assert fitted(gif(1, 1, [(0, 0, 1, 1)]), animated=False).changes == ()
+    assert fitted(animation(name, 1), still=still).changes == ()
 
 
-@pytest.mark.parametrize("target", ["openai", "hf"])
-@pytest.mark.parametrize("name", ["WEBP", "PNG"])
-def test_an_animation_that_the_target_takes_is_not_changed_by_fit(name, target):
+@pytest.mark.parametrize("target", ["openai", "hf", "vllm"])
+@pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])
+def test_fit_changes_the_animations_that_the_target_refuses_and_no_others(name, target):
     part = part_of(animation(name, 3))
-    check_media(part, limits(target))
-    assert fit_image(part, room_of(target, "image"), POLICY) is part
+    fits = fit_image(part, room_of(target, "image"), POLICY)
+    if target == "vllm" or (target == "openai" and name != "GIF"):
+        check_media(part, limits(target))
+        assert fits is part
+        return
+    with pytest.raises(TargetError, match=f"takes no animated {name}; send a single frame, or let --fit"):
+        check_media(part, limits(target))
+    check_media(fits, limits(target))
+    first = decode_image(fits.data, POLICY).convert("RGB").getpixel((0, 0))
+    assert np.abs(np.array(first) - (0, 255, 90)).max() < 12
 
 
 def test_bytes_are_met_by_the_highest_quality_then_by_the_size():
@@ -714,7 +726,7 @@ def test_mutated_pictures_are_changed_or_refused():
             part = MediaPart("image", "image/jpeg", data.tobytes())
             try:
                 change_image(part, Changes(upright=True, max_side=40, mode="RGB"), MediaPolicy(max_pixels=400_000))
-                fit_image(part, Room("t", ANY, False, 4000, 300), MediaPolicy(max_pixels=400_000))
+                fit_image(part, Room("t", ANY, frozenset({"image/gif"}), 4000, 300), MediaPolicy(max_pixels=400_000))
             except MMPromptError:
                 refused += 1
     assert refused > 10

@@ -1,7 +1,7 @@
 """Pictures changed as asked; each change is said in ``MediaPart.changes``.
 
 A picture that needs no change keeps its bytes. One that is encoded anew keeps its pixels' colour profile and an EXIF
-orientation that was not applied, no other metadata; of an animation it keeps the first frame.
+orientation that was not applied, no other metadata; of an animation it keeps the first frame, which is a finding.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _WHITE = (255, 255, 255)
 
 
 class Made(NamedTuple):
-    """A picture with its changes made, in a mode its format holds, and what they were in words."""
+    """A picture with its changes made, in a mode its format holds, their words, and what is worth a note."""
 
     image: Image
     image_format: str
     orientation: int
     notes: tuple[str, ...]
+    findings: tuple[str, ...]
 
 
 class Wanted(NamedTuple):
@@ -150,10 +151,12 @@ def own_format(facts: ImageFacts) -> str:
 def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
     """Make the changes, in the order that ``change_image`` states."""
     notes: list[str] = []
+    findings: tuple[str, ...] = ()
     orientation = facts.orientation
     before = image.mode
     if (facts.frames or 1) > 1:
         notes.append(f"{facts.frames} frames to the first{wanted.why_first}")
+        findings = (f"of {facts.frames} frames the first is kept",)
     if wanted.upright and orientation > 1:
         image = turned(image, orientation)
         notes.append(f"turned upright from EXIF orientation {orientation}")
@@ -173,12 +176,13 @@ def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
         notes.append(f"{facts.bits} bits to 8")
     if clear and not image.has_transparency_data:
         notes.append(f"alpha laid on {wanted.background}")
-    return Made(image, wanted.image_format, orientation, tuple(notes))
+    return Made(image, wanted.image_format, orientation, tuple(notes), findings)
 
 
 def with_bytes(part: MediaPart, data: bytes, made: Made, last: str) -> MediaPart:
     """Return the part with these bytes, which ``made`` was encoded to; ``last`` says how."""
-    return part._replace(data=data, media_type=TYPES[made.image_format], changes=(*part.changes, *made.notes, last))
+    changes, findings = (*part.changes, *made.notes, last), part.findings + made.findings
+    return part._replace(data=data, media_type=TYPES[made.image_format], changes=changes, findings=findings)
 
 
 def recoded(facts: ImageFacts, name: str) -> str:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 LOWEST_SIDE = 256
 """Below this many pixels on its longer side a picture is not scaled down for the sake of bytes."""
 
-_GIF = "image/gif"
 _FRAME = "image/jpeg"
 _OF_FRAMES = "video/jpeg"
 _SHRINK = 0.9
@@ -56,12 +55,12 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
     """Return ``part`` with the least change that makes its picture fit into ``room``; the same part if it does.
 
     A format that is not taken becomes the one that loses least: PNG where the file was lossless or has alpha, else
-    JPEG. Of an animated GIF where none is taken the first frame stays; an animated WebP or PNG passes the target's
-    check and is left alone (``hf``, which decodes, takes its first frame). Too many bytes are answered by quality (in
-    steps of 5 from ``quality`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to keep alpha),
-    then by scaling down to ``LOWEST_SIDE`` pixels; a ``quality`` below the lowest is the only one. An EXIF orientation
-    stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is one frame's,
-    unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for bytes.
+    JPEG. Of an animation that is not taken, or that is changed, the first frame stays. Too many bytes are answered by
+    quality (in steps of 5 from ``quality`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to
+    keep alpha), then by scaling down to ``LOWEST_SIDE`` pixels; a ``quality`` below the lowest is the only one. An
+    EXIF orientation stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is
+    one frame's, unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for
+    bytes.
 
     Raises:
         TargetError: it cannot be made to fit.
@@ -74,7 +73,7 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
         return part
     facts = image_facts(part.data, policy)
     size = size_within(facts.width, facts.height, room.max_side, room.max_pixels)
-    first = not room.animated and part.media_type == _GIF and (facts.frames or 1) > 1
+    first = part.media_type in room.still and (facts.frames or 1) > 1
     taken = part.media_type in room.formats
     small = room.max_bytes is None or len(part.data) <= room.max_bytes
     if taken and small and not first and size == (facts.width, facts.height):
@@ -84,7 +83,7 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
         max_side=room.max_side,
         max_pixels=room.max_pixels,
         why_size=_why(room, max_side=room.max_side, max_pixels=room.max_pixels),
-        why_first=f" (fit: {room.target} takes no animation)" if first else "",
+        why_first=f" (fit: {room.target} takes one frame)" if first else "",
     )
     ways = _ways(part.data, facts, room, max(size))
     job = _Job(part, facts, decode_image(part.data, policy), wanted, room, quality)

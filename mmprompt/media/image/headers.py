@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
@@ -45,10 +46,11 @@ class GifLayout(NamedTuple):
 
 
 class PngLayout(NamedTuple):
-    """Bits of a sample as stored, and the EXIF block wherever in the file it stands (empty without one)."""
+    """Bits of a sample as stored, the EXIF block wherever in the file it stands (empty without one), and the frames."""
 
     bits: int
     exif: bytes
+    frames: int
 
 
 def exif_orientation(exif: bytes) -> int:
@@ -116,17 +118,39 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
+def is_animated(data: bytes) -> bool:
+    """Tell whether a GIF, PNG or WebP holds a second frame, counted as everywhere else; of a cut one, what is there.
+
+    Raises:
+        SourceError: it has more blocks than any encoder writes.
+    """
+    if data.startswith(b"GIF8"):
+        return gif_layout(data, 2).frames > 1
+    if data.startswith(b"\x89PNG"):
+        return png_layout(data).frames > 1
+    moving = data[12:16] == b"VP8X" and len(data) > 20 and data[20] & 2
+    return bool(moving) and sum(name == b"ANMF" for name, _ in _webp_chunks(data)) > 1
+
+
 def webp_is_lossless(data: bytes) -> bool:
     """Tell whether the picture of a WebP, or the first frame of an animation, is coded without loss."""
+    for name, at in _webp_chunks(data):
+        if name == b"ANMF":  # the chunks of a frame stand within its own, after 16 bytes
+            return data[at + 24 : at + 28] == b"VP8L"
+        if name in (b"VP8L", b"VP8 "):
+            return name == b"VP8L"
+    return False
+
+
+def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Give the name of each chunk, and where it begins; each has an even length."""
     at = 12
     for _ in range(MOST_CHUNKS):
-        name = data[at : at + 4]
-        if name in (b"VP8L", b"VP8 ") or at + 8 > len(data):
-            return name == b"VP8L"
+        if at + 8 > len(data):
+            return
+        yield data[at : at + 4], at
         size = int.from_bytes(data[at + 4 : at + 8], "little")
-        # the chunks of a frame stand within its own, after 16 bytes; each chunk has an even length
-        at += 24 if name == b"ANMF" else 8 + size + (size & 1)
-    return False
+        at += 8 + size + (size & 1)
 
 
 def gif_layout(data: bytes, most_frames: int) -> GifLayout:
@@ -185,23 +209,21 @@ def png_layout(data: bytes) -> PngLayout:
             be.
     """
     bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
-    at, controls, profiles, pixels, exif = 8, 0, 0, False, b""
+    at, profiles, pixels, exif, frames, own = 8, 0, False, b"", 0, False
     for _ in range(MOST_CHUNKS):
-        if at + 8 > len(data):
-            return PngLayout(bits, exif)
-        size, name = struct.unpack_from(">I4s", data, at)
+        size, name = struct.unpack_from(">I4s", data, at) if at + 8 <= len(data) else (0, b"IEND")
         if name == b"IEND":
-            return PngLayout(bits, exif)
+            return PngLayout(bits, exif, frames + (frames > 0 and not own) or 1)
         if name == b"eXIf" and not exif:
             exif = data[at + 8 : at + 8 + size]
         pixels = pixels or name == b"IDAT"
         profiles += name == b"iCCP"
         if profiles > MOST_PROFILES:
             raise SourceError(f"the PNG has more than {MOST_PROFILES} colour profiles", _SAVE_AGAIN)
+        own = own or (name == b"fcTL" and not pixels)  # the picture of a plain decoder is the first frame
         if name == b"acTL" and not pixels:
-            controls += 1
-            frames = int.from_bytes(data[at + 8 : at + 12], "big")
-            if controls > 1 or not 0 < frames <= 0x80000000:
+            again, frames = frames > 0, int.from_bytes(data[at + 8 : at + 12], "big")
+            if again or not 0 < frames <= 0x80000000:
                 raise SourceError("the PNG has a broken animation header", _SAVE_AGAIN)
         at += size + 12
     raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", _SAVE_AGAIN)

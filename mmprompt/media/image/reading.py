@@ -205,7 +205,7 @@ def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int 
     if name == "JPEG":
         _check_scans(*jpeg_layout(data), policy.max_pixels)
     elif name == "PNG":
-        bits, exif = png_layout(data)
+        bits, exif, _ = png_layout(data)
     elif name == "BMP":
         check_bmp_head(data)
     elif name == "GIF":
