@@ -478,7 +478,9 @@ def test_changes_from_python_go_before_those_of_the_task() -> None:
 
 
 def test_a_cache_folder_holds_what_was_changed_and_nothing_else(run: Any, folder: Path) -> None:
-    run(COFFEE, "--media-cache", "kept")
+    code, _, err = run(COFFEE, "--media-cache", "kept")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "note: --media-cache keeps media that were changed, and no change is asked for" in err
     assert not (folder / "kept").exists()
     one = run([COFFEE, COFFEE], "--media-cache", "kept", "--max-side", 40)
     assert len(os.listdir(folder / "kept")) == 1

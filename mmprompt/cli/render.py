@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise TaskError(f"{shown(arguments.output)} is what is read", "write to another file")
     task = _task(arguments)
     notes = _Notes()
-    renderer = _renderer(arguments, task)
+    renderer = _renderer(arguments, task, notes)
     try:
         with closing(renderer), _logged(notes.add), _progress() as advance, _output(arguments.output) as writer:
             report = render(
@@ -137,11 +137,15 @@ def run(arguments: argparse.Namespace) -> int:
     return _told(report, [*notes.texts(), *task.notes()])
 
 
-def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
+def _renderer(arguments: argparse.Namespace, task: Task, notes: _Notes) -> Renderer:
+    from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.media.store.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
     from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
 
+    changes = _changes(task, arguments)
+    if arguments.media_cache is not None and changes == Changes():
+        notes.add("--media-cache keeps media that were changed, and no change is asked for: nothing will be kept")
     return Renderer(
         task,
         emit=arguments.emit,
@@ -154,7 +158,7 @@ def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
             fetch=arguments.fetch,
             allow_domains=arguments.allow_domain,
         ),
-        changes=_changes(task, arguments),
+        changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
     )
 

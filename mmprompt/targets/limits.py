@@ -152,8 +152,8 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
 
     Raises:
         TargetError: the target refuses the modality, the format, an animation, or the size of file or picture.
-        SourceError: the target limits the sides of a picture, and this one's header cannot be read; or one that may have
-            a single frame only has more blocks than any encoder writes.
+        SourceError: the target limits the sides of a picture, and this one's header cannot be read; or one of
+            which a single frame is taken has more blocks than any encoder writes.
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
