@@ -19,8 +19,9 @@ from PIL import Image, ImageCms
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, TargetError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes, Room
+from mmprompt.media.engine import MediaEngine
 from mmprompt.media.image.changes import change_image, scaled_jpeg
-from mmprompt.media.image.fit import LOWEST_SIDE, fit_image
+from mmprompt.media.image.fit import LOWEST_SIDE, change_to_fit, fit_image
 from mmprompt.media.image.pixels import size_within
 from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.media_types import sniff
@@ -656,6 +657,40 @@ def test_the_quality_asked_is_the_first_that_fit_tries():
     assert how(60, max_side=300) == "JPEG encoded anew, quality 60"
     assert how(30, max_bytes=low) == "JPEG encoded anew, quality 30"
     assert how(30, max_bytes=low - 1) == "JPEG encoded anew, quality 30"  # and scaled down
+
+
+def test_what_is_changed_to_fit_is_decoded_scaled_and_encoded_once():
+    noise = Image.effect_noise((400, 300), 60)
+    small, bytes_ = Changes(max_side=200), 9000
+    for data in (saved(noise, "JPEG", quality=98), saved(noise, "PNG")):
+        part = change_to_fit(part_of(data), small, POLICY, Room("t", ANY, max_bytes=bytes_))
+        once = fit_image(part_of(data), Room("t", ANY, max_side=200, max_bytes=bytes_), POLICY)
+        twice = fit_image(change_image(part_of(data), small, POLICY), Room("t", ANY, max_bytes=bytes_), POLICY)
+        assert part.data == once.data
+        assert (part.data == twice.data) == data.startswith(b"\x89PNG")  # a JPEG of a JPEG is another picture
+        assert part.changes == ("400x300 to 200x150 (max_side 200)", once.changes[-1])
+        assert len(twice.changes) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "room", "said"),
+    [
+        ("coffee.jpg", {"max_side": 100}, {}, ("512x341 to 100x67 (max_side 100)", "JPEG encoded anew, quality 85")),
+        ("coffee.jpg", {"max_side": 100}, {"max_side": 50}, ("512x341 to 50x33 (fit: t takes max_side 50)", "JPEG encoded anew, quality 85")),
+        ("coffee.jpg", {"image_format": "webp"}, {"formats": frozenset(("image/png", "image/jpeg"))}, ("JPEG encoded anew, quality 85 (fit: t takes image/jpeg, image/png)",)),
+        ("rotated.jpg", {"upright": True}, {"max_side": 100}, ("turned upright from EXIF orientation 6", "336x448 to 75x100 (fit: t takes max_side 100)", "JPEG encoded anew, quality 85")),
+        ("alpha.png", {"mode": "RGB"}, {"formats": frozenset(("image/jpeg", "image/webp"))}, ("mode RGBA to RGB", "alpha laid on (255, 255, 255)", "PNG to WebP, lossless (fit: t takes image/jpeg, image/webp)")),
+        ("spinner.gif", {"max_side": 40}, {"still": frozenset(("image/gif",))}, ("8 frames to the first", "96x96 to 40x40 (max_side 40)", "mode P to RGB", "GIF to PNG, lossless")),
+        ("cat.webp", {"max_side": 1000, "quality": 60}, {"max_side": 120}, ("240x160 to 120x80 (fit: t takes max_side 120)", "WebP encoded anew, quality 60")),
+    ],
+)  # fmt: skip
+def test_changes_and_fit_together_say_all_that_was_done(name, changes, room, said):
+    part, room = fixture(name), Room("t", **{"formats": ANY, **room})
+    with MediaEngine(POLICY, Changes(fit=True, **changes)) as engine:
+        made = engine.change(part, room)
+    assert made.changes == said
+    assert made.media_type == check_image(made.data, POLICY).media_type in room.formats
+    assert fit_image(made, room, POLICY) is made
 
 
 def test_frames_that_go_as_images_are_each_kept_within_the_bytes_of_one():

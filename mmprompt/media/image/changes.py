@@ -77,22 +77,13 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     if part.modality != "image" or not part.data:
         return part
     facts = image_facts(part.data, policy)
-    asked = _WRITTEN[changes.image_format] if changes.image_format else None
-    if not _is_asked(facts, changes, asked):
+    wanted = wanted_of(facts, changes)
+    if wanted is None:
         return part
-    wanted = Wanted(
-        asked or own_format(facts),
-        changes.upright,
-        changes.mode,
-        changes.max_side,
-        changes.max_pixels,
-        changes.background,
-        _why_size(changes.max_side, changes.max_pixels),
-    )
     made = make(decode_image(part.data, policy), facts, wanted)
     name = made.image_format
     # a WebP without loss stays one, unless WebP was asked for, which means with quality
-    lossless = name == "PNG" or (name == "WEBP" and not asked and is_lossless(part.data, facts))
+    lossless = name == "PNG" or (name == "WEBP" and not changes.image_format and is_lossless(part.data, facts))
     data = encoded(made.image, name, changes.quality, made.orientation, lossless=lossless)
     how = "lossless" if lossless else f"quality {changes.quality}"
     return with_bytes(part, data, made, f"{recoded(facts, name)}, {how}")
@@ -132,14 +123,25 @@ def check_changes(changes: Changes) -> None:
             raise SourceError(f"{name} is {shown(most)}", "give a positive whole number")
 
 
-def _is_asked(facts: ImageFacts, changes: Changes, asked: str | None) -> bool:
-    """Tell whether these changes would change this picture."""
+def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
+    """Return what is to become of a picture by ``changes``; None where they would change nothing."""
     size = (facts.width, facts.height)
-    return (
+    asked = _WRITTEN[changes.image_format] if changes.image_format else None
+    if not (
         (changes.upright and facts.orientation != 1)
         or size_within(*size, changes.max_side, changes.max_pixels) != size
         or (changes.mode is not None and (facts.mode != changes.mode or facts.has_alpha or facts.bits > 8))
         or asked not in (None, facts.format)
+    ):
+        return None
+    return Wanted(
+        asked or own_format(facts),
+        changes.upright,
+        changes.mode,
+        changes.max_side,
+        changes.max_pixels,
+        changes.background,
+        _why_size(changes.max_side, changes.max_pixels),
     )
 
 
