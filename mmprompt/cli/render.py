@@ -75,6 +75,13 @@ def add_parser(commands: Any) -> None:
         metavar="NAME",
         help="limits of media: trusted, default, or hostile (decoders in a child process)",
     )
+    parser.add_argument(
+        "--read-also",
+        action="append",
+        default=[],
+        metavar="FORMAT",
+        help="read pictures of this format too, tiff or avif (repeatable; --fit converts them)",
+    )
     parser.add_argument("--fit", action="store_true", default=None, help="change media as little as the target needs")
     parser.add_argument("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N")
     parser.add_argument("--max-side", type=_natural, metavar="N", help="likewise, to a longest side of N pixels")
@@ -157,6 +164,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: _Notes) -> Rende
             roots=arguments.media_root,
             fetch=arguments.fetch,
             allow_domains=arguments.allow_domain,
+            read_also=arguments.read_also,
         ),
         changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),

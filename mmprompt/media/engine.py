@@ -83,7 +83,7 @@ class MediaEngine:
         self._cache = cache
         self._decoder = decoder(policy, memory_bytes)
         # a result under other limits might be an error under these
-        self._limits = (policy.max_bytes, policy.max_pixels, policy.max_seconds, policy.max_frames)
+        self._limits = (policy.max_bytes, policy.max_pixels, policy.max_seconds, policy.max_frames, policy.read_also)
 
     def __enter__(self) -> MediaEngine:
         return self

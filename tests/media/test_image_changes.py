@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_files import animation, chunk, png, saved
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, features
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, TargetError
 from mmprompt.media import MediaPolicy
@@ -30,6 +30,7 @@ from mmprompt.targets.limits import check_media, limits, room_of
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 POLICY = MediaPolicy()
+MORE = MediaPolicy(read_also=("tiff", "avif"))
 RNG = np.random.default_rng(11)
 NOISE = RNG.integers(0, 256, (40, 60, 3), dtype=np.uint8)
 ffmpeg_only = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg")
@@ -548,6 +549,37 @@ def test_fit_changes_the_animations_that_the_target_refuses_and_no_others(name, 
     check_media(fits, limits(target))
     first = decode_image(fits.data, POLICY).convert("RGB").getpixel((0, 0))
     assert np.abs(np.array(first) - (0, 255, 90)).max() < 12
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "CMYK", "I;16", "P"])
+def test_a_tiff_that_may_be_read_becomes_a_png_without_loss(mode):
+    image = Image.fromarray(NOISE).convert("L" if mode == "I;16" else mode)
+    if mode == "I;16":
+        image = Image.fromarray(np.asarray(image).astype("<u2") * 200)
+    part = part_of(saved(image, "TIFF", compression="tiff_adobe_deflate"))
+    fits = fit_image(part, room_of("vllm", "image"), MORE)
+    assert fits.changes[-1].startswith("TIFF to PNG, lossless (fit: vllm takes image/bmp")
+    theirs = image.convert("RGB") if mode == "CMYK" else image
+    assert np.array_equal(pixels(fits), np.asarray(theirs))
+    assert change_image(part, Changes(max_side=30), MORE).media_type == "image/png"
+    with pytest.raises(SourceError, match="TIFF, which is not read"):
+        fit_image(part, room_of("vllm", "image"), POLICY)
+
+
+def test_of_a_tiff_of_pages_the_first_is_kept_and_that_is_said():
+    page = Image.fromarray(NOISE)
+    data = saved(page, "TIFF", save_all=True, append_images=[Image.new("RGB", (60, 40))])
+    fits = fit_image(part_of(data), room_of("vllm", "image"), MORE)
+    assert (fits.changes[0], fits.findings) == ("several pages to the first", ("of several pages the first is kept",))
+    assert np.array_equal(pixels(fits), NOISE)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
+def test_an_avif_that_may_be_read_becomes_what_its_pixels_need():
+    for image, becomes in ((Image.fromarray(NOISE), "image/jpeg"), (Image.new("RGBA", (9, 9)), "image/png")):
+        fits = fit_image(part_of(saved(image, "AVIF")), room_of("vllm", "image"), MORE)
+        assert fits.media_type == becomes
+        assert check_image(fits.data, POLICY)[2:4] == image.size
 
 
 def test_bytes_are_met_by_the_highest_quality_then_by_the_size():

@@ -102,6 +102,34 @@ def test_a_large_run_length_coded_bmp_is_refused():
             function(run_length_coded(10_000, 1001, row * 1001 + b"\0\1"), POLICY)
 
 
+def tiff(side, tile, *more):
+    """A grey TIFF of one packed tile; ``more`` tags stand behind its own."""
+    body = zlib.compress(bytes(tile * tile), 9)
+    tags = [(256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (277, 3, 1, 1)]
+    at = 14 + 12 * (10 + len(more))
+    tags += [(322, 4, 1, tile), (323, 4, 1, tile), (324, 4, 1, at), (325, 4, 1, len(body)), *more]
+    head = b"II*\0" + struct.pack("<IH", 8, len(tags))
+    return head + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4) + body
+
+
+def test_a_tiff_is_measured_by_its_tiles():
+    small, large = tiff(64, 64), tiff(64, 4096)
+    assert len(large) < 20_000
+    assert seconds_of(bare(large).load) > 4 * seconds_of(bare(small).load)
+    policy = MediaPolicy(max_pixels=1_000_000, read_also=("tiff",))
+    for function in ALL:
+        function(small, policy)
+        with pytest.raises(PolicyError, match="the TIFF in its tiles has 4096 x 4096 pixels"):
+            function(large, policy)
+
+
+def test_tags_of_a_tiff_that_share_their_bytes_are_refused():
+    blob = tiff(64, 64, *[(40_000 + n, 7, 100_000, 8) for n in range(200)]) + bytes(100_000)
+    for function in ALL:
+        with pytest.raises(SourceError, match="hold more than its file"):
+            function(blob, MediaPolicy(read_also="tiff"))
+
+
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "GIF"])
 def test_the_time_of_a_decode_is_bounded_wherever_a_reader_asks_for_more(name):
     noise = np.random.default_rng(3).integers(0, 256, (900, 1200, 3), dtype=np.uint8)

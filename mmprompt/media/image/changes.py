@@ -63,8 +63,9 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     """Return ``part`` with its picture changed as ``changes`` ask; the same part where nothing is to do.
 
     In this order: the first frame, turned upright, scaled (Lanczos), brought into the mode, encoded. A picture stays in
-    its format unless ``image_format`` asks for another, but GIF and BMP become PNG. ``quality`` holds for what is
-    encoded. Of a video of ``frames`` each frame is scaled, and nothing else; what is neither is left alone.
+    its format unless ``image_format`` asks for another, but GIF, BMP and TIFF become PNG, and AVIF JPEG (with alpha
+    PNG). ``quality`` holds for what is encoded. Of a video of ``frames`` each frame is scaled, and nothing else; what
+    is neither is left alone.
 
     Raises:
         SourceError: the picture cannot be decoded, or not encoded in the format; ``changes`` name a mode, format,
@@ -146,7 +147,12 @@ def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
 
 
 def own_format(facts: ImageFacts) -> str:
-    """Return the format that a picture is encoded in again: its own, or PNG for one that is not written."""
+    """Return the format that a picture is encoded in again: its own, or PNG for one that is not written.
+
+    AVIF without alpha becomes JPEG: as PNG its losses would be kept at many times the bytes.
+    """
+    if facts.format == "AVIF" and not facts.has_alpha:
+        return "JPEG"
     return facts.format if facts.format in TYPES else "PNG"
 
 
@@ -159,6 +165,9 @@ def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
     if (facts.frames or 1) > 1:
         notes.append(f"{facts.frames} frames to the first{wanted.why_first}")
         findings = (f"of {facts.frames} frames the first is kept",)
+    if facts.frames is None:
+        notes.append("several pages to the first")
+        findings = ("of several pages the first is kept",)
     if wanted.upright and orientation > 1:
         image = turned(image, orientation)
         notes.append(f"turned upright from EXIF orientation {orientation}")

@@ -45,6 +45,14 @@ class GifLayout(NamedTuple):
     whole: bool
 
 
+class TiffLayout(NamedTuple):
+    """The area that the tiles of a TIFF's first page cover, 0 where it has none, and whether other pages follow."""
+
+    width: int
+    height: int
+    several: bool
+
+
 class PngLayout(NamedTuple):
     """Bits of a sample as stored, the EXIF block wherever in the file it stands (empty without one), and the frames."""
 
@@ -277,4 +285,34 @@ def check_bmp_head(data: bytes) -> None:
         raise SourceError(f"the run-length coded BMP has {size}, more than {MOST_RLE_PIXELS}", "save it as PNG")
 
 
+def tiff_layout(data: bytes) -> TiffLayout:
+    """Walk the first directory of a TIFF.
+
+    Raises:
+        SourceError: the values of its tags are more than the file, as only those that overlap can be.
+    """
+    order = _TIFF_ORDER.get(data[:4], "<")
+    sides, held = dict.fromkeys((256, 257, 322, 323), 0), 0
+    try:
+        (start,) = struct.unpack_from(f"{order}I", data, 4)
+        (count,) = struct.unpack_from(f"{order}H", data, start)
+        for number in range(count):
+            tag, kind, length, value = struct.unpack_from(f"{order}HHII", data, start + 2 + 12 * number)
+            size = length * _TIFF_SIZES.get(kind, 1)
+            held += size if size > 4 else 0
+            if tag in sides:
+                short = struct.unpack_from(f"{order}H", data, start + 10 + 12 * number)[0]
+                sides[tag] = max(sides[tag], short if kind == _SHORT else value)
+        (following,) = struct.unpack_from(f"{order}I", data, start + 2 + 12 * count)
+    except struct.error:  # the directory is cut
+        following = 0
+    if held > len(data):
+        raise SourceError("the tags of the TIFF hold more than its file", _SAVE_AGAIN)
+    width, height, wide, high = sides.values()
+    if not wide or not high:
+        return TiffLayout(0, 0, following > 0)
+    return TiffLayout(-(-width // wide) * wide, -(-height // high) * high, following > 0)
+
+
+_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _SAVE_AGAIN = "save the picture again"

@@ -94,13 +94,17 @@ def _readers() -> dict[str, type[ImageFile]]:
             except (IndexError, struct.error):  # the head of a chunk is cut
                 raise EOFError from None
 
+    class StoredTiff(TiffImagePlugin.TiffImageFile):
+        def load_end(self) -> None:
+            """Leave the picture as it is stored: elsewhere, what turns it is asked for."""
+
     readers: dict[str, type[ImageFile]] = {
         "JPEG": WholeJpeg,
         "PNG": WholePng,
         "WEBP": WebPImagePlugin.WebPImageFile,
         "GIF": GifImagePlugin.GifImageFile,
         "BMP": BmpImagePlugin.BmpImageFile,
-        "TIFF": TiffImagePlugin.TiffImageFile,
+        "TIFF": StoredTiff,
     }
     try:
         from PIL import AvifImagePlugin  # noqa: PLC0415  # Pillow 11.3
