@@ -213,7 +213,7 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
         _check_gif(width, height)
     elif name == "TIFF":
         width, height, several = tiff_layout(data)
-        _check_pixels("TIFF in its tiles", width, height, 2 * policy.max_pixels)
+        _check_tiles(width, height, policy.max_pixels)
     image = read_header(data, name, policy.timeout)
     _check_pixels(name, image.width, image.height, policy.max_pixels)
     counted: int | None = (
@@ -279,6 +279,13 @@ def _bits(image: ImageFile) -> int:
 def _check_pixels(name: str, width: int, height: int, most: int) -> None:
     if width * height > most:
         raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", _RAISE_PIXELS)
+
+
+def _check_tiles(width: int, height: int, most: int) -> None:
+    """Refuse a TIFF whose tiles are far larger than its picture: they are decoded whole."""
+    if width * height > 2 * most:
+        what = f"the tiles of the TIFF have {width} x {height} pixels together, more than twice max_pixels ({most})"
+        raise PolicyError(what, _RAISE_PIXELS)
 
 
 def _check_scans(width: int, height: int, scans: int, most: int) -> None:
