@@ -23,7 +23,7 @@ _READER_KEYS = (
 POLICY_KEYS = ("max_bytes", "max_seconds", "max_frames", "timeout", "isolate")
 """The fields of a policy that a task may set; its ``max_pixels`` are those to which pictures are scaled."""
 
-_MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", *POLICY_KEYS)
+_MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", "read_also", *POLICY_KEYS)
 _CHANGES = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
 """The key of each change: ``media.mode`` says how media are sent, so the mode of pictures has another."""
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
@@ -156,7 +156,10 @@ def _check_policy(media: Mapping[str, Any], hosts: Sequence[str]) -> None:
     name = _name(media.get("policy"), "media.policy", "its name") or "default"
     limits = {key: media[key] for key in POLICY_KEYS if key in media}
     try:
-        MediaPolicy.preset(name, allow_domains=hosts, **limits)
+        also = media.get("read_also") or ()
+        if not isinstance(also, (str, list, tuple)):
+            raise TaskError("media.read_also is no list of formats", "give a format, or a list of them")
+        MediaPolicy.preset(name, allow_domains=hosts, read_also=also, **limits)
     except PolicyError as error:
         raise TaskError(f"media: {error.what}", error.mend) from None
 

@@ -195,10 +195,11 @@ def task_policy(
     roots: Iterable[str] = (),
     fetch: bool = False,
     allow_domains: Iterable[str] = (),
+    read_also: Iterable[str] = (),
 ) -> MediaPolicy:
     """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
 
-    Of a ``preset`` given here the task can only tighten the limits.
+    Of a ``preset`` given here the task can only tighten the limits, and the task's ``read_also`` does not count.
 
     Raises:
         TaskError: fetching is asked for but no host is allowed, or the reverse.
@@ -215,11 +216,13 @@ def task_policy(
         )
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
+    also = () if preset is not None else task.media.get("read_also") or ()
+    formats = dict.fromkeys((*([also] if isinstance(also, str) else also), *read_also))
     folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
     if preset is not None:
         options = _tighter(options, MediaPolicy.preset(preset))
     name = (task.media.get("policy") or "default") if preset is None else preset
-    return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, **options)
+    return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, read_also=formats, **options)
 
 
 def _tighter(options: Mapping[str, Any], preset: MediaPolicy) -> dict[str, Any]:

@@ -246,6 +246,22 @@ def test_a_picture_that_cannot_be_made_to_fit_leaves_its_row_out(run: Any, folde
     assert [json.loads(line)["id"] for line in (folder / "out.jsonl").read_text().splitlines()] == ["a", "c"]
 
 
+@pytest.mark.parametrize("policy", ["default", "hostile"])
+def test_a_tiff_becomes_a_png_where_it_may_be_read_and_fit_is_asked(policy: str, run: Any, folder: Path) -> None:
+    Image.new("RGB", (30, 20), "red").save(folder / "scan.tif", compression="tiff_lzw")
+    row = {"image": "scan.tif", "question": "What?"}
+    code, lines, err = run(row)
+    assert (code, lines) == (1, [])
+    assert "scan.tif' is TIFF, which is not sent as it is; convert it to PNG or JPEG, or let --read-also tiff" in err
+    code, lines, err = run(row, "--read-also", "tiff")
+    assert (code, lines) == (1, [])
+    assert "not image/tiff; convert it, or let --fit do it" in err
+    code, [line], err = run(row, "--read-also", "tiff", "--fit", "--policy", policy)
+    assert (code, err) == (0, "")
+    [picture] = pictures(line)
+    assert (picture.format, picture.size, picture.getpixel((0, 0))) == ("PNG", (30, 20), (255, 0, 0))
+
+
 def test_what_cannot_be_made_to_fit_is_told_with_its_place_and_a_mend(run: Any, tour: Path) -> None:
     register_target("tiny", like="openai", max_bytes={"image": 500})
     rows = [{"id": "a", "question": "q"}, {"id": "b", "question": "q", "image": "media/coffee.jpg"}]
@@ -489,6 +505,8 @@ def test_a_wrong_option_is_one_line(options: Any, said: str, run: Any) -> None:
         ({"policy": ["hostile"]}, "media.policy is list"),
         ({"isolate": "yes"}, "media: isolate is 'yes'"),
         ({"max_bytes": 0}, "media: max_bytes is '0'"),
+        ({"read_also": ["gif"]}, "media: read_also names 'gif'"),
+        ({"read_also": 3}, "media.read_also is no list of formats; give a format, or a list of them"),
         ({"fetch": True, "allow_domains": "http://a.example/"}, "'http://a.example/' is no host name"),
     ],
 )
@@ -512,7 +530,9 @@ def test_changes_from_python_go_before_those_of_the_task() -> None:
 
 
 def test_a_cache_folder_holds_what_was_changed_and_nothing_else(run: Any, folder: Path) -> None:
-    run(COFFEE, "--media-cache", "kept")
+    code, _, err = run(COFFEE, "--media-cache", "kept")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "note: --media-cache keeps media that were changed, and no change is asked for" in err
     assert not (folder / "kept").exists()
     one = run([COFFEE, COFFEE], "--media-cache", "kept", "--max-side", 40)
     assert len(os.listdir(folder / "kept")) == 1
@@ -584,6 +604,10 @@ def test_a_task_can_only_tighten_the_policy_that_the_caller_names():
     assert policy.max_bytes == MediaPolicy.preset("hostile").max_bytes
     assert policy.max_seconds == 5.0
     assert task_policy(task).max_bytes == 1 << 40
+    more = load_task({"media": {"read_also": "tiff"}, "dataset": {"rows": []}})
+    assert task_policy(more).read_also == ("tiff",)
+    assert task_policy(more, read_also=["avif"]).read_also == ("tiff", "avif")
+    assert task_policy(more, preset="default", read_also=["avif"]).read_also == ("avif",)
     loose = load_task({"media": {"isolate": True}, "dataset": {"rows": []}})
     assert task_policy(loose, preset="trusted").isolate
 

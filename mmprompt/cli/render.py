@@ -13,6 +13,7 @@ from mmprompt.cli import FINDINGS, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
+    from mmprompt.cli.telling import Notes
     from mmprompt.media.changes import Changes
     from mmprompt.render import Renderer, RenderReport
     from mmprompt.tasks import Task
@@ -96,6 +97,13 @@ def _add_access(group: Any) -> None:
         metavar="NAME",
         help="limits of media: trusted, default, or hostile (decoders in a child process)",
     )
+    group.add_argument(
+        "--read-also",
+        action="append",
+        default=[],
+        metavar="FORMAT",
+        help="read pictures of this format too, tiff or avif (repeatable; --fit converts them)",
+    )
 
 
 def _add_changes(group: Any) -> None:
@@ -123,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
     _check_apart(arguments.output, arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None])
     notes, faults = Notes(), Faults()
-    renderer = _renderer(arguments, task)
+    renderer = _renderer(arguments, task, notes)
     try:
         with closing(renderer), logged(notes.add), progress(faults) as advance, output(arguments.output) as writer:
             report = render(
@@ -152,11 +160,15 @@ def run(arguments: argparse.Namespace) -> int:
     return told(report, [*faults.texts(), *notes.texts(), *map("note: {}".format, task.notes())])
 
 
-def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
+def _renderer(arguments: argparse.Namespace, task: Task, notes: Notes) -> Renderer:
+    from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.media.store.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
     from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
 
+    changes = _changes(task, arguments)
+    if arguments.media_cache is not None and changes == Changes():
+        notes.add("--media-cache keeps media that were changed, and no change is asked for: nothing will be kept")
     return Renderer(
         task,
         emit=arguments.emit,
@@ -168,8 +180,9 @@ def _renderer(arguments: argparse.Namespace, task: Task) -> Renderer:
             roots=arguments.media_root,
             fetch=arguments.fetch,
             allow_domains=arguments.allow_domain,
+            read_also=arguments.read_also,
         ),
-        changes=_changes(task, arguments),
+        changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
     )
 

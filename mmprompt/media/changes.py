@@ -62,13 +62,13 @@ class Changes(NamedTuple):
 class Room(NamedTuple):
     """What a target takes of one modality, as far as a file can be made to fit; None where no limit is known.
 
-    ``formats`` are media types. ``animated`` is false where one frame only is taken. ``max_bytes`` counts the file
+    ``formats`` are media types, ``still`` those of them of which one frame only is taken. ``max_bytes`` counts the file
     before base64, ``max_side`` and ``max_pixels`` the pixels of a picture.
     """
 
     target: str
     formats: frozenset[str]
-    animated: bool = True
+    still: frozenset[str] = frozenset()
     max_bytes: int | None = None
     max_side: int | None = None
     max_pixels: int | None = None

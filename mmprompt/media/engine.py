@@ -21,15 +21,16 @@ class Changers(NamedTuple):
 
     They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and give a part; ``fit`` with
     the quality as a fourth value where another than the default was asked. ``asked`` names the fields of ``Changes``
-    that concern it.
+    that concern it. ``both``, called as ``both(part, changes, policy, room)``, takes the place of one after the other.
     """
 
     change: str
     fit: str
     asked: tuple[str, ...]
+    both: str = ""
 
 
-Steps = tuple[tuple[str, Union[Changes, Room], tuple[int, ...]], ...]
+Steps = tuple[tuple[str, Union[Changes, Room], tuple[Union[int, Room], ...]], ...]
 """Functions by name, what is wanted of each, and what it is given beyond the policy."""
 
 _PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
@@ -38,6 +39,7 @@ CHANGERS = {
         "mmprompt.media.image.changes:change_image",
         "mmprompt.media.image.fit:fit_image",
         _PICTURE,
+        "mmprompt.media.image.fit:change_to_fit",
     ),
     "audio": Changers(
         "mmprompt.media.audio.changes:change_audio",
@@ -81,7 +83,7 @@ class MediaEngine:
         self._cache = cache
         self._decoder = decoder(policy, memory_bytes)
         # a result under other limits might be an error under these
-        self._limits = (policy.max_bytes, policy.max_pixels, policy.max_seconds, policy.max_frames)
+        self._limits = (policy.max_bytes, policy.max_pixels, policy.max_seconds, policy.max_frames, policy.read_also)
 
     def __enter__(self) -> MediaEngine:
         return self
@@ -111,10 +113,7 @@ class MediaEngine:
         wanted = room if self.changes.fit else None
         if asked == _UNASKED and (wanted is None or surely_fits(part, wanted)):
             return part
-        steps: Steps = () if asked == _UNASKED else ((changers.change, asked, ()),)
-        if wanted is not None:
-            quality = () if asked.quality == _UNASKED.quality else (asked.quality,)
-            steps += ((changers.fit, wanted, quality),)
+        steps = _steps(changers, asked, wanted)
         # nothing of the sample's but its content: that is what the cache knows it by
         bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
 
@@ -127,10 +126,14 @@ class MediaEngine:
         return with_kept(part, self._cache.get_or_make(cache_key(bare, steps, self._limits), make))
 
 
-def apply_changes(part: MediaPart, changes: Changes, room: Room | None, policy: MediaPolicy) -> MediaPart:
-    """Return ``part`` changed as ``MediaEngine.change`` does, for a single one: without a cache."""
-    with MediaEngine(policy, changes) as engine:
-        return engine.change(part, room)
+def _steps(changers: Changers, asked: Changes, room: Room | None) -> Steps:
+    change: Steps = () if asked == _UNASKED else ((changers.change, asked, ()),)
+    if room is None:
+        return change
+    if change and changers.both:
+        return ((changers.both, asked, (room,)),)
+    quality = () if asked.quality == _UNASKED.quality else (asked.quality,)
+    return (*change, (changers.fit, room, quality))
 
 
 def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> Kept:
@@ -162,6 +165,6 @@ def surely_fits(part: MediaPart, room: Room) -> bool:
         return True
     if room.max_side is not None or room.max_pixels is not None or part.frames:
         return False
-    if not room.animated and part.media_type == "image/gif":
+    if part.media_type in room.still:
         return False
     return part.media_type in room.formats and (room.max_bytes is None or len(part.data) <= room.max_bytes)

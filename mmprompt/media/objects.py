@@ -6,22 +6,21 @@ JPEG cannot hold, uncompressed WAV for sound. What was done is said in ``Encoded
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.audio.wav import wav_file
+from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_LONGEST_JPEG_SIDE = 65535
-_PNG_MODES = frozenset(("1", "LA", "P", "RGBA", "I;16"))
-_VIA_RGB = frozenset(("CMYK", "YCbCr", "LAB", "HSV", "RGBX"))
-_VIA_RGBA = frozenset(("PA", "RGBa", "La"))
+_COLOURS = frozenset(("CMYK", "YCbCr", "LAB", "HSV", "RGBX"))
+_UNSCALED = frozenset(("I", "F"))
+_WHITE = (255, 255, 255)
 _ORIENTATION = 0x0112
 
 
@@ -62,39 +61,36 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
 def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) -> Encoded:
     """Return a PIL image or an array of pixels as JPEG, or as PNG where JPEG cannot hold it; a ``frame`` as JPEG only.
 
-    No rotation is applied: an EXIF orientation is a finding.
+    No rotation is applied: an EXIF orientation is a finding. What is clear in a ``frame`` is laid on white.
     """
-    changes: list[str] = []
     image = _as_image(source)
+    mode = image.mode
     if image.width * image.height > policy.max_pixels:
         raise PolicyError(
             f"the image has {image.width} x {image.height} pixels, more than {policy.max_pixels}", "raise max_pixels"
         )
+    if mode in _UNSCALED:
+        raise SourceError(f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled")
     findings = _findings(image)
     try:
-        mode = image.mode
-        if mode in _VIA_RGB or (frame and mode not in ("RGB", "L")):
-            image = image.convert("RGB")
-        elif mode in _VIA_RGBA:
-            image = image.convert("RGBA")
-        if image.mode != mode:
-            changes.append(f"mode {mode} to {image.mode}")
-        data, how = _save(image)
+        clear = image.has_transparency_data
+        if mode in _COLOURS:
+            image = in_mode(image, "RGB", _WHITE)
+        plain = image.mode in ("RGB", "L") and not clear and max(image.size) <= LONGEST_SIDE["JPEG"]
+        name = "JPEG" if frame or plain else "PNG"
+        image = held_by(image, name, _WHITE)
+        data = encoded(image, name, _QUALITY, **_OPTIONS[name])
     except (OSError, ValueError, SyntaxError) as error:
-        raise SourceError(f"the image of mode {image.mode} cannot be encoded ({type(error).__name__})") from None
-    return Encoded(data, (*changes, how), findings)
+        raise SourceError(f"the image of mode {mode} cannot be encoded ({type(error).__name__})") from None
+    changes = [f"mode {mode} to {image.mode}"] if image.mode != mode else []
+    if clear and frame:
+        changes.append(f"alpha laid on {_WHITE}")
+    return Encoded(data, (*changes, _HOW[name]), findings)
 
 
-def _save(image: Image) -> tuple[bytes, str]:
-    buffer = io.BytesIO()
-    profile = image.info.get("icc_profile")
-    if image.mode in ("RGB", "L") and max(image.size) <= _LONGEST_JPEG_SIDE:
-        image.save(buffer, "JPEG", quality=95, subsampling=0, icc_profile=profile)
-        return buffer.getvalue(), "encoded as JPEG, quality 95, no subsampling"
-    if image.mode not in _PNG_MODES and image.mode not in ("RGB", "L"):
-        raise SourceError(f"an image of mode {image.mode} fits no format", "convert it to RGB or L, suitably scaled")
-    image.save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue(), "encoded as PNG"
+_QUALITY = 95
+_OPTIONS: dict[str, dict[str, Any]] = {"JPEG": {"subsampling": 0}, "PNG": {"compress_level": 1}}
+_HOW = {"JPEG": f"encoded as JPEG, quality {_QUALITY}, no subsampling", "PNG": "encoded as PNG"}
 
 
 def _as_image(source: object) -> Image:

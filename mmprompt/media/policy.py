@@ -13,6 +13,9 @@ from typing import Any, Union
 
 from mmprompt.errors import PolicyError, nearest, shown
 
+READ_ALSO = ("tiff", "avif")
+"""Formats of pictures that are decoded only where the caller names them: their decoders are large and seldom needed."""
+
 PathName = Union[str, "os.PathLike[str]"]
 
 MAX_BYTES = 64 << 20
@@ -57,8 +60,11 @@ class MediaPolicy:
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
         max_frames: the most frames of one animation or video that are walked.
-        timeout: seconds that one fetch or one decoder may take.
+        timeout: seconds that one fetch or one decoder may take. A picture's decoder is stopped between two reads of
+            its file; within one, its work is bounded by ``max_pixels``, or by the end of its child process.
         fetch: whether http(s) URLs of ``allow_domains`` are fetched; all others pass through unread.
+        read_also: formats of pictures that are read beside JPEG, PNG, WebP, GIF and BMP: ``"tiff"``, ``"avif"``. Of a
+            TIFF that is the first page.
         isolate: whether decoders run in a child process with a memory and time limit.
         files: single files that the caller named, and so allowed. See ``with_files``.
 
@@ -75,6 +81,7 @@ class MediaPolicy:
     timeout: float
     fetch: bool
     isolate: bool
+    read_also: tuple[str, ...]
     files: tuple[str, ...]
 
     def __init__(
@@ -89,6 +96,7 @@ class MediaPolicy:
         timeout: float = TIMEOUT,
         fetch: bool = False,
         isolate: bool = False,
+        read_also: Iterable[str] | str = (),
         files: Iterable[PathName] | PathName = (),
     ) -> None:
         for name, number, whole in (
@@ -105,6 +113,11 @@ class MediaPolicy:
             if not isinstance(flag, bool):
                 raise PolicyError(f"{name} is {shown(flag)}", "give True or False")
             object.__setattr__(self, name, flag)
+        formats = (read_also,) if isinstance(read_also, str) else tuple(read_also)
+        for name in formats:
+            if name not in READ_ALSO:
+                raise PolicyError(f"read_also names {shown(name)}", nearest(name, READ_ALSO))
+        object.__setattr__(self, "read_also", formats)
         object.__setattr__(self, "roots", _paths("root", roots))
         object.__setattr__(self, "files", _paths("file", files))
         hosts = (allow_domains,) if isinstance(allow_domains, str) else tuple(allow_domains)

@@ -30,7 +30,7 @@ from mmprompt.media.media_types import (
     suffix_type,
 )
 from mmprompt.media.objects import encode_image, encode_object, is_frames
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import READ_ALSO, MediaPolicy
 from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
@@ -100,7 +100,7 @@ class MediaReader:
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)
-            found, media_type = _judge(data, modality, value)
+            found, media_type = _judge(data, modality, value, self.policy.read_also)
             findings = () if value.endswith(found.suffixes) else _suffix_findings(value, found, media_type)
             fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
             return _new(MediaPart, fields)
@@ -135,7 +135,7 @@ class MediaReader:
 
     def _fetched(self, ref: MediaRef, fetched: Fetched) -> MediaPart:
         """Judge what was fetched as any other bytes; what the server declared is a declaration."""
-        return _part(ref, fetched.data, fetched.declared, name=in_short(ref.source))
+        return self._part(ref, fetched.data, fetched.declared, name=in_short(ref.source))
 
     def _embedded(self, ref: MediaRef, source: Source) -> MediaPart:
         """Read a source that holds its bytes itself."""
@@ -149,11 +149,11 @@ class MediaReader:
         if kind == "bytes":
             if len(value) > self.policy.max_bytes:
                 raise PolicyError(f"{len(value)} bytes are more than max_bytes ({self.policy.max_bytes})", _RAISE)
-            return _part(ref, value)
+            return self._part(ref, value)
         if is_frames(value):
             return self._object_frames(ref, value)
         encoded = encode_object(value, ref.modality, self.policy)
-        return _part(ref, encoded.data, findings=encoded.findings, changes=encoded.changes)
+        return self._part(ref, encoded.data, findings=encoded.findings, changes=encoded.changes)
 
     def _decoded(self, ref: MediaRef, text: str, declared: str, is_base64: bool, frames: bool) -> MediaPart:
         limit = self.policy.max_bytes
@@ -162,7 +162,23 @@ class MediaReader:
         data, findings = decode_payload(text, is_base64, limit)
         if len(data) > limit:
             raise PolicyError(f"{len(data)} bytes are more than max_bytes ({limit})", _RAISE)
-        return _part(ref, data, declared, findings)
+        return self._part(ref, data, declared, findings)
+
+    def _part(
+        self,
+        ref: MediaRef,
+        data: bytes,
+        declared: str = "",
+        findings: tuple[str, ...] = (),
+        changes: tuple[str, ...] = (),
+        *,
+        name: str = "",
+    ) -> MediaPart:
+        kind, media_type = _judge(data, ref.modality, name, self.policy.read_also)
+        if declared and not agree(normal_type(declared), media_type):
+            findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
+        origin = in_short(ref.source)
+        return MediaPart(ref.modality, media_type, data, (), *_shape(ref), origin, changes, findings)
 
     def _base64_frames(self, ref: MediaRef, text: str) -> MediaPart:
         """Decode comma-joined base64, one JPEG a frame; the limit holds for all frames together."""
@@ -264,8 +280,8 @@ def file_url(path: str) -> str:
     return "file://" + quote(os.fsencode(path), safe="/~")
 
 
-def _judge(data: bytes, modality: str, name: str = "") -> tuple[Kind, str]:
-    """Return the kind and media type of bytes, or refuse them by name."""
+def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
+    """Return the kind and media type of bytes, or refuse them by name; see ``MediaPolicy.read_also``."""
     kind = sniff(data)
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
@@ -275,8 +291,10 @@ def _judge(data: bytes, modality: str, name: str = "") -> tuple[Kind, str]:
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
-    if kind.by_choice:
-        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend)
+    if kind.by_choice and kind.name.lower() not in read_also:
+        name = kind.name.lower()
+        choice = f", or let --read-also {name} and --fit do it" if name in READ_ALSO else ""
+        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend + choice)
     return kind, media_type
 
 
@@ -288,22 +306,6 @@ def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
     if claimed is None or agree(claimed, media_type) or path.lower().endswith(kind.suffixes):
         return ()
     return (f"named {path[path.rfind('.') :].lower()}, bytes are {kind.name}",)
-
-
-def _part(
-    ref: MediaRef,
-    data: bytes,
-    declared: str = "",
-    findings: tuple[str, ...] = (),
-    changes: tuple[str, ...] = (),
-    *,
-    name: str = "",
-) -> MediaPart:
-    kind, media_type = _judge(data, ref.modality, name)
-    if declared and not agree(normal_type(declared), media_type):
-        findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
-    origin = in_short(ref.source)
-    return MediaPart(ref.modality, media_type, data, (), *_shape(ref), origin, changes, findings)
 
 
 def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]) -> MediaPart:

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
-from mmprompt.media.image.headers import gif_layout, picture_size
+from mmprompt.media.image.headers import is_animated, picture_size
 from mmprompt.parts import MediaPart
 
 
 class Taken(NamedTuple):
     """What a target takes of one modality; ``None`` where no limit is known.
 
-    ``formats`` are media types. ``forms`` are content part types, the target's own first. ``animated`` is false where
-    a GIF may have one frame only. ``max_bytes`` counts one file before base64, ``max_count`` the parts of one request,
+    ``formats`` are media types, ``still`` those of which one frame only is taken. ``forms`` are content part types, the
+    target's own first. ``max_bytes`` counts one file before base64, ``max_count`` the parts of one request,
     ``max_side`` the pixels of the longer side. ``date`` is when this was written, ``source`` where to check it.
     """
 
     formats: frozenset[str]
     forms: tuple[str, ...]
-    animated: bool = True
+    still: frozenset[str] = frozenset()
     max_bytes: int | None = None
     max_count: int | None = None
     max_side: int | None = None
@@ -144,7 +144,7 @@ def room_of(target: str, modality: str) -> Room:
         TargetError: an unknown target, or a modality that it does not take.
     """
     taken = taken_of(limits(target), modality)
-    return Room(target, taken.formats, taken.animated, taken.max_bytes, taken.max_side)
+    return Room(target, taken.formats, taken.still, taken.max_bytes, taken.max_side)
 
 
 def check_media(part: MediaPart, known: Limits) -> Taken:
@@ -152,16 +152,19 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
 
     Raises:
         TargetError: the target refuses the modality, the format, an animation, or the size of file or picture.
-        SourceError: the target limits the sides of a picture, and this one's header cannot be read; or a GIF that may
-            have one frame only has more blocks than any encoder writes.
+        SourceError: the target limits the sides of a picture, and this one's header cannot be read; or one of
+            which a single frame is taken has more blocks than any encoder writes.
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
         mend = _AS_FRAMES if part.modality == "video" else "convert it, or let --fit do it"
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
         raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
-    if not taken.animated and part.media_type == "image/gif" and is_animated(part.data):
-        raise TargetError(f"{known.name} takes no animated GIF", "send a single frame, or let --fit choose the first")
+    if part.media_type in taken.still and is_animated(part.data):
+        kind = part.media_type.partition("/")[2].upper()
+        raise TargetError(
+            f"{known.name} takes no animated {kind}", "send a single frame, or let --fit choose the first"
+        )
     if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
         mend = _AS_FRAMES if part.modality == "video" else "shrink it, or let --fit do it"
         raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", mend)
@@ -184,15 +187,6 @@ def check_count(modality: str, count: int, known: Limits) -> None:
         raise TargetError(f"a request holds {count} parts of {modality}, {known.name} takes {most}", "send fewer")
 
 
-def is_animated(gif: bytes) -> bool:
-    """Say whether a GIF holds a second image, counted as everywhere else. Decodes nothing; torn files end the walk.
-
-    Raises:
-        SourceError: it has more blocks than any encoder writes.
-    """
-    return gif_layout(gif, 2).frames > 1
-
-
 def _shipped() -> dict[str, Limits]:
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     text = resources.files("mmprompt.targets").joinpath("limits.toml").read_text(encoding="utf-8")
@@ -204,7 +198,12 @@ def _limits(name: str, table: dict[str, Any]) -> Limits:
     for modality in _MODALITIES:
         if modality in table:
             facts = dict(table[modality])
-            facts.update(formats=frozenset(facts["formats"]), forms=tuple(facts["forms"]), date=str(facts["date"]))
+            facts.update(
+                still=frozenset(facts.get("still", ())),
+                formats=frozenset(facts["formats"]),
+                forms=tuple(facts["forms"]),
+                date=str(facts["date"]),
+            )
             modalities[modality] = Taken(**facts)
     return Limits(
         name,

@@ -37,7 +37,7 @@ COUNT, SEED = 20_000, 20261122
 SLOWEST = 5.0
 GROWTH = 64 << 10  # KiB
 POLICY = MediaPolicy(max_bytes=1 << 20, max_pixels=1_000_000, max_seconds=60.0, max_frames=200, timeout=3.0)
-_IMAGES = Room("openai", frozenset({"image/png"}), animated=False, max_bytes=8000, max_side=20)
+_IMAGES = Room("openai", frozenset({"image/png"}), still=frozenset({"image/gif"}), max_bytes=8000, max_side=20)
 _SOUNDS = Room("openai", frozenset({"audio/wav"}), max_bytes=8000)
 
 Step = Callable[[MediaPart], object]

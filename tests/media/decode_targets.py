@@ -52,6 +52,14 @@ def memory_as_rgb(data):
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
+def run_isolated(function, *arguments):
+    from mmprompt.media import MediaPolicy
+    from mmprompt.media.isolation.decoders import IsolatedDecoder
+
+    with IsolatedDecoder(MediaPolicy()) as decoder:
+        return decoder.run(function, *arguments)
+
+
 def crash(data=b""):
     ctypes.string_at(0)
 

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_files import animation, chunk, gif, png, saved
-from PIL import Image, ImageCms
+from image_files import animation, chunk, png, saved
+from PIL import Image, ImageCms, features
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, TargetError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes, Room
+from mmprompt.media.engine import MediaEngine
 from mmprompt.media.image.changes import change_image, scaled_jpeg
-from mmprompt.media.image.fit import LOWEST_SIDE, fit_image
+from mmprompt.media.image.fit import LOWEST_SIDE, change_to_fit, fit_image
 from mmprompt.media.image.pixels import size_within
 from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.media_types import sniff
@@ -29,6 +30,7 @@ from mmprompt.targets.limits import check_media, limits, room_of
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 POLICY = MediaPolicy()
+MORE = MediaPolicy(read_also=("tiff", "avif"))
 RNG = np.random.default_rng(11)
 NOISE = RNG.integers(0, 256, (40, 60, 3), dtype=np.uint8)
 ffmpeg_only = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg")
@@ -416,6 +418,8 @@ def test_no_other_metadata_is_carried_over():
 def test_of_an_animation_the_first_frame_stays_and_that_is_said(name):
     part = changed(animation(name, 4), max_side=32)
     assert part.changes[0] == "4 frames to the first"
+    assert part.findings == ("of 4 frames the first is kept",)
+    assert changed(animation(name, 1), max_side=32).findings == ()
     facts = check_image(part.data, POLICY)
     assert (facts.frames, facts.width) == (1, 32)
 
@@ -488,14 +492,14 @@ def fitted(data, **room):
     facts = check_image(part.data, POLICY)
     assert part.media_type == facts.media_type in room.formats
     assert room.max_bytes is None or len(part.data) <= room.max_bytes
-    assert room.animated or facts.format != "GIF" or facts.frames == 1
+    assert facts.frames == 1 or facts.media_type not in room.still
     return part
 
 
 def test_what_fits_stays_as_it_is():
     for name in ("coffee.jpg", "alpha.png", "cat.webp", "spinner.gif", "rotated.jpg"):
         part = fixture(name)
-        room = Room("t", ANY, True, len(part.data), max(image_facts(part.data, POLICY)[2:4]))
+        room = Room("t", ANY, frozenset(), len(part.data), max(image_facts(part.data, POLICY)[2:4]))
         assert fit_image(part, room, POLICY) is part
 
 
@@ -521,20 +525,61 @@ def test_a_format_that_is_not_taken_becomes_the_one_that_loses_least(name, forma
         assert decode_image(part.data, POLICY).convert("RGBA").tobytes() == before.tobytes()
 
 
-def test_an_animated_gif_becomes_its_first_frame_where_none_is_taken():
-    data = animation("GIF", 3)
-    part = fitted(data, animated=False)
-    assert part.changes[0] == "3 frames to the first (fit: t takes no animation)"
+@pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])
+def test_an_animation_becomes_its_first_frame_where_none_is_taken(name):
+    data, still = animation(name, 3), frozenset((f"image/{name.lower()}",))
+    part = fitted(data, still=still)
+    assert part.changes[0] == "3 frames to the first (fit: t takes one frame)"
+    assert part.findings == ("of 3 frames the first is kept",)
     assert fitted(data).changes == ()
-    assert fitted(gif(1, 1, [(0, 0, 1, 1)]), animated=False).changes == ()
+    assert fitted(animation(name, 1), still=still).changes == ()
 
 
-@pytest.mark.parametrize("target", ["openai", "hf"])
-@pytest.mark.parametrize("name", ["WEBP", "PNG"])
-def test_an_animation_that_the_target_takes_is_not_changed_by_fit(name, target):
+@pytest.mark.parametrize("target", ["openai", "hf", "vllm"])
+@pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])
+def test_fit_changes_the_animations_that_the_target_refuses_and_no_others(name, target):
     part = part_of(animation(name, 3))
-    check_media(part, limits(target))
-    assert fit_image(part, room_of(target, "image"), POLICY) is part
+    fits = fit_image(part, room_of(target, "image"), POLICY)
+    if target == "vllm" or (target == "openai" and name != "GIF"):
+        check_media(part, limits(target))
+        assert fits is part
+        return
+    with pytest.raises(TargetError, match=f"takes no animated {name}; send a single frame, or let --fit"):
+        check_media(part, limits(target))
+    check_media(fits, limits(target))
+    first = decode_image(fits.data, POLICY).convert("RGB").getpixel((0, 0))
+    assert np.abs(np.array(first) - (0, 255, 90)).max() < 12
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "CMYK", "I;16", "P"])
+def test_a_tiff_that_may_be_read_becomes_a_png_without_loss(mode):
+    image = Image.fromarray(NOISE).convert("L" if mode == "I;16" else mode)
+    if mode == "I;16":
+        image = Image.fromarray(np.asarray(image).astype("<u2") * 200)
+    part = part_of(saved(image, "TIFF", compression="tiff_adobe_deflate"))
+    fits = fit_image(part, room_of("vllm", "image"), MORE)
+    assert fits.changes[-1].startswith("TIFF to PNG, lossless (fit: vllm takes image/bmp")
+    theirs = image.convert("RGB") if mode == "CMYK" else image
+    assert np.array_equal(pixels(fits), np.asarray(theirs))
+    assert change_image(part, Changes(max_side=30), MORE).media_type == "image/png"
+    with pytest.raises(SourceError, match="TIFF, which is not read"):
+        fit_image(part, room_of("vllm", "image"), POLICY)
+
+
+def test_of_a_tiff_of_pages_the_first_is_kept_and_that_is_said():
+    page = Image.fromarray(NOISE)
+    data = saved(page, "TIFF", save_all=True, append_images=[Image.new("RGB", (60, 40))])
+    fits = fit_image(part_of(data), room_of("vllm", "image"), MORE)
+    assert (fits.changes[0], fits.findings) == ("several pages to the first", ("of several pages the first is kept",))
+    assert np.array_equal(pixels(fits), NOISE)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
+def test_an_avif_that_may_be_read_becomes_what_its_pixels_need():
+    for image, becomes in ((Image.fromarray(NOISE), "image/jpeg"), (Image.new("RGBA", (9, 9)), "image/png")):
+        fits = fit_image(part_of(saved(image, "AVIF")), room_of("vllm", "image"), MORE)
+        assert fits.media_type == becomes
+        assert check_image(fits.data, POLICY)[2:4] == image.size
 
 
 def test_bytes_are_met_by_the_highest_quality_then_by_the_size():
@@ -646,6 +691,40 @@ def test_the_quality_asked_is_the_first_that_fit_tries():
     assert how(30, max_bytes=low - 1) == "JPEG encoded anew, quality 30"  # and scaled down
 
 
+def test_what_is_changed_to_fit_is_decoded_scaled_and_encoded_once():
+    noise = Image.effect_noise((400, 300), 60)
+    small, bytes_ = Changes(max_side=200), 9000
+    for data in (saved(noise, "JPEG", quality=98), saved(noise, "PNG")):
+        part = change_to_fit(part_of(data), small, POLICY, Room("t", ANY, max_bytes=bytes_))
+        once = fit_image(part_of(data), Room("t", ANY, max_side=200, max_bytes=bytes_), POLICY)
+        twice = fit_image(change_image(part_of(data), small, POLICY), Room("t", ANY, max_bytes=bytes_), POLICY)
+        assert part.data == once.data
+        assert (part.data == twice.data) == data.startswith(b"\x89PNG")  # a JPEG of a JPEG is another picture
+        assert part.changes == ("400x300 to 200x150 (max_side 200)", once.changes[-1])
+        assert len(twice.changes) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "room", "said"),
+    [
+        ("coffee.jpg", {"max_side": 100}, {}, ("512x341 to 100x67 (max_side 100)", "JPEG encoded anew, quality 85")),
+        ("coffee.jpg", {"max_side": 100}, {"max_side": 50}, ("512x341 to 50x33 (fit: t takes max_side 50)", "JPEG encoded anew, quality 85")),
+        ("coffee.jpg", {"image_format": "webp"}, {"formats": frozenset(("image/png", "image/jpeg"))}, ("JPEG encoded anew, quality 85 (fit: t takes image/jpeg, image/png)",)),
+        ("rotated.jpg", {"upright": True}, {"max_side": 100}, ("turned upright from EXIF orientation 6", "336x448 to 75x100 (fit: t takes max_side 100)", "JPEG encoded anew, quality 85")),
+        ("alpha.png", {"mode": "RGB"}, {"formats": frozenset(("image/jpeg", "image/webp"))}, ("mode RGBA to RGB", "alpha laid on (255, 255, 255)", "PNG to WebP, lossless (fit: t takes image/jpeg, image/webp)")),
+        ("spinner.gif", {"max_side": 40}, {"still": frozenset(("image/gif",))}, ("8 frames to the first", "96x96 to 40x40 (max_side 40)", "mode P to RGB", "GIF to PNG, lossless")),
+        ("cat.webp", {"max_side": 1000, "quality": 60}, {"max_side": 120}, ("240x160 to 120x80 (fit: t takes max_side 120)", "WebP encoded anew, quality 60")),
+    ],
+)  # fmt: skip
+def test_changes_and_fit_together_say_all_that_was_done(name, changes, room, said):
+    part, room = fixture(name), Room("t", **{"formats": ANY, **room})
+    with MediaEngine(POLICY, Changes(fit=True, **changes)) as engine:
+        made = engine.change(part, room)
+    assert made.changes == said
+    assert made.media_type == check_image(made.data, POLICY).media_type in room.formats
+    assert fit_image(made, room, POLICY) is made
+
+
 def test_frames_that_go_as_images_are_each_kept_within_the_bytes_of_one():
     large, small = saved(BIG, "JPEG", quality=95), saved(Image.fromarray(NOISE), "JPEG")
     part = MediaPart("video", "video/jpeg", b"", (large, small, large))
@@ -714,7 +793,7 @@ def test_mutated_pictures_are_changed_or_refused():
             part = MediaPart("image", "image/jpeg", data.tobytes())
             try:
                 change_image(part, Changes(upright=True, max_side=40, mode="RGB"), MediaPolicy(max_pixels=400_000))
-                fit_image(part, Room("t", ANY, False, 4000, 300), MediaPolicy(max_pixels=400_000))
+                fit_image(part, Room("t", ANY, frozenset({"image/gif"}), 4000, 300), MediaPolicy(max_pixels=400_000))
             except MMPromptError:
                 refused += 1
     assert refused > 10

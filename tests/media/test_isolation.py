@@ -26,7 +26,7 @@ from PIL import Image
 from mmprompt.errors import PolicyError, SourceError, Where
 from mmprompt.media.isolation import process as decoder_process
 from mmprompt.media.isolation.answers import AnswerError, answer_of, packed_answer
-from mmprompt.media.isolation.decoders import InlineDecoder, IsolatedDecoder, decoder, run_decoder
+from mmprompt.media.isolation.decoders import InlineDecoder, IsolatedDecoder, decoder
 from mmprompt.media.policy import MediaPolicy
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -123,10 +123,10 @@ def test_a_child_is_used_again_by_the_next_call(isolated):
 
 
 def test_the_policy_decides_where_decoders_run():
-    assert run_decoder(MediaPolicy(), "os:getpid") == os.getpid()
-    assert run_decoder(MediaPolicy(isolate=True), "os:getpid") != os.getpid()
-    assert type(decoder(MediaPolicy())) is InlineDecoder
-    assert type(decoder(MediaPolicy.preset("hostile"))) is IsolatedDecoder
+    for policy, kind in ((MediaPolicy(), InlineDecoder), (MediaPolicy.preset("hostile"), IsolatedDecoder)):
+        with decoder(policy) as runs:
+            assert type(runs) is kind
+            assert (runs.run("os:getpid") == os.getpid()) == (not policy.isolate)
 
 
 # ---- what goes wrong
@@ -455,7 +455,7 @@ def test_a_frozen_host_is_not_started_again(monkeypatch):
 
 def test_a_child_starts_no_child(isolated):
     with pytest.raises(PolicyError, match="starts no other"):
-        isolated.run("mmprompt.media.isolation.decoders:run_decoder", MediaPolicy(isolate=True), T + "echo", 1)
+        isolated.run(T + "run_isolated", T + "echo", 1)
 
 
 def test_memory_that_is_too_little_to_start_is_refused():

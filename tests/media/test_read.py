@@ -185,7 +185,12 @@ def test_a_container_is_typed_by_the_tag(reader):
 def test_pictures_that_are_not_sent_as_they_are_say_how_to_mend_it(reader):
     buffer = io.BytesIO()
     Image.new("RGB", (4, 4)).save(buffer, "TIFF")
-    assert "convert it to PNG" in str(refusal(reader, buffer.getvalue()))
+    mend = "convert it to PNG or JPEG, or let --read-also tiff and --fit do it"
+    assert str(refusal(reader, buffer.getvalue())).endswith(f"TIFF, which is not sent as it is; {mend}")
+    part = read(MediaReader(MediaPolicy(read_also="tiff")), buffer.getvalue())
+    assert (part.media_type, part.data) == ("image/tiff", buffer.getvalue())
+    heic = b"\0\0\0\x18ftypheic" + bytes(12)
+    assert str(refusal(reader, heic)).endswith("convert it to PNG or JPEG")
     assert "SVG" in str(refusal(reader, b"<svg xmlns='x'></svg>"))
     assert "HTML" in str(refusal(reader, "data:text/html,<html>"))
 
@@ -270,6 +275,8 @@ def test_an_unknown_mode_or_modality_is_refused(reader):
         ("LA", "image/png"),
         ("I;16", "image/png"),
         ("RGBa", "image/png"),
+        ("La", "image/png"),
+        ("I;16B", "image/png"),
     ],
 )
 def test_pil_images_are_encoded_with_what_was_done_recorded(reader, mode, media_type):
@@ -315,6 +322,37 @@ def test_frames_of_pictures_and_arrays_are_a_video(reader):
         assert part.media_type == "video/jpeg"
         assert len(part.frames) == 2
         assert part.changes
+
+
+def test_frames_are_converted_as_pictures_are_elsewhere(reader):
+    """16 bits scaled, not clipped; what is clear laid on white; wide values in their own byte order."""
+    wide = Image.fromarray(np.full((8, 8), 40_000, "<u2"))
+    clear = Image.new("RGBA", (8, 8), (0, 0, 0, 0))
+    part = read(reader, [wide, clear, Image.new("La", (8, 8), (0, 0))], "video")
+    for frame, value in zip(part.frames, (156, 255, 255), strict=True):
+        with Image.open(io.BytesIO(frame)) as back:
+            assert abs(np.asarray(back).astype(int) - value).max() <= 1
+    assert [change.partition(", ")[0] for change in part.changes if "encoded" not in change] == [
+        "frame 0: mode I;16 to L",
+        "frame 1: mode RGBA to RGB",
+        "frame 1: alpha laid on (255",
+        "frame 2: mode La to L",
+        "frame 2: alpha laid on (255",
+    ]
+    big = Image.frombytes("I;16B", (8, 8), b"\x9c\x40" * 64)
+    with Image.open(io.BytesIO(read(reader, big).data)) as back:
+        assert np.asarray(back)[0, 0] == 40_000
+
+
+def test_a_grey_that_stands_for_clear_and_a_profile_of_another_mode_are_seen_in_objects(reader):
+    grey = Image.new("L", (8, 8), 7)
+    grey.info["transparency"] = 7
+    with Image.open(io.BytesIO(read(reader, grey).data)) as back:
+        assert back.convert("RGBA").getpixel((0, 0))[3] == 0
+    inks = Image.new("CMYK", (8, 8))
+    inks.info["icc_profile"] = bytes(16) + b"CMYK" + bytes(108)
+    with Image.open(io.BytesIO(read(reader, inks).data)) as back:
+        assert (back.mode, back.info.get("icc_profile")) == ("RGB", None)
 
 
 def test_sound_arrays_become_wav_that_reads_back_exactly(reader):

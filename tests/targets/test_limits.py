@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from sample_messages import BMP, FRAMES, GIF, WAV, one, user
 
 from mmprompt.errors import SourceError, TargetError
 from mmprompt.media.changes import Room
+from mmprompt.media.image.headers import is_animated
 from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
-from mmprompt.targets.limits import check_media, is_animated, limits, register_target, room_of, target_names
+from mmprompt.targets.limits import check_media, limits, register_target, room_of, target_names
 from mmprompt.targets.openai import to_openai
 
 
@@ -68,7 +70,7 @@ def test_the_room_of_a_target():
         max_bytes=7_864_320,
         max_side=8000,
     )
-    assert not room_of("openai", "image").animated
+    assert room_of("openai", "image").still == {"image/gif"}
     register_target("test-small", like="gemini", max_side={"image": 100})
     assert room_of("test-small", "image").max_side == 100
     with pytest.raises(TargetError, match="anthropic takes no audio"):
@@ -121,6 +123,21 @@ def test_check_and_facts_count_the_frames_of_an_odd_gif_alike():
             except SourceError:
                 continue
             assert is_animated(torn) == (frames > 1), at
+
+
+@pytest.mark.parametrize("name", ["PNG", "WEBP"])
+@pytest.mark.parametrize("still", [True, False])
+def test_check_and_facts_count_the_frames_of_png_and_webp_alike(name, still):
+    frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue", "green")]
+    options = {"default_image": True} if still and name == "PNG" else {}
+    for count in (2, 3) if options else (1, 2, 3):
+        buffer = io.BytesIO()
+        frames[0].save(buffer, name, save_all=True, append_images=frames[1:count], **options)
+        assert is_animated(buffer.getvalue()) == (count > 1), count
+        assert image_facts(buffer.getvalue(), MediaPolicy()).frames == count
+        for at in range(len(buffer.getvalue())):
+            with contextlib.suppress(SourceError):
+                is_animated(buffer.getvalue()[:at])
 
 
 @pytest.mark.parametrize("cut", [0, 5, 13, 14, 400, 800, 810, 900])

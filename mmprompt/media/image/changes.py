@@ -1,7 +1,7 @@
 """Pictures changed as asked; each change is said in ``MediaPart.changes``.
 
 A picture that needs no change keeps its bytes. One that is encoded anew keeps its pixels' colour profile and an EXIF
-orientation that was not applied, no other metadata; of an animation it keeps the first frame.
+orientation that was not applied, no other metadata; of an animation it keeps the first frame, which is a finding.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _WHITE = (255, 255, 255)
 
 
 class Made(NamedTuple):
-    """A picture with its changes made, in a mode its format holds, and what they were in words."""
+    """A picture with its changes made, in a mode its format holds, their words, and what is worth a note."""
 
     image: Image
     image_format: str
     orientation: int
     notes: tuple[str, ...]
+    findings: tuple[str, ...]
 
 
 class Wanted(NamedTuple):
@@ -62,8 +63,9 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     """Return ``part`` with its picture changed as ``changes`` ask; the same part where nothing is to do.
 
     In this order: the first frame, turned upright, scaled (Lanczos), brought into the mode, encoded. A picture stays in
-    its format unless ``image_format`` asks for another, but GIF and BMP become PNG. ``quality`` holds for what is
-    encoded. Of a video of ``frames`` each frame is scaled, and nothing else; what is neither is left alone.
+    its format unless ``image_format`` asks for another, but GIF, BMP and TIFF become PNG, and AVIF JPEG (with alpha
+    PNG). ``quality`` holds for what is encoded. Of a video of ``frames`` each frame is scaled, and nothing else; what
+    is neither is left alone.
 
     Raises:
         SourceError: the picture cannot be decoded, or not encoded in the format; ``changes`` name a mode, format,
@@ -76,22 +78,13 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     if part.modality != "image" or not part.data:
         return part
     facts = image_facts(part.data, policy)
-    asked = _WRITTEN[changes.image_format] if changes.image_format else None
-    if not _is_asked(facts, changes, asked):
+    wanted = wanted_of(facts, changes)
+    if wanted is None:
         return part
-    wanted = Wanted(
-        asked or own_format(facts),
-        changes.upright,
-        changes.mode,
-        changes.max_side,
-        changes.max_pixels,
-        changes.background,
-        _why_size(changes.max_side, changes.max_pixels),
-    )
     made = make(decode_image(part.data, policy), facts, wanted)
     name = made.image_format
     # a WebP without loss stays one, unless WebP was asked for, which means with quality
-    lossless = name == "PNG" or (name == "WEBP" and not asked and is_lossless(part.data, facts))
+    lossless = name == "PNG" or (name == "WEBP" and not changes.image_format and is_lossless(part.data, facts))
     data = encoded(made.image, name, changes.quality, made.orientation, lossless=lossless)
     how = "lossless" if lossless else f"quality {changes.quality}"
     return with_bytes(part, data, made, f"{recoded(facts, name)}, {how}")
@@ -131,29 +124,50 @@ def check_changes(changes: Changes) -> None:
             raise SourceError(f"{name} is {shown(most)}", "give a positive whole number")
 
 
-def _is_asked(facts: ImageFacts, changes: Changes, asked: str | None) -> bool:
-    """Tell whether these changes would change this picture."""
+def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
+    """Return what is to become of a picture by ``changes``; None where they would change nothing."""
     size = (facts.width, facts.height)
-    return (
+    asked = _WRITTEN[changes.image_format] if changes.image_format else None
+    if not (
         (changes.upright and facts.orientation != 1)
         or size_within(*size, changes.max_side, changes.max_pixels) != size
         or (changes.mode is not None and (facts.mode != changes.mode or facts.has_alpha or facts.bits > 8))
         or asked not in (None, facts.format)
+    ):
+        return None
+    return Wanted(
+        asked or own_format(facts),
+        changes.upright,
+        changes.mode,
+        changes.max_side,
+        changes.max_pixels,
+        changes.background,
+        _why_size(changes.max_side, changes.max_pixels),
     )
 
 
 def own_format(facts: ImageFacts) -> str:
-    """Return the format that a picture is encoded in again: its own, or PNG for one that is not written."""
+    """Return the format that a picture is encoded in again: its own, or PNG for one that is not written.
+
+    AVIF without alpha becomes JPEG: as PNG its losses would be kept at many times the bytes.
+    """
+    if facts.format == "AVIF" and not facts.has_alpha:
+        return "JPEG"
     return facts.format if facts.format in TYPES else "PNG"
 
 
 def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
     """Make the changes, in the order that ``change_image`` states."""
     notes: list[str] = []
+    findings: tuple[str, ...] = ()
     orientation = facts.orientation
     before = image.mode
     if (facts.frames or 1) > 1:
         notes.append(f"{facts.frames} frames to the first{wanted.why_first}")
+        findings = (f"of {facts.frames} frames the first is kept",)
+    if facts.frames is None:
+        notes.append("several pages to the first")
+        findings = ("of several pages the first is kept",)
     if wanted.upright and orientation > 1:
         image = turned(image, orientation)
         notes.append(f"turned upright from EXIF orientation {orientation}")
@@ -173,12 +187,13 @@ def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
         notes.append(f"{facts.bits} bits to 8")
     if clear and not image.has_transparency_data:
         notes.append(f"alpha laid on {wanted.background}")
-    return Made(image, wanted.image_format, orientation, tuple(notes))
+    return Made(image, wanted.image_format, orientation, tuple(notes), findings)
 
 
 def with_bytes(part: MediaPart, data: bytes, made: Made, last: str) -> MediaPart:
     """Return the part with these bytes, which ``made`` was encoded to; ``last`` says how."""
-    return part._replace(data=data, media_type=TYPES[made.image_format], changes=(*part.changes, *made.notes, last))
+    changes, findings = (*part.changes, *made.notes, last), part.findings + made.findings
+    return part._replace(data=data, media_type=TYPES[made.image_format], changes=changes, findings=findings)
 
 
 def recoded(facts: ImageFacts, name: str) -> str:

@@ -6,15 +6,18 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TargetError
-from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Room
+from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Changes, Room
 from mmprompt.media.image.changes import (
     TYPES,
     Made,
     Wanted,
+    change_image,
+    check_changes,
     is_lossless,
     make,
     own_format,
     recoded,
+    wanted_of,
     with_bytes,
 )
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, size_within
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 LOWEST_SIDE = 256
 """Below this many pixels on its longer side a picture is not scaled down for the sake of bytes."""
 
-_GIF = "image/gif"
 _FRAME = "image/jpeg"
 _OF_FRAMES = "video/jpeg"
 _SHRINK = 0.9
@@ -42,7 +44,7 @@ class _Way(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """A picture that does not fit, decoded, and the room there is."""
+    """A picture that is changed or does not fit, decoded, and the room there is; its format is wanted if asked for."""
 
     part: MediaPart
     facts: ImageFacts
@@ -56,12 +58,12 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
     """Return ``part`` with the least change that makes its picture fit into ``room``; the same part if it does.
 
     A format that is not taken becomes the one that loses least: PNG where the file was lossless or has alpha, else
-    JPEG. Of an animated GIF where none is taken the first frame stays; an animated WebP or PNG passes the target's
-    check and is left alone (``hf``, which decodes, takes its first frame). Too many bytes are answered by quality (in
-    steps of 5 from ``quality`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to keep alpha),
-    then by scaling down to ``LOWEST_SIDE`` pixels; a ``quality`` below the lowest is the only one. An EXIF orientation
-    stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is one frame's,
-    unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for bytes.
+    JPEG. Of an animation that is not taken, or that is changed, the first frame stays. Too many bytes are answered by
+    quality (in steps of 5 from ``quality`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to
+    keep alpha), then by scaling down to ``LOWEST_SIDE`` pixels; a ``quality`` below the lowest is the only one. An
+    EXIF orientation stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is
+    one frame's, unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for
+    bytes.
 
     Raises:
         TargetError: it cannot be made to fit.
@@ -74,7 +76,7 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
         return part
     facts = image_facts(part.data, policy)
     size = size_within(facts.width, facts.height, room.max_side, room.max_pixels)
-    first = not room.animated and part.media_type == _GIF and (facts.frames or 1) > 1
+    first = part.media_type in room.still and (facts.frames or 1) > 1
     taken = part.media_type in room.formats
     small = room.max_bytes is None or len(part.data) <= room.max_bytes
     if taken and small and not first and size == (facts.width, facts.height):
@@ -84,13 +86,51 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
         max_side=room.max_side,
         max_pixels=room.max_pixels,
         why_size=_why(room, max_side=room.max_side, max_pixels=room.max_pixels),
-        why_first=f" (fit: {room.target} takes no animation)" if first else "",
+        why_first=f" (fit: {room.target} takes one frame)" if first else "",
     )
-    ways = _ways(part.data, facts, room, max(size))
-    job = _Job(part, facts, decode_image(part.data, policy), wanted, room, quality)
+    lossless = is_lossless(part.data, facts)
+    ways = _ways(facts, room, own_format(facts), lossless=lossless, clear=facts.has_alpha, side=max(size))
+    return _fitted(_Job(part, facts, decode_image(part.data, policy), wanted, room, quality), ways)
+
+
+def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: Room) -> MediaPart:
+    """Return what ``change_image`` and then ``fit_image`` would, but decoded, scaled and encoded once.
+
+    Raises:
+        TargetError: as ``fit_image``.
+        SourceError: as ``change_image``.
+        PolicyError: as ``change_image``.
+    """
+    if part.frames or part.modality != "image" or not part.data:
+        return fit_image(change_image(part, changes, policy), room, policy, changes.quality)
+    check_changes(changes)
+    facts = image_facts(part.data, policy)
+    wanted = wanted_of(facts, changes)
+    if wanted is None:
+        return fit_image(part, room, policy, changes.quality)
+    asked = size_within(facts.width, facts.height, wanted.max_side, wanted.max_pixels)
+    size = size_within(*asked, room.max_side, room.max_pixels)
+    if size != asked:
+        wanted = wanted._replace(
+            max_side=_least(wanted.max_side, room.max_side),
+            max_pixels=_least(wanted.max_pixels, room.max_pixels),
+            why_size=_why(room, max_side=room.max_side, max_pixels=room.max_pixels),
+        )
+    lossless = is_lossless(part.data, facts) and changes.image_format in (None, "png")
+    clear = facts.has_alpha and changes.mode is None and changes.image_format != "jpeg"
+    ways = _ways(facts, room, wanted.image_format, lossless=lossless, clear=clear, side=max(size))
+    return _fitted(_Job(part, facts, decode_image(part.data, policy), wanted, room, changes.quality), ways)
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((most for most in (one, other) if most is not None), default=None)
+
+
+def _fitted(job: _Job, ways: list[_Way]) -> MediaPart:
+    """Return the picture in the first of the ways that fits, or scaled down in the last."""
     for way in ways:
         made = _make(job, way)
-        best = _best(made, way, room.max_bytes, quality)
+        best = _best(made, way, job.room.max_bytes, job.quality)
         if best is not None:
             return _recorded(job, made, way, best)
     return _scaled_down(job, ways[-1])
@@ -114,8 +154,11 @@ def _fit_frames(part: MediaPart, room: Room, policy: MediaPolicy, quality: int) 
     return part._replace(frames=tuple(frames), changes=part.changes + notes)
 
 
-def _ways(data: bytes, facts: ImageFacts, room: Room, side: int) -> list[_Way]:
-    """Return the formats to try, the one that loses least first; of those that the target takes and that we write."""
+def _ways(facts: ImageFacts, room: Room, own: str, *, lossless: bool, clear: bool, side: int) -> list[_Way]:
+    """Return the formats to try, the one that loses least first; of those that the target takes and that we write.
+
+    ``own`` is the format that it has or was asked for; ``lossless`` and ``clear`` say what there is to lose.
+    """
     names = [n for n, kind in TYPES.items() if kind in room.formats and side <= LONGEST_SIDE.get(n, side)]
     if not names:
         raise TargetError(
@@ -123,12 +166,11 @@ def _ways(data: bytes, facts: ImageFacts, room: Room, side: int) -> list[_Way]:
             f"can hold this {facts.format}",
             "convert it yourself",
         )
-    lossless = is_lossless(data, facts)
-    order = ("PNG", "WEBP", "JPEG") if lossless or facts.has_alpha else ("JPEG", "WEBP", "PNG")
-    first = next(n for n in (own_format(facts), *order) if n in names)
+    order = ("PNG", "WEBP", "JPEG") if lossless or clear else ("JPEG", "WEBP", "PNG")
+    first = next(n for n in (own, *order) if n in names)
     ways = [_Way(first, first == "PNG" or (first == "WEBP" and lossless))]
     if ways[0].lossless:
-        lossy = ("WEBP", "JPEG") if facts.has_alpha else ("JPEG", "WEBP")
+        lossy = ("WEBP", "JPEG") if clear else ("JPEG", "WEBP")
         ways += [_Way(name, lossless=False) for name in lossy if name in names][:1]
     return ways
 
@@ -187,9 +229,10 @@ def _encode(made: Made, way: _Way, quality: int) -> bytes:
 def _recorded(job: _Job, made: Made, way: _Way, best: tuple[bytes, int]) -> MediaPart:
     data, quality = best
     room, why = job.room, ""
-    if job.part.media_type not in room.formats:
+    asked = job.wanted.image_format
+    if (TYPES[asked] if asked else job.part.media_type) not in room.formats:
         why = f" (fit: {room.target} takes {', '.join(sorted(room.formats))})"
-    elif quality < job.quality or way.image_format != own_format(job.facts):
+    elif quality < job.quality or way.image_format != (asked or own_format(job.facts)):
         why = _why(room, max_bytes=room.max_bytes)
     how = "lossless" if way.lossless else f"quality {quality}"
     return with_bytes(job.part, data, made, f"{recoded(job.facts, way.image_format)}, {how}{why}")

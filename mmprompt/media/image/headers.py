@@ -6,16 +6,13 @@ structure is looked at here first: one pass over the heads of the blocks, which 
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
-
-MOST_SCANS = 100
-"""Scans of a JPEG: an encoder writes up to 13; each costs a pass over all pixels, however short it is."""
+from mmprompt.media.image.jpeg_segments import jpeg_size
 
 MOST_BLOCKS = 500_000
 """Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
@@ -23,11 +20,12 @@ MOST_BLOCKS = 500_000
 MOST_CHUNKS = 50_000
 """Chunks of a PNG: a 64 MiB file in the 8 KiB chunks of libpng has a sixth of that."""
 
-_SCAN = re.compile(rb"\xff\xda")  # twice as fast as bytes.count
-_MOST_SEGMENTS = 10_000
-_MOST_JUNK = 1 << 16
-_LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
-_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+MOST_PROFILES = 10
+"""Colour profiles of a PNG, which may have one: its reader unpacks each, to a MiB."""
+
+MOST_RLE_PIXELS = 10_000_000
+"""Pixels of a run-length coded BMP, whose reader works pixel by pixel in Python."""
+
 _TIFF_ORDER = {b"II*\x00": "<", b"MM\x00*": ">"}
 _ORIENTATION = 0x0112
 _SHORT = 3
@@ -47,11 +45,20 @@ class GifLayout(NamedTuple):
     whole: bool
 
 
+class TiffLayout(NamedTuple):
+    """The area that the tiles of a TIFF's first page cover, 0 where it has none, and whether other pages follow."""
+
+    width: int
+    height: int
+    several: bool
+
+
 class PngLayout(NamedTuple):
-    """Bits of a sample as stored, and the EXIF block wherever in the file it stands (empty without one)."""
+    """Bits of a sample as stored, the EXIF block wherever in the file it stands (empty without one), and the frames."""
 
     bits: int
     exif: bytes
+    frames: int
 
 
 def exif_orientation(exif: bytes) -> int:
@@ -78,43 +85,6 @@ def orientation_exif(orientation: int) -> bytes:
     return b"Exif\x00\x00MM\x00*" + struct.pack(">IH", 8, 1) + entry + bytes(4)
 
 
-def check_jpeg_head(data: bytes) -> None:
-    """Refuse a JPEG with more segments, junk or scans than any encoder writes; what else is wrong is the decoder's.
-
-    Raises:
-        SourceError: it has.
-    """
-    # inside a scan 0xFF is followed by 0 or a restart marker, so this counts no scan that is none but in metadata
-    if (scans := len(_SCAN.findall(data))) > MOST_SCANS:
-        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", _SAVE_AGAIN)
-    for _ in _jpeg_segments(data):
-        pass
-
-
-def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """Give the code of each segment before the first scan, and where its length stands."""
-    at, junk, segments = 2, 0, 0
-    while (mark := data.find(b"\xff", at)) >= 0 and mark + 1 < len(data):
-        junk += mark - at
-        code = data[mark + 1]
-        if code == 0xDA:
-            break
-        if code in (0, 0xFF):
-            junk += 1
-            at = mark + 1
-        elif code in _LONE_MARKERS:
-            segments += 1
-            at = mark + 2
-        else:
-            segments += 1
-            yield code, mark + 2
-            at = mark + 2 + max(2, int.from_bytes(data[mark + 2 : mark + 4], "big"))
-        if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
-            break
-    if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
-        raise SourceError("the JPEG has too much before its picture", _SAVE_AGAIN)
-
-
 def picture_size(data: bytes) -> tuple[int, int]:
     """Return width and height in pixels, as stored, of a JPEG, PNG, WebP, GIF (its first frame) or BMP.
 
@@ -124,7 +94,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
     size = None
     try:
         if data.startswith(b"\xff\xd8"):
-            size = _jpeg_size(data)
+            size = jpeg_size(data)
         elif data.startswith(b"\x89PNG") and data[12:16] == b"IHDR":
             size = struct.unpack_from(">II", data, 16)
         elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
@@ -142,15 +112,6 @@ def picture_size(data: bytes) -> tuple[int, int]:
     return size[0], abs(size[1])
 
 
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    found = None
-    for code, at in _jpeg_segments(data):
-        if code in _FRAME_HEADERS:  # of several the last counts, as for the decoders
-            height, width = struct.unpack_from(">HH", data, at + 3)
-            found = (width, height)
-    return found
-
-
 def _webp_size(data: bytes) -> tuple[int, int] | None:
     """Return the canvas, or without one the size of the only frame (RFC 9649, 2.5 to 2.7; RFC 6386, 9.1)."""
     name = data[12:16]
@@ -165,17 +126,39 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
+def is_animated(data: bytes) -> bool:
+    """Tell whether a GIF, PNG or WebP holds a second frame, counted as everywhere else; of a cut one, what is there.
+
+    Raises:
+        SourceError: it has more blocks than any encoder writes.
+    """
+    if data.startswith(b"GIF8"):
+        return gif_layout(data, 2).frames > 1
+    if data.startswith(b"\x89PNG"):
+        return png_layout(data).frames > 1
+    moving = data[12:16] == b"VP8X" and len(data) > 20 and data[20] & 2
+    return bool(moving) and sum(name == b"ANMF" for name, _ in _webp_chunks(data)) > 1
+
+
 def webp_is_lossless(data: bytes) -> bool:
     """Tell whether the picture of a WebP, or the first frame of an animation, is coded without loss."""
+    for name, at in _webp_chunks(data):
+        if name == b"ANMF":  # the chunks of a frame stand within its own, after 16 bytes
+            return data[at + 24 : at + 28] == b"VP8L"
+        if name in (b"VP8L", b"VP8 "):
+            return name == b"VP8L"
+    return False
+
+
+def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Give the name of each chunk, and where it begins; each has an even length."""
     at = 12
     for _ in range(MOST_CHUNKS):
-        name = data[at : at + 4]
-        if name in (b"VP8L", b"VP8 ") or at + 8 > len(data):
-            return name == b"VP8L"
+        if at + 8 > len(data):
+            return
+        yield data[at : at + 4], at
         size = int.from_bytes(data[at + 4 : at + 8], "little")
-        # the chunks of a frame stand within its own, after 16 bytes; each chunk has an even length
-        at += 24 if name == b"ANMF" else 8 + size + (size & 1)
-    return False
+        at += 8 + size + (size & 1)
 
 
 def gif_layout(data: bytes, most_frames: int) -> GifLayout:
@@ -230,23 +213,25 @@ def png_layout(data: bytes) -> PngLayout:
     """Walk the chunks of a PNG.
 
     Raises:
-        SourceError: it has more chunks than any encoder writes, or an animation header that cannot be.
+        SourceError: it has more chunks or colour profiles than any encoder writes, or an animation header that cannot
+            be.
     """
     bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
-    at, controls, pixels, exif = 8, 0, False, b""
+    at, profiles, pixels, exif, frames, own = 8, 0, False, b"", 0, False
     for _ in range(MOST_CHUNKS):
-        if at + 8 > len(data):
-            return PngLayout(bits, exif)
-        size, name = struct.unpack_from(">I4s", data, at)
+        size, name = struct.unpack_from(">I4s", data, at) if at + 8 <= len(data) else (0, b"IEND")
         if name == b"IEND":
-            return PngLayout(bits, exif)
+            return PngLayout(bits, exif, frames + (frames > 0 and not own) or 1)
         if name == b"eXIf" and not exif:
             exif = data[at + 8 : at + 8 + size]
         pixels = pixels or name == b"IDAT"
+        profiles += name == b"iCCP"
+        if profiles > MOST_PROFILES:
+            raise SourceError(f"the PNG has more than {MOST_PROFILES} colour profiles", _SAVE_AGAIN)
+        own = own or (name == b"fcTL" and not pixels)  # the picture of a plain decoder is the first frame
         if name == b"acTL" and not pixels:
-            controls += 1
-            frames = int.from_bytes(data[at + 8 : at + 12], "big")
-            if controls > 1 or not 0 < frames <= 0x80000000:
+            again, frames = frames > 0, int.from_bytes(data[at + 8 : at + 12], "big")
+            if again or not 0 < frames <= 0x80000000:
                 raise SourceError("the PNG has a broken animation header", _SAVE_AGAIN)
         at += size + 12
     raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", _SAVE_AGAIN)
@@ -283,16 +268,51 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 
 
 def check_bmp_head(data: bytes) -> None:
-    """Refuse a run-length coded BMP so wide that one skip of 255 lines in it fills the memory.
+    """Refuse a run-length coded BMP that is too large, or so wide that one skip of 255 lines in it fills the memory.
 
     Raises:
         SourceError: it is one.
     """
     if len(data) < 34 or int.from_bytes(data[14:18], "little") < 40:
         return
-    width, compression = struct.unpack_from("<i", data, 18)[0], int.from_bytes(data[30:34], "little")
-    if compression in _RLE and abs(width) > _WIDEST_RLE:
+    width, height = struct.unpack_from("<ii", data, 18)
+    if int.from_bytes(data[30:34], "little") not in _RLE:
+        return
+    if abs(width) > _WIDEST_RLE:
         raise SourceError(f"the run-length coded BMP is {width} pixels wide, more than {_WIDEST_RLE}", _SAVE_AGAIN)
+    if abs(width * height) > MOST_RLE_PIXELS:
+        size = f"{abs(width)} x {abs(height)} pixels"
+        raise SourceError(f"the run-length coded BMP has {size}, more than {MOST_RLE_PIXELS}", "save it as PNG")
 
 
+def tiff_layout(data: bytes) -> TiffLayout:
+    """Walk the first directory of a TIFF.
+
+    Raises:
+        SourceError: the values of its tags are more than the file, as only those that overlap can be.
+    """
+    order = _TIFF_ORDER.get(data[:4], "<")
+    sides, held = dict.fromkeys((256, 257, 322, 323), 0), 0
+    try:
+        (start,) = struct.unpack_from(f"{order}I", data, 4)
+        (count,) = struct.unpack_from(f"{order}H", data, start)
+        for number in range(count):
+            tag, kind, length, value = struct.unpack_from(f"{order}HHII", data, start + 2 + 12 * number)
+            size = length * _TIFF_SIZES.get(kind, 1)
+            held += size if size > 4 else 0
+            if tag in sides:
+                short = struct.unpack_from(f"{order}H", data, start + 10 + 12 * number)[0]
+                sides[tag] = max(sides[tag], short if kind == _SHORT else value)
+        (following,) = struct.unpack_from(f"{order}I", data, start + 2 + 12 * count)
+    except struct.error:  # the directory is cut
+        following = 0
+    if held > len(data):
+        raise SourceError("the tags of the TIFF hold more than its file", _SAVE_AGAIN)
+    width, height, wide, high = sides.values()
+    if not wide or not high:
+        return TiffLayout(0, 0, following > 0)
+    return TiffLayout(-(-width // wide) * wide, -(-height // high) * high, following > 0)
+
+
+_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _SAVE_AGAIN = "save the picture again"

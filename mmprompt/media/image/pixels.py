@@ -96,7 +96,7 @@ def held_by(image: Image, image_format: str, background: Colour) -> Image:
     plain = _of_samples(eight_bits(image))
     if plain.mode in modes:
         return plain
-    return plain.convert("RGBA" if plain.mode == "LA" else "RGB")
+    return plain.convert("RGBA" if plain.has_transparency_data else "RGB")
 
 
 def eight_bits(image: Image) -> Image:
@@ -144,9 +144,9 @@ def _of_samples(image: Image) -> Image:
         return eight_bits(image) if clear else image
     if image.mode == "1":
         return image.convert("LA" if clear else "L")
-    if image.mode == "L":
+    if image.mode in ("L", "La"):
         return image.convert("LA") if clear else image
-    if image.mode in ("P", "RGB") and clear:
+    if image.mode in ("P", "PA", "RGB", "RGBa") and clear:
         return image.convert("RGBA")
     return image.convert("RGB") if image.mode == "P" else image
 
@@ -156,21 +156,24 @@ def _opaque(image: Image, background: Colour) -> Image:
     from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
 
     if image.has_transparency_data:
-        clear = image.convert("RGBA")
+        clear = _of_samples(image).convert("RGBA")
         ground = pillow.new("RGB", image.size, background)
         ground.paste(clear.convert("RGB"), mask=clear.getchannel("A"))
         ground.info = {key: value for key, value in image.info.items() if key != "transparency"}
-        return ground.convert("L") if image.mode in ("1", "L", "LA") and len(set(background)) == 1 else ground
+        return ground.convert("L") if image.mode in ("1", "L", "LA", "La") and len(set(background)) == 1 else ground
     if image.mode in ("RGB", "L"):
         return image
     return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def encoded(image: Image, image_format: str, quality: int, orientation: int = 1, *, lossless: bool = False) -> bytes:
+def encoded(
+    image: Image, image_format: str, quality: int, orientation: int = 1, *, lossless: bool = False, **more: Any
+) -> bytes:
     """Return an image, in a mode that the format holds, as a file; the same image gives the same bytes.
 
     Kept of what stood beside the pixels: the colour profile where it is one of the image's mode, and an orientation
-    that was not applied. ``quality`` is that of JPEG (chroma at half resolution) and of WebP that is not ``lossless``.
+    that was not applied. ``quality`` is that of JPEG (chroma at half resolution) and of WebP that is not ``lossless``;
+    ``more`` are Pillow's options of the format.
 
     Raises:
         SourceError: a side is longer than the format can say.
@@ -181,7 +184,7 @@ def encoded(image: Image, image_format: str, quality: int, orientation: int = 1,
     if longest is not None and max(image.size) > longest:
         mend = "scale it down (max_side), or choose PNG"
         raise SourceError(f"{image.width} x {image.height} pixels are more than a {image_format} has a side", mend)
-    options: dict[str, Any] = {"quality": quality} if image_format != "PNG" else {}
+    options: dict[str, Any] = {"quality": quality, **more} if image_format != "PNG" else more
     if image_format == "WEBP":
         options["lossless"] = options["exact"] = lossless
     if orientation > 1:

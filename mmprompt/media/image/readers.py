@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,18 +36,35 @@ _FAULTS = (
 """What Pillow's readers raise on damaged files."""
 
 
-def read_header(data: bytes, name: str) -> ImageFile:
+class _TimedFile(io.BytesIO):
+    """A picture file that gives no more once the time is over: no decoder in C can be stopped but between two reads."""
+
+    def __init__(self, data: bytes, name: str, seconds: float) -> None:
+        super().__init__(data)
+        self._what = f"the {name} takes longer than timeout ({seconds:g} s)"
+        self._end = time.monotonic() + seconds
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if time.monotonic() > self._end:
+            raise PolicyError(self._what, "raise timeout to allow it, or use --policy trusted")
+        return super().read(size)
+
+
+def read_header(data: bytes, name: str, seconds: float) -> ImageFile:
     """Return Pillow's image of a file of the format ``name``, opened and not decoded.
+
+    From now on it may be read for so many seconds; then the next read raises a PolicyError. Files are read in pieces of
+    64 KiB (PNG and GIF: of their blocks), but WebP and AVIF at once.
 
     Raises:
         SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
-        PolicyError: Pillow itself takes no picture of this size.
+        PolicyError: Pillow itself takes no picture of this size, or the time is over.
     """
     readers = _readers()
     if name not in readers:
         raise SourceError(f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow")
     with named(name):
-        return readers[name](io.BytesIO(data))
+        return readers[name](_TimedFile(data, name, seconds))
 
 
 @cache
@@ -76,13 +94,17 @@ def _readers() -> dict[str, type[ImageFile]]:
             except (IndexError, struct.error):  # the head of a chunk is cut
                 raise EOFError from None
 
+    class StoredTiff(TiffImagePlugin.TiffImageFile):
+        def load_end(self) -> None:
+            """Leave the picture as it is stored: elsewhere, what turns it is asked for."""
+
     readers: dict[str, type[ImageFile]] = {
         "JPEG": WholeJpeg,
         "PNG": WholePng,
         "WEBP": WebPImagePlugin.WebPImageFile,
         "GIF": GifImagePlugin.GifImageFile,
         "BMP": BmpImagePlugin.BmpImageFile,
-        "TIFF": TiffImagePlugin.TiffImageFile,
+        "TIFF": StoredTiff,
     }
     try:
         from PIL import AvifImagePlugin  # noqa: PLC0415  # Pillow 11.3

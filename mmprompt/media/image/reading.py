@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.image.headers import (
     check_bmp_head,
-    check_jpeg_head,
     exif_orientation,
     gif_layout,
     png_has_all_rows,
     png_layout,
+    tiff_layout,
 )
+from mmprompt.media.image.jpeg_segments import USUAL_SCANS, jpeg_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, describe_unknown, mend_unknown, sniff
 from mmprompt.media.policy import MediaPolicy
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 _KINDS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF, "BMP": BMP, "TIFF": TIFF, "AVIF": AVIF}
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
-"""Pillow's names of the formats that are read unless the caller says otherwise."""
-
-BY_CHOICE = ("TIFF", "AVIF")
-"""Those that are read too where the caller lists them."""
+"""Pillow's names of the formats that are read always; others are where ``MediaPolicy.read_also`` names them."""
 
 KEPT_INFO = ("transparency", "icc_profile")
 """What is kept of Pillow's ``info`` where a picture is handed on; nothing of it says how to turn it."""
@@ -49,7 +47,7 @@ class ImageFacts(NamedTuple):
 
     ``format`` is Pillow's name; ``width`` and ``height`` are pixels as stored, before ``orientation`` (EXIF, 1 to 8) is
     applied. ``mode`` is Pillow's, of the first frame. ``frames`` are counted to one past the policy's ``max_frames``;
-    None where counting takes a decoder (TIFF). ``bits`` are those of a sample as stored.
+    None for a TIFF of several pages. ``bits`` are those of a sample as stored.
     """
 
     format: str
@@ -78,46 +76,29 @@ class PlainImage(NamedTuple):
     turn: str
 
 
-def image_facts(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS) -> ImageFacts:
+def image_facts(data: bytes, policy: MediaPolicy) -> ImageFacts:
     """Return what the header of a picture file says; no pixel is decoded.
 
     Raises:
-        SourceError: the bytes are no picture of ``formats``, or the header is damaged.
-        PolicyError: one frame has more than ``max_pixels``.
+        SourceError: the bytes are no picture of a format that is read, or the header is damaged.
+        PolicyError: one frame has more than ``max_pixels``, or as for ``decode_image`` a JPEG too many scans.
     """
-    return _open(data, policy, formats, 1)[1]
+    return _open(data, policy, 1)[1]
 
 
-def open_image(
-    data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS, walk: int | None = None
-) -> ImageFile:
-    """Return Pillow's image of a picture file, its pixels not decoded yet.
-
-    Args:
-        data: the file.
-        policy: its ``max_pixels`` holds for one frame, and ``ANIMATION_PICTURES`` times that for all together.
-        formats: Pillow's names of the formats allowed, of ``FORMATS`` and ``BY_CHOICE``.
-        walk: how many frames the caller will decode; None for all.
-
-    Raises:
-        SourceError: the bytes are no picture of ``formats``, or the header is damaged.
-        PolicyError: more pixels, or more frames, than the policy allows.
-    """
-    return _open(data, policy, formats, walk)[0]
-
-
-def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0, formats: tuple[str, ...] = FORMATS) -> Image:
+def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
     """Return one frame of a picture file, decoded; no orientation is applied, its EXIF is in ``info`` as ever.
 
     The image is Pillow's plain one: it holds no file and pickles. RGB samples of 16 bits come as their high bytes.
 
     Raises:
-        SourceError: as ``open_image``; the pixels are cut or damaged; there is no such frame.
-        PolicyError: as ``open_image``.
+        SourceError: as ``image_facts``; the pixels are cut or damaged; there is no such frame.
+        PolicyError: more pixels, frames, scans or time than the policy allows. A frame has ``max_pixels``, and all up
+            to this one ``ANIMATION_PICTURES`` times that together. The time is looked at between reads.
     """
     if frame < 0:
         raise SourceError(f"there is no frame {frame}", "count from 0")
-    image, facts = _open(data, policy, formats, frame + 1)
+    image, facts = _open(data, policy, frame + 1)
     if frame >= (facts.frames or 1):
         known = "only its first page is read" if facts.frames is None else f"it has {facts.frames}, counted from 0"
         raise SourceError(f"the {facts.format} has no frame {frame}", known)
@@ -184,7 +165,7 @@ def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
         image.info["transparency"] = tuple(value >> 8 for value in clear)
 
 
-def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FORMATS) -> ImageFacts:
+def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
     """Decode a picture file to its last frame, as cheaply as shows that all of it is there; return its facts.
 
     A JPEG is decoded to an eighth of its size: every bit of its scans is read. A cut is seen, and damage that leaves no
@@ -194,17 +175,17 @@ def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FOR
     JPEG or PNG is an error all the same.
 
     Raises:
-        SourceError: as ``open_image``, or the pixels are cut or damaged.
-        PolicyError: as ``open_image``.
+        SourceError: as ``image_facts``, or the pixels are cut or damaged.
+        PolicyError: as ``decode_image``.
     """
-    image, facts = _open(data, policy, formats, None)
+    image, facts = _open(data, policy, None)
     name = facts.format
     with named(name):
         if name == "JPEG":
             image.draft("L", (1, 1))
         elif name == "PNG":
             # before the pixels, and on an image of its own: it leaves one that cannot be loaded
-            read_header(data, name).verify()
+            read_header(data, name, policy.timeout).verify()
             if not png_has_all_rows(data):
                 raise EOFError
         elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
@@ -216,13 +197,13 @@ def check_image(data: bytes, policy: MediaPolicy, formats: tuple[str, ...] = FOR
     return facts
 
 
-def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int | None) -> tuple[ImageFile, ImageFacts]:
-    name = _format_of(data, formats)
-    frames, bits, exif = 1, 0, b""
+def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
+    name = _format_of(data, policy)
+    frames, bits, exif, several = 1, 0, b"", False
     if name == "JPEG":
-        check_jpeg_head(data)
+        _check_scans(*jpeg_layout(data), policy.max_pixels)
     elif name == "PNG":
-        bits, exif = png_layout(data)
+        bits, exif, _ = png_layout(data)
     elif name == "BMP":
         check_bmp_head(data)
     elif name == "GIF":
@@ -230,9 +211,14 @@ def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int 
         width, height, frames, _ = gif_layout(data, policy.max_frames + 1)
         _check_pixels(name, width, height, policy.max_pixels)
         _check_gif(width, height)
-    image = read_header(data, name)
+    elif name == "TIFF":
+        width, height, several = tiff_layout(data)
+        _check_tiles(width, height, policy.max_pixels)
+    image = read_header(data, name, policy.timeout)
     _check_pixels(name, image.width, image.height, policy.max_pixels)
-    counted: int | None = None if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
+    counted: int | None = (
+        (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
+    )
     if counted is not None:
         counted = max(1, min(counted, policy.max_frames + 1))
     facts = _facts(image, name, counted, bits, exif)
@@ -240,8 +226,9 @@ def _open(data: bytes, policy: MediaPolicy, formats: tuple[str, ...], walk: int 
     return image, facts
 
 
-def _format_of(data: bytes, formats: tuple[str, ...]) -> str:
-    """Return Pillow's name of the format of ``data``, one of ``formats``."""
+def _format_of(data: bytes, policy: MediaPolicy) -> str:
+    """Return Pillow's name of the format of ``data``, one that ``policy`` lets read."""
+    formats = (*FORMATS, *[name.upper() for name in policy.read_also])
     kind = sniff(data)
     if kind is None:
         found = describe_unknown(data)
@@ -292,6 +279,19 @@ def _bits(image: ImageFile) -> int:
 def _check_pixels(name: str, width: int, height: int, most: int) -> None:
     if width * height > most:
         raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", _RAISE_PIXELS)
+
+
+def _check_tiles(width: int, height: int, most: int) -> None:
+    """Refuse a TIFF whose tiles are far larger than its picture: they are decoded whole."""
+    if width * height > 2 * most:
+        what = f"the tiles of the TIFF have {width} x {height} pixels together, more than twice max_pixels ({most})"
+        raise PolicyError(what, _RAISE_PIXELS)
+
+
+def _check_scans(width: int, height: int, scans: int, most: int) -> None:
+    if scans > USUAL_SCANS and scans * width * height > USUAL_SCANS * most:
+        what = f"the JPEG has {scans} scans of {width} x {height} pixels, more than {USUAL_SCANS} times max_pixels"
+        raise PolicyError(f"{what} ({most}) together", _RAISE_PIXELS)
 
 
 def _check_gif(width: int, height: int) -> None:

@@ -194,15 +194,3 @@ Decoder = InlineDecoder | IsolatedDecoder
 def decoder(policy: MediaPolicy, memory_bytes: int | None = None) -> Decoder:
     """Return what runs decoders as ``policy.isolate`` says; close it when it is no longer needed."""
     return IsolatedDecoder(policy, memory_bytes) if policy.isolate else InlineDecoder()
-
-
-def run_decoder(policy: MediaPolicy, function: str, *arguments: Any) -> Any:
-    """Run one function as ``policy.isolate`` says.
-
-    A child is started for it alone, and ended: keep a ``decoder`` where there is more to run.
-
-    Raises:
-        MMPromptError: as ``IsolatedDecoder.run``.
-    """
-    with decoder(policy) as runs:
-        return runs.run(function, *arguments)

@@ -75,11 +75,6 @@ def address_fault(address: str) -> str:
     return fault or ("" if ip in _GLOBAL_UNICAST else _RESERVED)
 
 
-def is_public(address: str) -> bool:
-    """Tell whether an address belongs to the public internet; see ``address_fault``."""
-    return not address_fault(address)
-
-
 def as_ip(address: str) -> IPAddress | None:
     """Return an address in its usual form: mapped IPv4 as IPv4; None for a name, a scoped address, or another text."""
     try:
