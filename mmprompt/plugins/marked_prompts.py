@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
 from mmprompt.errors import PromptError
@@ -23,10 +22,6 @@ class Content(list[dict[str, Any]]):
     def __reduce__(self) -> tuple[object, ...]:
         """Travel as the plain list: who sends it needs no more."""
         return (list, (list(self),))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Content:
-        """Copy with the parts, which are immutable: a runner copies a dialogue before each turn."""
-        return Content(deepcopy(list(self), memo), self.parts)
 
 
 ListClass = Callable[[Iterable[Any]], Any]

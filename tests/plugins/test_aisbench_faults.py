@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import SKELETONS
+from opencompass_family import RETRIEVERS, SKELETONS, TEXT, retrieved
 from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
 from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench import MMPromptMultimodal, MMPromptText
+from mmprompt.plugins.aisbench import MMPromptDataset, MMPromptMultimodal, MMPromptRetriever, MMPromptText
 from mmprompt.plugins.aisbench.chat_model import Parser
 
 need("aisbench", "ais_bench")
@@ -185,3 +185,15 @@ def test_a_template_that_cannot_be_filled_is_refused_when_it_is_made() -> None:
     StockMultimodal(wrong)
     with pytest.raises(TemplateError, match="images"):
         MMPromptMultimodal(wrong)
+
+
+@pytest.mark.parametrize("kind", RETRIEVERS)
+def test_a_retriever_picks_and_joins_as_the_core_does(tmp_path: Path, kind: str) -> None:
+    def retriever(path: str, kind: str, arguments: dict[str, Any]) -> Any:
+        reader = {"input_columns": ["question"], "output_column": "answer"}
+        dataset = MMPromptDataset(path=path, abbr="rows", reader_cfg=reader)
+        ice = {"type": "MMPromptText", "template": TEXT}
+        return MMPromptRetriever(dataset=dataset, kind=kind, arguments=arguments, ice_template=ice)
+
+    theirs, core = retrieved(tmp_path, kind, retriever)
+    assert theirs == core

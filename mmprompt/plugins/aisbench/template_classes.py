@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from mmprompt.errors import TaskError
@@ -19,6 +20,28 @@ def runner_list(items: Iterable[Any]) -> Any:
     from ais_bench.benchmark.utils.prompt import PromptList as RunnerList  # noqa: PLC0415  # the runner is there now
 
     return RunnerList(items)
+
+
+@lru_cache(maxsize=1)
+def _dialogue_class() -> Any:
+    list_class = type(runner_list([]))
+
+    class Dialogue(list_class):  # type: ignore[misc,valid-type]  # the runner has no types
+        """A ``PromptList`` whose slices are such: for ``last`` the runner adds one to a slice, which never ends."""
+
+        def __getitem__(self, key: Any) -> Any:
+            found = super().__getitem__(key)
+            return Dialogue(found) if isinstance(key, slice) else found
+
+        def __reduce__(self) -> tuple[object, ...]:
+            return (dialogue, (list(self),))
+
+    return Dialogue
+
+
+def dialogue(items: Iterable[Any]) -> Any:
+    """Return AISBench's ``PromptList`` of these items, which its inferencer can cut into turns in each of its modes."""
+    return _dialogue_class()(items)
 
 
 class MMPromptText(MarkedTemplate):
@@ -40,6 +63,7 @@ class MMPromptMultiTurn(MMPromptText):
     """
 
     core = MultiTurnPromptTemplate
+    list_class = staticmethod(dialogue)
 
     def generate_item(
         self,
@@ -53,10 +77,9 @@ class MMPromptMultiTurn(MMPromptText):
         Raises:
             TaskError: what the runner cannot cut into turns: nobody of the role BOT, a BOT that says media, loose text.
         """
-        dialogue = self._core.expand(entry_of_row(entry), output_field, from_marked(ice_field_replace_token) or None)
-        items = PromptList([*dialogue.begin, *dialogue.items, *dialogue.end])
-        prompt = self._marked(items)
-        if not dialogue.exchanges:
+        said = self._core.expand(entry_of_row(entry), output_field, from_marked(ice_field_replace_token) or None)
+        prompt = self._marked(PromptList([*said.begin, *said.items, *said.end]))
+        if not said.exchanges:
             raise TaskError("nobody of the role BOT speaks in the round", "call the model's role BOT")
         for item in prompt:
             if isinstance(item, str):
