@@ -45,7 +45,7 @@ class MarkedTemplate:
     ) -> None:
         self._core: Any = self.core(template, ice_token, sep_token, **options)
         self._outgoing = Outgoing(media, target)
-        self.ice_token = ice_token
+        self.ice_token = ice_token or ""  # with None a runner refuses an ice_template alone, which needs no token
         self.sep_token = sep_token
         # The runners take the keys of a dict for labels, whatever they are, and join examples unless they are "meta".
         self.template = template if self._core.labels or isinstance(template, str) else repr(template)

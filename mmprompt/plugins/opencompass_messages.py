@@ -62,7 +62,7 @@ class MMPromptMessages:
             raise TaskError("a template of labels, which OpenCompass compares as text", "use MMPromptText")
         self._meta = MetaTemplate(meta_template)
         self._outgoing = Outgoing(media, target, opener=NAME)
-        self.ice_token = self._core.ice_token
+        self.ice_token = self._core.ice_token or ""  # with None OpenCompass refuses an ice_template alone
         self.sep_token = sep_token
 
     def generate_item(

@@ -130,3 +130,39 @@ def test_a_retriever_picks_and_joins_as_the_core_does(tmp_path: Path, kind: str)
 
     theirs, core = retrieved(tmp_path, kind, retriever)
     assert theirs == core
+
+
+# ---- side by side, on OpenCompass's own classes
+
+
+def test_an_end_section_under_a_meta_template() -> None:
+    from opencompass.models.base import LMTemplateParser
+    from opencompass.openicl.icl_prompt_template import PromptTemplate as Stock
+
+    template = {**LABELS["A"], "end": [{"role": "HUMAN", "prompt": "Be brief."}]}
+    parser = LMTemplateParser({"round": [{"role": "HUMAN", "begin": "H:"}, {"role": "BOT", "begin": "B:"}]})
+    with pytest.raises(IndexError):
+        parser.parse_template(Stock(template, ice_token="</E>").generate_item({"question": "?"}), "ppl")
+    ours = MMPromptText(template, ice_token="</E>").generate_item({"question": "?"})
+    assert parser.parse_template(ours, "ppl") == "H:Choose.H:?B:a long answerH:Be brief."
+
+
+def test_the_separator_of_an_example_and_a_slot_in_a_value() -> None:
+    from opencompass.openicl.icl_prompt_template import PromptTemplate as Stock
+
+    options = {"template": "</E>Q: {q}</S>{a}", "ice_token": "</E>", "sep_token": "</S>"}
+    row = {"q": "What is {a}?", "a": "Good."}
+    assert Stock(**options).generate_ice_item(row, None) == "Q: What is Good.?</S>Good."
+    assert MMPromptText(**options).generate_ice_item(row, None) == "Q: What is {a}?Good."
+
+
+def test_the_documented_ice_template_alone_without_examples(task: str) -> None:
+    from opencompass.openicl.icl_prompt_template import PromptTemplate as Stock
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    dataset = MMPromptDataset(path=task, reader_cfg={"input_columns": ["id"], "output_column": "answer"})
+    retriever = ZeroRetriever(dataset)
+    with pytest.raises(NotImplementedError, match="ice_token"):
+        retriever.generate_prompt_for_generate_task(0, "", ice_template=Stock(TEXT))
+    ours = retriever.generate_prompt_for_generate_task(0, "", ice_template=MMPromptText(TEXT))
+    assert ours == "Q: 0+0=?\nA: "
