@@ -6,7 +6,6 @@ It has no entry points: a config imports this module, and the classes register t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET
@@ -68,7 +67,7 @@ class MMPromptDataset:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when OpenCompass is there to inherit from."""
-        return _dataset_class()(**options)
+        return dataset_class("opencompass.datasets.base")(**options)
 
 
 @ICL_RETRIEVERS.register_module()
@@ -77,18 +76,4 @@ class MMPromptRetriever:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when OpenCompass is there to inherit from."""
-        return _retriever_class()(**options)
-
-
-@lru_cache(maxsize=1)
-def _dataset_class() -> Any:
-    from opencompass.datasets.base import BaseDataset  # noqa: PLC0415  # likewise
-
-    return dataset_class(BaseDataset)
-
-
-@lru_cache(maxsize=1)
-def _retriever_class() -> Any:
-    from opencompass.openicl.icl_retriever import BaseRetriever  # noqa: PLC0415  # likewise
-
-    return retriever_class(BaseRetriever, MMPromptText.list_class)
+        return retriever_class("opencompass.openicl.icl_retriever", MMPromptText.list_class)(**options)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar
 
 from mmprompt.errors import TaskError
@@ -74,9 +76,15 @@ class MarkedTemplate:
         return to_marked(prompt, self._outgoing, self.list_class, written=written)
 
 
-def dataset_class(base: Any) -> Any:
-    """Return a class over a runner's own ``BaseDataset`` whose rows are those of ``mmprompt.tables.tables``."""
-    from datasets import Dataset, DatasetDict  # noqa: PLC0415  # seconds of PyTorch, paid where rows are loaded
+@cache
+def dataset_class(module: str) -> Any:
+    """Return a class over the ``BaseDataset`` of a runner's module, whose rows are those of ``mmprompt.tables.tables``.
+
+    The module is imported here, seconds of PyTorch with it: paid where rows are loaded.
+    """
+    from datasets import Dataset, DatasetDict  # noqa: PLC0415  # likewise
+
+    base: Any = import_module(module).BaseDataset
 
     class Rows(base):  # type: ignore[misc]  # the runner has no types
         @staticmethod
@@ -86,8 +94,10 @@ def dataset_class(base: Any) -> Any:
     return Rows
 
 
-def retriever_class(base: Any, list_class: ListClass) -> Any:
-    """Return a class over a runner's own ``BaseRetriever`` that picks and joins examples as a retriever of the core."""
+@cache
+def retriever_class(module: str, list_class: ListClass) -> Any:
+    """Return a class over the ``BaseRetriever`` of a runner's module that picks and joins examples as the core does."""
+    base: Any = import_module(module).BaseRetriever
 
     class Retriever(base):  # type: ignore[misc]  # the runner has no types
         def __init__(self, kind: str = "ZeroRetriever", arguments: Mapping[str, Any] | None = None, **options: Any):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from mmprompt.plugins.aisbench.template_classes import runner_list
@@ -25,7 +24,7 @@ class MMPromptDataset:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when AISBench is there to inherit from."""
-        return _dataset_class()(**options)
+        return dataset_class("ais_bench.benchmark.datasets.base")(**options)
 
 
 class MMPromptRetriever:
@@ -40,18 +39,4 @@ class MMPromptRetriever:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when AISBench is there to inherit from."""
-        return _retriever_class()(**options)
-
-
-@lru_cache(maxsize=1)
-def _dataset_class() -> Any:
-    from ais_bench.benchmark.datasets.base import BaseDataset  # noqa: PLC0415  # the runner is there now
-
-    return dataset_class(BaseDataset)
-
-
-@lru_cache(maxsize=1)
-def _retriever_class() -> Any:
-    from ais_bench.benchmark.openicl.icl_retriever import BaseRetriever  # noqa: PLC0415  # the runner is there now
-
-    return retriever_class(BaseRetriever, runner_list)
+        return retriever_class("ais_bench.benchmark.openicl.icl_retriever", runner_list)(**options)
