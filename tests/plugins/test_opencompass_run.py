@@ -13,6 +13,8 @@ from opencompass_family import SKELETONS, Run, reply, run_config, sent, with_exa
 from runner_present import need
 from test_tour_over_http import arrived, expected
 
+from mmprompt.plugins.examples import write_example
+
 need("opencompass", "opencompass")
 pytestmark = pytest.mark.runners
 
@@ -133,6 +135,13 @@ def test_what_opencompass_would_drop_ends_the_run_before_the_first_request(tmp_p
     run = run_config(tmp_path, "opencompass", config, "--mode", "infer", "--debug", reply=reply)
     assert run.bodies == []
     assert "(sample r): message 2: OpenCompass sends no role 'tool'" in run.log, run.log[-3000:]
+
+
+def test_the_example_that_mmprompt_writes_runs_without_a_network(tmp_path: Path) -> None:
+    [config] = [path for path in write_example("opencompass", str(tmp_path / "mine")) if path.endswith(".py")]
+    text = Path(config).read_text(encoding="utf-8").replace(":8000/", ":PORT/")
+    run = run_config(tmp_path / "mine", "opencompass", text, "--debug", reply=reply)
+    assert (run.code, len(run.bodies)) == (0, 2), run.log[-3000:]
 
 
 # ---- side by side, on OpenCompass's own classes
