@@ -7,12 +7,13 @@ and its answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import RowError, TaskError
+from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled
 from mmprompt.outgoing import Outgoing
 from mmprompt.parts import Message
@@ -20,7 +21,7 @@ from mmprompt.prompt_items import role_item
 from mmprompt.prompt_list import PromptList
 from mmprompt.row_ids import id_of
 from mmprompt.task_files import is_task_file
-from mmprompt.tasks import Task, load_task
+from mmprompt.tasks import Task, at, load_task
 from mmprompt.templates.entry import Entry
 
 CARRIED = "mmprompt"
@@ -146,8 +147,14 @@ class TaskRows:
         self.outgoing = Outgoing(self._task, target, opener=opener)
         self._samples: dict[int, Sample] = {}
 
-    def sample(self, row: Mapping[str, Any]) -> Sample:
-        """Return the sample of a row, the media that came with its bytes checked.
+    @property
+    def labels(self) -> tuple[object, ...]:
+        """What the task compares, none if it asks for replies."""
+        return () if self._task.assembly is None else self._task.assembly.labels
+
+    @contextmanager
+    def sample_of(self, row: Mapping[str, Any]) -> Iterator[Sample]:
+        """Give the sample of a row, the media that came with its bytes checked; errors in the block get its place.
 
         Raises:
             TaskError: the row is of another dataset.
@@ -159,18 +166,38 @@ class TaskRows:
         sample = None if kept is None else self._samples.get(kept.row)
         if sample is None:
             raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
-        if sample.messages is None:
-            return sample
-        return sample._replace(messages=tuple(self.outgoing.received(sample.messages)))
+        try:
+            if sample.messages is not None:
+                sample = sample._replace(messages=tuple(self.outgoing.received(sample.messages)))
+            yield sample
+        except MMPromptError as error:
+            raise at(error, sample) from None
 
     def prompt(self, sample: Sample) -> Any:
         """Return the one prompt of a sample before the meta template.
 
         Raises:
-            TaskError: the task makes several prompts of it, for labels or turns.
+            TaskError: the task compares labels, or its prompts are of turns, which a runner makes of a whole dialogue.
         """
         plain = self._task.plain_messages(sample)
-        return self._assembled(sample).prompt if plain is None else PromptList(_item(m) for m in plain)
+        if plain is not None:
+            return PromptList(_item(m) for m in plain)
+        made = self._assembled(sample, "gen")
+        if made.turn is not None:
+            raise TaskError("the task is for dialogues of several turns", "give the runner a template of turns instead")
+        return made.prompt
+
+    def label_prompt(self, sample: Sample, label: object) -> Any:
+        """Return the prompt of one label before the meta template.
+
+        Raises:
+            TaskError: the task asks for a reply, or has no such label.
+        """
+        return self._of_label(self._assembled(sample, "ppl").prompt, label)
+
+    def label_string(self, sample: Sample, label: object) -> Any:
+        """Return the prompt of one label after the meta template, as ``label_prompt``."""
+        return self._of_label(self._task.string_of(self._assembled(sample, "ppl")), label)
 
     def messages(self, sample: Sample) -> list[Message]:
         """Return the one prompt of a sample after the meta template.
@@ -179,14 +206,25 @@ class TaskRows:
             TaskError: the task makes several prompts of it, for labels or turns.
         """
         plain = self._task.plain_messages(sample)
-        made: list[Message] = self._task.messages_of(self._assembled(sample)) if plain is None else plain
+        made: list[Message] = self._task.messages_of(self._assembled(sample, "gen")) if plain is None else plain
         return made
 
-    def _assembled(self, sample: Sample) -> Assembled:
+    def _assembled(self, sample: Sample, mode: str) -> Assembled:
+        if self._task.mode != mode:
+            asked, other = (
+                ("compares labels", "PPLInferencer") if mode == "gen" else ("asks for a reply", "GenInferencer")
+            )
+            raise TaskError(f"the task {asked}", f"use the runner's {other}")
         made = self._task.assembled(sample)
-        if len(made) != 1 or self._task.mode != "gen":
+        if len(made) != 1:
             raise TaskError("the task makes several prompts of a row", "use a task that asks for one reply a row")
         return made[0]
+
+    @staticmethod
+    def _of_label(by_label: Any, label: object) -> Any:
+        if label not in by_label:
+            raise TaskError(f"the task has no label {shown(label)}", nearest(label, by_label))
+        return by_label[label]
 
 
 def _item(message: Message) -> dict[str, Any]:

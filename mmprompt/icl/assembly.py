@@ -118,6 +118,11 @@ class Assembly:
         return "ppl" if self.inferencer == "PPLInferencer" else "gen"
 
     @property
+    def labels(self) -> tuple[object, ...]:
+        """What ``PPLInferencer`` compares; empty under other inferencers."""
+        return self._labels if self.mode == "ppl" else ()
+
+    @property
     def needs_examples(self) -> bool:
         """Whether rows of an index set are asked for."""
         return not isinstance(self.retriever, ZeroRetriever)

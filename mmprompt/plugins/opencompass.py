@@ -5,111 +5,56 @@ It has no entry points: a config imports this module, and the classes register t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from opencompass.registry import ICL_PROMPT_TEMPLATES, LOAD_DATASET
+from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET
 
-from mmprompt.errors import MMPromptError, TaskError
-from mmprompt.meta_template import MetaTemplate
-from mmprompt.outgoing import CountedMessage, Outgoing, refuse_dropped
-from mmprompt.parts import Message
-from mmprompt.prompt_list import PromptList
-from mmprompt.raw_messages import RawMessages, is_ready
-from mmprompt.tables import TaskRows, entry_of_row, tables
-from mmprompt.tasks import at
-from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.raw import RawPromptTemplate
-from mmprompt.templates.text import PromptTemplate
+from mmprompt.plugins.opencompass_family import MarkedTemplate, dataset_class, retriever_class
+from mmprompt.plugins.opencompass_messages import NAME, MMPromptMessages, sent
+from mmprompt.tables import TaskRows
 
-_NAME = "OpenCompass"
-_ROLES = ("system", "user", "assistant")
-_KEPT_KEYS = {"text": {"type", "text"}, "image_url": {"type", "image_url"}}
-"""What OpenCompass's models keep of a part; parts of other types stay whole."""
+__all__ = ["MMPromptDataset", "MMPromptMessages", "MMPromptRetriever", "MMPromptTask", "MMPromptText"]
+
+ICL_PROMPT_TEMPLATES.register_module(module=MMPromptMessages)
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
-class MMPromptMessages:
-    """A template of mmprompt for OpenCompass; it gives the messages that are sent.
+class MMPromptText(MarkedTemplate):
+    """``PromptTemplate`` of mmprompt, for models that OpenCompass gives text: for labels, and its own meta template."""
 
-    Args:
-        template: a dialogue, as in ``mmprompt.MMPromptTemplate``, or a text, as in ``mmprompt.PromptTemplate``.
-        ice_token: where the in-context examples go.
-        sep_token: a text that is removed.
-        messages: in place of ``template``: messages, as in ``mmprompt.RawPromptTemplate``.
-        meta_template: as in ``mmprompt.MetaTemplate``; one in the model's config that is a list is put before these.
-        media: what may be read and how, as the ``media`` section of a task file; that of ``prompt_template`` counts.
-        target: what the server takes, ``"vllm"`` or ``"openai"``.
-        options: further arguments of the core's template.
-    """
+    @staticmethod
+    def list_class(items: Iterable[Any]) -> Any:
+        """Return OpenCompass's ``PromptList`` of these items."""
+        from opencompass.utils.prompt import PromptList  # noqa: PLC0415  # seconds of PyTorch, paid on use
 
-    prompt_type = "raw_messages"
-
-    def __init__(
-        self,
-        template: Any = None,
-        ice_token: str | None = None,
-        sep_token: str | None = None,
-        *,
-        messages: Sequence[Any] | None = None,
-        meta_template: Any = None,
-        media: Mapping[str, Any] | None = None,
-        target: str = "vllm",
-        **options: Any,
-    ) -> None:
-        if (template is None) == (messages is None):
-            raise TaskError("a template takes either 'template' or 'messages'", "give one of them")
-        if messages is not None:
-            self._core: Any = RawPromptTemplate(messages, ice_token=ice_token or "</E>", **options)
-        else:
-            core = PromptTemplate if isinstance(template, str) else MMPromptTemplate
-            self._core = core(template, ice_token, sep_token, **options)
-        self._meta = MetaTemplate(meta_template)
-        self._outgoing = Outgoing(media, target, opener=_NAME)
-        self.template = template if self._core.labels else None
-        self.ice_token = self._core.ice_token
-        self.sep_token = sep_token
-
-    def generate_item(
-        self,
-        entry: Mapping[str, Any],
-        output_field: str | None = None,
-        output_field_replace_token: str = "",
-        ice_field_replace_token: Any = "",
-    ) -> list[dict[str, Any]]:
-        """Return the messages of a test row; its answer reads as ``output_field_replace_token``."""
-        row = entry_of_row(entry, output_field, output_field_replace_token)
-        prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
-        return sent(self._outgoing, self._meta.to_messages(prompt))
-
-    def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> list[Any]:
-        """Return a row as an example: items of a prompt, whose media are read when they are part of one."""
-        example = self._core.generate_ice_item(entry_of_row(entry), label)
-        return [example] if isinstance(example, str) else list(example)
+        return PromptList(items)
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
 class MMPromptTask:
     """A whole task of mmprompt as a template; its rows are those of ``MMPromptDataset`` with the same ``path``.
 
-    The task's own retriever picks the examples, so the config has OpenCompass's ``ZeroRetriever``. The arguments are
-    those of ``mmprompt.tables.TaskRows``.
+    The task's own retriever picks the examples, so the config has OpenCompass's ``ZeroRetriever``; the task's meta
+    template applies. Labels give text, all else messages. The arguments are those of ``mmprompt.tables.TaskRows``.
     """
 
     prompt_type = "raw_messages"
-    template = ice_token = sep_token = None
+    ice_token = sep_token = None
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm") -> None:
-        self._rows = TaskRows(task, abbr, target, opener=_NAME)
+        self._rows = TaskRows(task, abbr, target, opener=NAME)
+        self.template = dict.fromkeys(self._rows.labels, "") or None
 
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> list[dict[str, Any]]:
         """Return the messages of a row; its errors have the row's place."""
-        sample = self._rows.sample(entry)
-        try:
+        with self._rows.sample_of(entry) as sample:
             return sent(self._rows.outgoing, self._rows.messages(sample))
-        except MMPromptError as error:
-            raise at(error, sample) from None
+
+    def generate_label_prompt_item(self, entry: Mapping[str, Any], _ice: Any, label: object, *_: Any) -> str:
+        """Return the text of one label; its errors have the row's place."""
+        with self._rows.sample_of(entry) as sample:
+            return str(self._rows.label_string(sample, label))
 
 
 @LOAD_DATASET.register_module()
@@ -122,27 +67,13 @@ class MMPromptDataset:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when OpenCompass is there to inherit from."""
-        return _dataset_class()(**options)
+        return dataset_class("opencompass.datasets.base")(**options)
 
 
-@lru_cache(maxsize=1)
-def _dataset_class() -> Any:
-    from datasets import Dataset, DatasetDict  # noqa: PLC0415  # seconds of PyTorch, paid where rows are loaded
-    from opencompass.datasets.base import BaseDataset  # noqa: PLC0415  # likewise
+@ICL_RETRIEVERS.register_module()
+class MMPromptRetriever:
+    """A retriever of mmprompt for OpenCompass: its name is ``kind``, ``arguments`` are its own."""
 
-    class Rows(BaseDataset):  # type: ignore[misc]  # the runner has no types
-        @staticmethod
-        def load(path: str, **options: Any) -> Any:
-            return DatasetDict({split: Dataset.from_dict(rows) for split, rows in tables(path, **options).items()})
-
-    return Rows
-
-
-def sent(outgoing: Outgoing, messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return messages as OpenCompass's models send them; refuse what they would drop. Base64 is not counted."""
-    return [CountedMessage(m) for m in refuse_dropped(outgoing.messages(messages), _NAME, _ROLES, _KEPT_KEYS)]
-
-
-def _examples(ice: Any) -> Any:
-    """Return what OpenCompass collected of examples as the core takes them."""
-    return (RawMessages(ice) if is_ready(ice) else PromptList(ice)) if isinstance(ice, list) and ice else ice or None
+    def __new__(cls, **options: Any) -> Any:
+        """Return an instance of a class that is made when OpenCompass is there to inherit from."""
+        return retriever_class("opencompass.openicl.icl_retriever", MMPromptText.list_class)(**options)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from recording_server import recording_server
 
+from mmprompt.tasks import load_task
+
 COMMAND_SECONDS = 600
 FEW_SHOT = {
     "infer_cfg": {
@@ -49,6 +51,32 @@ def few_shot(tour: Path) -> dict[str, Any]:
     return {"dataset": {"path": path, "train": path}, "reader_cfg": {"output_column": "answer"}, **task}
 
 
+def reply(body: dict[str, Any]) -> str:
+    """Answer the first row of the tour rightly, and tell the others how many messages came."""
+    said = json.dumps(body["messages"][-1])
+    return "coffee" if "What drink is in the cup?" in said else f"{len(body['messages'])} messages"
+
+
+def sent(run: Run, rendered: dict[str, Any], rendered_as: dict[str, str], dataset: str, extra: int = 0) -> list[Any]:
+    """The requests of one dataset, without the ``extra`` ones before each; the runners keep the config's order."""
+    at = 0
+    for name, task in rendered_as.items():
+        at += extra
+        if name == dataset:
+            return run.bodies[at : at + len(rendered[task])]
+        at += len(rendered[task])
+    raise AssertionError(dataset)
+
+
+def with_examples(wanted: list[Any], shown: tuple[int, ...]) -> list[tuple[str, list[Any]]]:
+    """Each row's id and what must arrive: the system's word, the rows ``shown`` as examples, and its own message."""
+    examples: list[Any] = [("system", [("text", "Answer in a few words.")])]
+    for number in shown:
+        _, answer, messages = wanted[number]
+        examples += [*messages, ("assistant", [("text", answer)])]
+    return [(id_, [*examples, *messages]) for id_, _, messages in wanted]
+
+
 class Run(NamedTuple):
     """One run of a runner's command."""
 
@@ -69,10 +97,17 @@ def run_config(folder: Path, command: str, config: str, *arguments: str, reply: 
         (folder / "cfg.py").write_text(config.replace("PORT", str(server.port)), encoding="utf-8")
         program = shutil.which(command, path=str(Path(sys.executable).parent))
         assert program, f"{command} is not beside {sys.executable}"
+        paths = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH")]))
         done = subprocess.run(
             [program, "cfg.py", *arguments],
             cwd=folder,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "no_proxy": "127.0.0.1"},
+            env={
+                **os.environ,
+                "PYTHONPATH": paths,
+                "HF_HUB_OFFLINE": "1",
+                "PYTHONWARNINGS": "ignore",
+                "no_proxy": "127.0.0.1",
+            },
             capture_output=True,
             text=True,
             timeout=COMMAND_SECONDS,
@@ -80,3 +115,38 @@ def run_config(folder: Path, command: str, config: str, *arguments: str, reply: 
         )
         logs = "".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("out/**/*.out")))
         return Run(done.returncode, done.stdout + done.stderr + logs, list(server.bodies), folder)
+
+
+RETRIEVERS = {
+    "ZeroRetriever": {},
+    "FixKRetriever": {"fix_id_list": [2, 0]},
+    "RandomRetriever": {"ice_num": 2, "seed": 7},
+    "SlidingWindowRetriever": {"k": 2},
+    "BM25Retriever": {"ice_num": 2},
+    "TopkRetriever": {"ice_num": 2, "embed": lambda texts: [[text.count(c) for c in "abcdelr"] for text in texts]},
+}
+WORDS = ("a red cup", "a blue ball", "a red ball", "one cat", "a cup of tea")
+TEXT = "Q: {question}\nA: {answer}"
+
+
+def retrieved(tmp_path: Path, kind: str, retriever: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
+    """The examples of a runner's retriever and those of the core's task: ids and joined text, row by row.
+
+    ``retriever`` makes the runner's from the path of the rows, its kind and its arguments.
+    """
+    path = tmp_path / "rows.jsonl"
+    rows = [{"id": f"r{n}", "question": words, "answer": str(n)} for n, words in enumerate(WORDS)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    task = load_task({
+        "dataset": {"path": str(path), "train": str(path)},
+        "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
+        "infer_cfg": {
+            "ice_template": {"template": TEXT},
+            "prompt_template": {"template": "</E>", "ice_token": "</E>"},
+            "retriever": {"type": kind, **RETRIEVERS[kind]},
+        },
+    })  # fmt: skip
+    made = [task.assembled(sample)[0] for sample in task.samples()]
+    theirs = retriever(str(path), kind, RETRIEVERS[kind])
+    ids = theirs.retrieve()
+    return [(i, theirs.generate_ice(i)) for i in ids], [(list(m.example_ids), m.prompt) for m in made]

@@ -21,6 +21,11 @@ class RecordingServer:
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.port = 0
 
+    def scores(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What a prompt's tokens score: the one token the worse, the longer what was said."""
+        said = sum(len(message["content"]) for message in body["messages"])
+        return {"prompt_logprobs": [None, {"1": {"logprob": -said}}]}
+
     @property
     def base_url(self) -> str:
         """The address of the API."""
@@ -60,13 +65,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.record.requests.append((self.path, dict(self.headers), body))
         text = self.record.reply(body)
         message = {"role": "assistant", "content": text}
+        scores = self.record.scores(body) if "prompt_logprobs" in body else {}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if body.get("stream"):
             self._stream(text, usage)
             return
         self._send({
             "id": "r", "object": "chat.completion", "created": 0, "model": MODEL, "usage": usage,
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **scores,
         })  # fmt: skip
 
     def _stream(self, text: str, usage: dict[str, int]) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import SKELETONS
+from opencompass_family import RETRIEVERS, SKELETONS, TEXT, retrieved
 from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
 from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench import MMPromptMultimodal, MMPromptText
+from mmprompt.plugins.aisbench import MMPromptDataset, MMPromptMultimodal, MMPromptRetriever, MMPromptText
 from mmprompt.plugins.aisbench.chat_model import Parser
 
 need("aisbench", "ais_bench")
@@ -23,6 +25,7 @@ with warnings.catch_warnings():
     from ais_bench.benchmark.models.api_models.base_api import APITemplateParser
     from ais_bench.benchmark.openicl.icl_prompt_template import MMPromptTemplate as StockMultimodal
     from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate as StockText
+    from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
     from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET, MODELS
     from ais_bench.benchmark.utils.prompt import PromptList as RunnerList
 
@@ -56,7 +59,7 @@ def multimodal(media: Any, round_: Any = ROUND, **options: Any) -> MMPromptMulti
 
 def test_the_short_names_are_registered_under_names_of_our_own() -> None:
     for registry, names in (
-        (ICL_PROMPT_TEMPLATES, ("MMPromptText", "MMPromptMultimodal", "MMPromptTask")),
+        (ICL_PROMPT_TEMPLATES, ("MMPromptText", "MMPromptMultimodal", "MMPromptMultiTurn", "MMPromptTask")),
         (ICL_RETRIEVERS, ("MMPromptRetriever",)),
         (LOAD_DATASET, ("MMPromptDataset",)),
         (MODELS, ("MMPromptChat",)),
@@ -65,11 +68,22 @@ def test_the_short_names_are_registered_under_names_of_our_own() -> None:
     assert ICL_PROMPT_TEMPLATES.get("MMPromptTemplate") is StockMultimodal
 
 
-def test_tags_in_the_documented_question_column(media: Any) -> None:
-    row = {"question": TAGGED, "answer": "a cup"}
+@pytest.mark.parametrize("row", [{"question": TAGGED}, {"image": "media/coffee.jpg", "question": "What is it?"}])
+def test_media_in_the_documented_columns(media: Any, row: dict[str, str]) -> None:
     with pytest.raises(KeyError, match="content"):
         StockMultimodal({"round": ROUND}).generate_item(row)
-    assert said(multimodal(media).generate_item(row)) == [["data:image/jpeg", "What is it?"]]
+    [content] = said(multimodal(media).generate_item(row))
+    assert sorted(content) == ["What is it?", "data:image/jpeg"]
+
+
+def test_the_documented_mm_url(media: Any) -> None:
+    prompt_mm = {"mm_url": "{image}", "text": {"type": "text", "text": "{question}"}}
+    round_ = [{"role": "HUMAN", "prompt_mm": prompt_mm}]
+    row = {"type": "image", "image": "media/coffee.jpg", "question": "What is it?"}
+    with pytest.raises((KeyError, TypeError)):
+        StockMultimodal({"round": round_}).generate_item({**row, "content": TAGGED})
+    [content] = said(multimodal(media, round_).generate_item(row))
+    assert sorted(content) == ["What is it?", "data:image/jpeg"]
 
 
 def test_other_slots_of_the_text(media: Any) -> None:
@@ -144,6 +158,54 @@ def test_a_slot_in_a_value_is_not_filled() -> None:
     assert (stock, ours) == ("leak SECRET|SECRET", "leak {answer}|SECRET")
 
 
+def test_the_separator_of_an_example() -> None:
+    options = {"template": "</E>Q: {q}</S>{a}", "ice_token": "</E>", "sep_token": "</S>"}
+    row = {"q": "How are you?", "a": "Good."}
+    assert StockText(**options).generate_ice_item(row, None) == "Q: How are you?</S>Good."
+    assert MMPromptText(**options).generate_ice_item(row, None) == "Q: How are you?Good."
+
+
+def test_the_documented_ice_template_alone_without_examples(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "1+1=?", "answer": "2"}', encoding="utf-8")
+    reader = {"input_columns": ["id"], "output_column": "answer"}
+    dataset = MMPromptDataset(path=str(tmp_path / "rows.jsonl"), abbr="rows", reader_cfg=reader)
+    template = {"template": "Q: {question}\nA: {answer}"}
+    stock = ZeroRetriever(dataset, ice_template={"type": StockText, **template})
+    with pytest.raises(Exception, match="ice_token"):
+        stock.generate_prompt_for_generate_task(0, "")
+    ours = ZeroRetriever(dataset, ice_template={"type": MMPromptText, **template})
+    assert ours.generate_prompt_for_generate_task(0, "") == "Q: 1+1=?\nA: "
+
+
+def test_a_prompt_list_as_the_documents_print_it() -> None:
+    items = [{"role": "HUMAN", "prompt": "Question: 1+1=?"}, {"role": "BOT", "prompt": "Answer: "}]
+    with pytest.raises(IndexError):
+        APITemplateParser(META).parse_template(RunnerList(items), "gen")
+    assert said(Parser(META, Outgoing()).parse_template(RunnerList(items), "gen")) == ["Question: 1+1=?"]
+
+
+def test_short_names_registered_as_documented_and_as_ours(tmp_path: Path) -> None:
+    package = tmp_path / "documented" / "openicl" / "icl_prompt_template"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent, package.parent.parent):
+        (folder / "__init__.py").touch()
+    lines = (
+        "from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES as R",
+        "@R.register_module()",
+        "class Documented: pass",
+    )
+    (package / "__init__.py").write_text("\n".join(lines), encoding="utf-8")
+    metadata = tmp_path / "documented-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: documented\nVersion: 1\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text("[ais_bench.benchmark_plugins]\nd = documented\n", encoding="utf-8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    code += "from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES as R; import ais_bench.benchmark.models\n"
+    code += "print([name for name in ('Documented', 'MMPromptText') if R.get(name)])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.splitlines()[-1:] == ["['MMPromptText']"], done.stderr[-2000:]
+
+
 def test_an_end_section_under_a_meta_template() -> None:
     round_ = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "2"}]
     template = {"round": round_, "end": [{"role": "HUMAN", "prompt": "Be brief."}]}
@@ -185,3 +247,15 @@ def test_a_template_that_cannot_be_filled_is_refused_when_it_is_made() -> None:
     StockMultimodal(wrong)
     with pytest.raises(TemplateError, match="images"):
         MMPromptMultimodal(wrong)
+
+
+@pytest.mark.parametrize("kind", RETRIEVERS)
+def test_a_retriever_picks_and_joins_as_the_core_does(tmp_path: Path, kind: str) -> None:
+    def retriever(path: str, kind: str, arguments: dict[str, Any]) -> Any:
+        reader = {"input_columns": ["question"], "output_column": "answer"}
+        dataset = MMPromptDataset(path=path, abbr="rows", reader_cfg=reader)
+        ice = {"type": "MMPromptText", "template": TEXT}
+        return MMPromptRetriever(dataset=dataset, kind=kind, arguments=arguments, ice_template=ice)
+
+    theirs, core = retrieved(tmp_path, kind, retriever)
+    assert theirs == core

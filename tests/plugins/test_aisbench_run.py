@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import SKELETONS, Run, few_shot, run_config
+from opencompass_family import SKELETONS, Run, reply, run_config, sent, with_examples
 from runner_present import need
 from test_tour_over_http import arrived, expected
 
@@ -26,8 +26,9 @@ from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
 from ais_bench.benchmark.summarizers import DefaultSummarizer
 from mmprompt.plugins.aisbench import MMPromptChat, MMPromptDataset, MMPromptTask
 
-def dataset(abbr, path, template, retriever=dict(type=ZeroRetriever), ice=None, kind=MMPromptDataset, **options):
-    infer = dict(prompt_template=template, retriever=retriever, inferencer=dict(type=GenInferencer))
+def dataset(abbr, path, template, retriever=dict(type=ZeroRetriever), ice=None, kind=MMPromptDataset,
+            inferencer=dict(type=GenInferencer), **options):
+    infer = dict(prompt_template=template, retriever=retriever, inferencer=inferencer)
     if ice:
         infer["ice_template"] = ice
     return dict(abbr=abbr, type=kind, path=path, infer_cfg=infer, eval_cfg=dict(evaluator=dict(type=AccEvaluator)),
@@ -60,31 +61,6 @@ del dataset, model  # the runner writes the config down and reads it again, with
 RENDERED_AS = {"task": "task", "chats": "chats", "short-names": "shots"}
 
 
-def reply(body: dict[str, Any]) -> str:
-    """Answer the first row of the tour rightly, and tell the others how many messages came."""
-    said = json.dumps(body["messages"][-1])
-    return "coffee" if "What drink is in the cup?" in said else f"{len(body['messages'])} messages"
-
-
-@pytest.fixture(scope="module")
-def tasks(tour: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("tasks")
-    chats = {"dataset": {"path": str(tour / "tour_chat.jsonl")}}
-    for name, task in (("chats", chats), ("shots", few_shot(tour))):
-        (folder / f"{name}.json").write_text(json.dumps(task), encoding="utf-8")
-    return {"task": str(tour / "task.yaml"), "chats": str(folder / "chats.json"), "shots": str(folder / "shots.json")}
-
-
-@pytest.fixture(scope="module")
-def rendered(tasks: dict[str, str], command: Any) -> dict[str, list[dict[str, Any]]]:
-    lines = {}
-    for name, task in tasks.items():
-        done = command("render", task)
-        assert done.returncode == 0, done.stderr
-        lines[name] = [json.loads(line) for line in done.stdout.splitlines()]
-    return lines
-
-
 @pytest.fixture(scope="module")
 def run(tour: Path, tasks: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
     config = HEAD + CONFIG.format(tour=str(tour), rows=str(tour / "tour.jsonl"), skeletons=SKELETONS, **tasks)
@@ -96,17 +72,6 @@ def predictions(run: Run, model: str, dataset: str) -> list[dict[str, Any]]:
     return sorted(map(json.loads, file.read_text(encoding="utf-8").splitlines()), key=lambda line: line["id"])
 
 
-def sent(run: Run, rendered: dict[str, Any], dataset: str) -> list[dict[str, Any]]:
-    """The requests of one dataset, without the warm-up; AISBench runs them in the config's order."""
-    at = 0
-    for name, task in RENDERED_AS.items():
-        at += WARM_UP
-        if name == dataset:
-            return run.bodies[at : at + len(rendered[task])]
-        at += len(rendered[task])
-    raise AssertionError(dataset)
-
-
 def test_the_command_ends_well_and_sends_each_row_once(run: Run, rendered: dict[str, Any]) -> None:
     assert run.code == 0, run.log[-3000:]
     wanted = sum(len(rendered[task]) + WARM_UP for task in RENDERED_AS.values())
@@ -115,22 +80,19 @@ def test_the_command_ends_well_and_sends_each_row_once(run: Run, rendered: dict[
 
 @pytest.mark.parametrize("dataset", RENDERED_AS)
 def test_the_messages_are_those_of_mmprompt_render(run: Run, rendered: dict[str, Any], dataset: str) -> None:
-    bodies = sent(run, rendered, dataset)
+    bodies = sent(run, rendered, RENDERED_AS, dataset, WARM_UP)
     for body, line in zip(bodies, rendered[RENDERED_AS[dataset]], strict=True):
         assert body["messages"] == line["messages"], line["id"]
         assert set(body) - {"messages"} == ADDED
 
 
-def test_each_medium_has_the_bytes_of_its_file_and_its_place(run: Run, rendered: dict[str, Any], tour: Path) -> None:
-    wanted = expected("tour.jsonl", tour)
-    system = ("system", [("text", "Answer in a few words.")])
-    shown = []
-    for number in (0, 3):
-        _, answer, messages = wanted[number]
-        shown += [*messages, ("assistant", [("text", answer)])]
-    for dataset, examples in (("task", []), ("short-names", shown)):
-        for body, (id_, _, messages) in zip(sent(run, rendered, dataset), wanted, strict=True):
-            assert arrived(body) == [system, *examples, *messages], (dataset, id_)
+@pytest.mark.parametrize(("dataset", "shown"), [("task", ()), ("short-names", (0, 3))])
+def test_each_medium_has_the_bytes_of_its_file_and_its_place(
+    run: Run, rendered: dict[str, Any], tour: Path, dataset: str, shown: tuple[int, ...]
+) -> None:
+    bodies = sent(run, rendered, RENDERED_AS, dataset, WARM_UP)
+    for body, (id_, messages) in zip(bodies, with_examples(expected("tour.jsonl", tour), shown), strict=True):
+        assert arrived(body) == messages, id_
 
 
 @pytest.mark.parametrize("dataset", RENDERED_AS)

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import SKELETONS, Run, few_shot, run_config
+from opencompass_family import SKELETONS, Run, reply, run_config, sent, with_examples
 from runner_present import need
 from test_tour_over_http import arrived, expected
+
+from mmprompt.plugins.examples import write_example
 
 need("opencompass", "opencompass")
 pytestmark = pytest.mark.runners
@@ -25,8 +27,9 @@ from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
 from mmprompt.plugins.opencompass import MMPromptDataset, MMPromptTask
 
-def dataset(abbr, path, template, retriever=dict(type=ZeroRetriever), ice=None, kind=MMPromptDataset, **options):
-    infer = dict(prompt_template=template, retriever=retriever, inferencer=dict(type=GenInferencer, max_out_len=16))
+def dataset(abbr, path, template, retriever=dict(type=ZeroRetriever), ice=None, kind=MMPromptDataset,
+            inferencer=dict(type=GenInferencer, max_out_len=16), **options):
+    infer = dict(prompt_template=template, retriever=retriever, inferencer=inferencer)
     if ice:
         infer["ice_template"] = ice
     return dict(abbr=abbr, type=kind, path=path, infer_cfg=infer, eval_cfg=dict(evaluator=dict(type=AccEvaluator)),
@@ -54,13 +57,7 @@ datasets = [
 ]
 del dataset  # the runner writes the config down and reads it again, without its functions
 """
-DATASETS = ("task", "chats", "shots")
-
-
-def reply(body: dict[str, Any]) -> str:
-    """Answer the first row of the tour rightly, and tell the others how many messages came."""
-    said = json.dumps(body["messages"][-1])
-    return "coffee" if "What drink is in the cup?" in said else f"{len(body['messages'])} messages"
+DATASETS = {name: name for name in ("task", "chats", "shots")}
 
 
 @pytest.fixture(scope="module")
@@ -77,25 +74,6 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def tasks(tour: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("tasks")
-    chats = {"dataset": {"path": str(tour / "tour_chat.jsonl")}}
-    for name, task in (("chats", chats), ("shots", few_shot(tour))):
-        (folder / f"{name}.json").write_text(json.dumps(task), encoding="utf-8")
-    return {"task": str(tour / "task.yaml"), "chats": str(folder / "chats.json"), "shots": str(folder / "shots.json")}
-
-
-@pytest.fixture(scope="module")
-def rendered(tasks: dict[str, str], command: Any) -> dict[str, list[dict[str, Any]]]:
-    lines = {}
-    for name, task in tasks.items():
-        done = command("render", task)
-        assert done.returncode == 0, done.stderr
-        lines[name] = [json.loads(line) for line in done.stdout.splitlines()]
-    return lines
-
-
-@pytest.fixture(scope="module")
 def run(tour: Path, tasks: dict[str, str], tokenizer: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run in worker processes, to which the config goes as the runner dumped it."""
     config = HEAD.format(tokenizer=tokenizer) + CONFIG.format(
@@ -105,16 +83,6 @@ def run(tour: Path, tasks: dict[str, str], tokenizer: str, tmp_path_factory: pyt
     return run_config(folder, "opencompass", config, "--max-num-workers", "1", reply=reply)
 
 
-def sent(run: Run, rendered: dict[str, Any], dataset: str) -> list[dict[str, Any]]:
-    """The requests of one dataset; OpenCompass runs them in the config's order."""
-    at = 0
-    for name in DATASETS:
-        if name == dataset:
-            return run.bodies[at : at + len(rendered[name])]
-        at += len(rendered[name])
-    raise AssertionError(dataset)
-
-
 def test_the_command_ends_well_and_sends_each_row_once(run: Run, rendered: dict[str, Any]) -> None:
     assert run.code == 0, run.log[-3000:]
     assert len(run.bodies) == sum(len(lines) for lines in rendered.values()), run.log[-3000:]
@@ -122,21 +90,18 @@ def test_the_command_ends_well_and_sends_each_row_once(run: Run, rendered: dict[
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_the_messages_are_those_of_mmprompt_render(run: Run, rendered: dict[str, Any], dataset: str) -> None:
-    for body, line in zip(sent(run, rendered, dataset), rendered[dataset], strict=True):
+    for body, line in zip(sent(run, rendered, DATASETS, dataset), rendered[dataset], strict=True):
         assert body["messages"] == line["messages"], line["id"]
         assert set(body) - {"messages"} == ADDED
 
 
-def test_each_medium_has_the_bytes_of_its_file_and_its_place(run: Run, rendered: dict[str, Any], tour: Path) -> None:
-    wanted = expected("tour.jsonl", tour)
-    system = ("system", [("text", "Answer in a few words.")])
-    shown = []
-    for number in (0, 3):
-        _, answer, messages = wanted[number]
-        shown += [*messages, ("assistant", [("text", answer)])]
-    for dataset, examples in (("task", []), ("shots", shown)):
-        for body, (id_, _, messages) in zip(sent(run, rendered, dataset), wanted, strict=True):
-            assert arrived(body) == [system, *examples, *messages], (dataset, id_)
+@pytest.mark.parametrize(("dataset", "shown"), [("task", ()), ("shots", (0, 3))])
+def test_each_medium_has_the_bytes_of_its_file_and_its_place(
+    run: Run, rendered: dict[str, Any], tour: Path, dataset: str, shown: tuple[int, ...]
+) -> None:
+    bodies = sent(run, rendered, DATASETS, dataset)
+    for body, (id_, messages) in zip(bodies, with_examples(expected("tour.jsonl", tour), shown), strict=True):
+        assert arrived(body) == messages, id_
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -170,6 +135,13 @@ def test_what_opencompass_would_drop_ends_the_run_before_the_first_request(tmp_p
     run = run_config(tmp_path, "opencompass", config, "--mode", "infer", "--debug", reply=reply)
     assert run.bodies == []
     assert "(sample r): message 2: OpenCompass sends no role 'tool'" in run.log, run.log[-3000:]
+
+
+def test_the_example_that_mmprompt_writes_runs_without_a_network(tmp_path: Path) -> None:
+    [config] = [path for path in write_example("opencompass", str(tmp_path / "mine")) if path.endswith(".py")]
+    text = Path(config).read_text(encoding="utf-8").replace(":8000/", ":PORT/")
+    run = run_config(tmp_path / "mine", "opencompass", text, "--debug", reply=reply)
+    assert (run.code, len(run.bodies)) == (0, 2), run.log[-3000:]
 
 
 # ---- side by side, on OpenCompass's own classes

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from mmprompt.plugins.aisbench.chat_model import MMPromptChat
 from mmprompt.plugins.aisbench.rows import MMPromptDataset, MMPromptRetriever
-from mmprompt.plugins.aisbench.template_classes import MMPromptMultimodal, MMPromptTask, MMPromptText
+from mmprompt.plugins.aisbench.template_classes import (
+    MMPromptMultimodal,
+    MMPromptMultiTurn,
+    MMPromptTask,
+    MMPromptText,
+)
 
 __all__ = [
     "MMPromptChat",
     "MMPromptDataset",
+    "MMPromptMultiTurn",
     "MMPromptMultimodal",
     "MMPromptRetriever",
     "MMPromptTask",

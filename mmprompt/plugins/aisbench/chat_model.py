@@ -8,7 +8,8 @@ from typing import Any
 
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench.prompts import from_runner, runner_list
+from mmprompt.plugins.aisbench.template_classes import runner_list
+from mmprompt.plugins.marked_prompts import from_marked
 
 
 class MMPromptChat:
@@ -43,7 +44,7 @@ class Parser:
         """
         if type(prompt) in (list, tuple):
             return [self.parse_template(p, mode) for p in prompt]
-        messages = self._outgoing.messages(self._meta.to_messages(from_runner(prompt), mode))
+        messages = self._outgoing.messages(self._meta.to_messages(from_marked(prompt), mode))
         return runner_list([_item(message) for message in messages])
 
 

@@ -2,82 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
 
-from mmprompt.errors import MMPromptError
-from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench.prompts import from_runner, to_runner
+from mmprompt.errors import TaskError
+from mmprompt.plugins.marked_prompts import from_marked, to_marked
+from mmprompt.plugins.opencompass_family import MarkedTemplate
+from mmprompt.prompt_list import PromptList
 from mmprompt.tables import TaskRows, entry_of_row
-from mmprompt.tasks import at
 from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.text import PromptTemplate
+from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 
 
-class MMPromptText:
-    """``PromptTemplate`` of mmprompt for AISBench.
+def runner_list(items: Iterable[Any]) -> Any:
+    """Return AISBench's ``PromptList`` of these items."""
+    from ais_bench.benchmark.utils.prompt import PromptList as RunnerList  # noqa: PLC0415  # the runner is there now
 
-    Args:
-        template: as in ``mmprompt.PromptTemplate``.
-        ice_token: where the in-context examples go.
-        sep_token: a text that is removed.
-        media: what may be read and how, as the ``media`` section of a task file: ``roots``, ``mode``, ``max_side`` …
-        target: what the server takes, ``"vllm"`` or ``"openai"``.
-        options: further arguments of the core's template, such as ``column_token_map``.
+    return RunnerList(items)
+
+
+@lru_cache(maxsize=1)
+def _dialogue_class() -> Any:
+    list_class = type(runner_list([]))
+
+    class Dialogue(list_class):  # type: ignore[misc,valid-type]  # the runner has no types
+        """A ``PromptList`` whose slices are such: for ``last`` the runner adds one to a slice, which never ends."""
+
+        def __getitem__(self, key: Any) -> Any:
+            found = super().__getitem__(key)
+            return Dialogue(found) if isinstance(key, slice) else found
+
+        def __reduce__(self) -> tuple[object, ...]:
+            return (dialogue, (list(self),))
+
+    return Dialogue
+
+
+def dialogue(items: Iterable[Any]) -> Any:
+    """Return AISBench's ``PromptList`` of these items, which its inferencer can cut into turns in each of its modes."""
+    return _dialogue_class()(items)
+
+
+class MMPromptText(MarkedTemplate):
+    """``PromptTemplate`` of mmprompt for AISBench; the arguments are those of ``MarkedTemplate``."""
+
+    list_class = staticmethod(runner_list)
+
+
+class MMPromptMultimodal(MMPromptText):
+    """``MMPromptTemplate`` of mmprompt for AISBench; see ``MarkedTemplate`` for ``media`` and ``target``."""
+
+    core = MMPromptTemplate
+
+
+class MMPromptMultiTurn(MMPromptText):
+    """``MultiTurnPromptTemplate`` of mmprompt for AISBench's ``MultiTurnGenInferencer``, in each of its modes.
+
+    The runner asks at each item whose role is BOT, with all that stands before it.
     """
 
-    core: ClassVar[type[PromptTemplate]] = PromptTemplate
-
-    def __init__(
-        self,
-        template: Any,
-        ice_token: str | None = None,
-        sep_token: str | None = None,
-        *,
-        media: Mapping[str, Any] | None = None,
-        target: str = "vllm",
-        **options: Any,
-    ) -> None:
-        self._core = self.core(template, ice_token, sep_token, **options)
-        self._outgoing = Outgoing(media, target)
-        self.ice_token = ice_token
-        self.sep_token = sep_token
-        # AISBench takes the keys of a dict for labels, whatever they are, and joins examples unless they are "meta".
-        self.template = template if self._core.labels or isinstance(template, str) else repr(template)
-        self.prompt_type = "origin" if isinstance(template, str) else "meta"
+    core = MultiTurnPromptTemplate
+    list_class = staticmethod(dialogue)
 
     def generate_item(
         self,
         entry: Mapping[str, Any],
         output_field: str | None = None,
-        output_field_replace_token: str = "",
+        output_field_replace_token: str = "",  # noqa: ARG002  # the answers are cut off, not replaced
         ice_field_replace_token: Any = "",
     ) -> Any:
-        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default."""
-        row = entry_of_row(entry, output_field, output_field_replace_token)
-        prompt = self._core.generate_item(row, None, from_runner(ice_field_replace_token) or None)
-        return to_runner(prompt, self._outgoing)
+        """Return the whole dialogue of a row with its answers in the BOT items, and nowhere else.
 
-    def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
-        """Return a row as an example, its media read."""
-        return to_runner(self._core.generate_ice_item(entry_of_row(entry), label), self._outgoing, written=False)
-
-    def generate_label_prompt_item(self, entry: Mapping[str, Any], ice: Any, label: object, _sep: bool = False) -> Any:
-        """Return the prompt of one label."""
-        prompt = self._core.generate_label_prompt_item(entry_of_row(entry), from_runner(ice) or None, label)
-        return to_runner(prompt, self._outgoing)
-
-
-class MMPromptMultimodal(MMPromptText):
-    """``MMPromptTemplate`` of mmprompt for AISBench; see ``MMPromptText`` for ``media`` and ``target``."""
-
-    core = MMPromptTemplate
+        Raises:
+            TaskError: what the runner cannot cut into turns: nobody of the role BOT, a BOT that says media, loose text.
+        """
+        said = self._core.expand(entry_of_row(entry), output_field, from_marked(ice_field_replace_token) or None)
+        prompt = self._marked(PromptList([*said.begin, *said.items, *said.end]))
+        if not said.exchanges:
+            raise TaskError("nobody of the role BOT speaks in the round", "call the model's role BOT")
+        for item in prompt:
+            if isinstance(item, str):
+                raise TaskError("text without a role, which AISBench cannot cut into turns", "give it a role")
+            if item.get("role") == "BOT" and "prompt_mm" in item:
+                raise TaskError("a reply with media, which AISBench cannot replace", "give BOT a 'prompt' of text")
+        return prompt
 
 
 class MMPromptTask:
     """A whole task of mmprompt as a template; its rows are those of ``MMPromptDataset`` of the same task.
 
-    The task's own retriever picks the examples, so the config has AISBench's ``ZeroRetriever``.
+    The task's own retriever picks the examples, so the config has AISBench's ``ZeroRetriever``. It goes with
+    ``GenInferencer``, and a task of labels with ``PPLInferencer``.
 
     Args:
         task: a task file.
@@ -85,7 +101,6 @@ class MMPromptTask:
         target: what the server takes, ``"vllm"`` or ``"openai"``.
     """
 
-    template = ""
     ice_token: str | None = None
     sep_token: str | None = None
     prompt_type = "meta"
@@ -93,16 +108,19 @@ class MMPromptTask:
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", template: Any = None) -> None:
         del template  # AISBench's configs may hold the key
         self._rows = TaskRows(task, abbr, target)
+        self.template: Any = dict.fromkeys(self._rows.labels, "") or ""
 
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> Any:
         """Return the prompt of a row.
 
         Raises:
-            TaskError: a row of another dataset, or a task that makes several prompts of a row.
+            TaskError: a row of another dataset, or a task that does not ask for one reply a row.
             MMPromptError: the row cannot be rendered, with its place.
         """
-        sample = self._rows.sample(entry)
-        try:
-            return to_runner(self._rows.prompt(sample), self._rows.outgoing)
-        except MMPromptError as error:
-            raise at(error, sample) from None
+        with self._rows.sample_of(entry) as sample:
+            return to_marked(self._rows.prompt(sample), self._rows.outgoing, runner_list)
+
+    def generate_label_prompt_item(self, entry: Mapping[str, Any], _ice: Any, label: object, *_: Any) -> Any:
+        """Return the prompt of one label; raises as ``generate_item``."""
+        with self._rows.sample_of(entry) as sample:
+            return to_marked(self._rows.label_prompt(sample, label), self._rows.outgoing, runner_list)

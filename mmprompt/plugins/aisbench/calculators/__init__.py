@@ -6,9 +6,14 @@ from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, L
 
 from mmprompt.plugins.aisbench.chat_model import MMPromptChat
 from mmprompt.plugins.aisbench.rows import MMPromptDataset, MMPromptRetriever
-from mmprompt.plugins.aisbench.template_classes import MMPromptMultimodal, MMPromptTask, MMPromptText
+from mmprompt.plugins.aisbench.template_classes import (
+    MMPromptMultimodal,
+    MMPromptMultiTurn,
+    MMPromptTask,
+    MMPromptText,
+)
 
-for _template in (MMPromptText, MMPromptMultimodal, MMPromptTask):
+for _template in (MMPromptText, MMPromptMultimodal, MMPromptMultiTurn, MMPromptTask):
     ICL_PROMPT_TEMPLATES.register_module(module=_template)
 ICL_RETRIEVERS.register_module(module=MMPromptRetriever)
 LOAD_DATASET.register_module(module=MMPromptDataset)

@@ -1,8 +1,8 @@
-"""Prompts in AISBench's own ``PromptList``, with its section markers, and back."""
+"""Prompts as OpenCompass and its fork AISBench keep them, a ``PromptList`` of theirs with section markers, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mmprompt.errors import PromptError
@@ -24,15 +24,12 @@ class Content(list[dict[str, Any]]):
         return (list, (list(self),))
 
 
-def runner_list(items: Iterable[Any]) -> Any:
-    """Return AISBench's ``PromptList`` of these items: its parsers ask for that very class."""
-    from ais_bench.benchmark.utils.prompt import PromptList as RunnerList  # noqa: PLC0415  # the runner is there now
-
-    return RunnerList(items)
+ListClass = Callable[[Iterable[Any]], Any]
+"""A runner's own ``PromptList``: its parsers ask for that very class."""
 
 
-def to_runner(prompt: Any, outgoing: Outgoing, *, written: bool = True) -> Any:
-    """Return a prompt of the core for AISBench; text stays text.
+def to_marked(prompt: Any, outgoing: Outgoing, list_class: ListClass, *, written: bool = True) -> Any:
+    """Return a prompt of the core as a runner's ``list_class``; text stays text.
 
     Media are read, and with ``written`` they are content parts as the server gets them; examples wait for that until
     they are part of a prompt.
@@ -50,7 +47,7 @@ def to_runner(prompt: Any, outgoing: Outgoing, *, written: bool = True) -> Any:
             out += [*_marker(last, "end"), *_marker(section, "begin")]
             last = section
         out.append(str(item) if isinstance(item, str) else _role(item, outgoing, written))
-    return runner_list([*out, *_marker(last, "end")])
+    return list_class([*out, *_marker(last, "end")])
 
 
 def _marker(section: Section | None, pos: str) -> list[dict[str, str]]:
@@ -71,8 +68,8 @@ def _role(item: Mapping[str, Any], outgoing: Outgoing, written: bool) -> dict[st
     return {**kept, "prompt_mm": Content(content if isinstance(content, list) else [], read)}
 
 
-def from_runner(prompt: Any) -> Any:
-    """Return a prompt that AISBench or one of its templates made as one of the core; text stays text.
+def from_marked(prompt: Any) -> Any:
+    """Return a prompt that a runner or one of its templates made as one of the core; text stays text.
 
     Raises:
         PromptError: markers that do not pair.

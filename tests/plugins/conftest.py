@@ -1,0 +1,29 @@
+"""What the tests of AISBench and OpenCompass run: the same tasks, and what ``mmprompt render`` makes of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass_family import few_shot
+
+
+@pytest.fixture(scope="module")
+def tasks(tour: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("tasks")
+    chats = {"dataset": {"path": str(tour / "tour_chat.jsonl")}}
+    for name, task in (("chats", chats), ("shots", few_shot(tour))):
+        (folder / f"{name}.json").write_text(json.dumps(task), encoding="utf-8")
+    return {"task": str(tour / "task.yaml"), "chats": str(folder / "chats.json"), "shots": str(folder / "shots.json")}
+
+
+@pytest.fixture(scope="module")
+def rendered(tasks: dict[str, str], command: Any) -> dict[str, list[dict[str, Any]]]:
+    lines = {}
+    for name, task in tasks.items():
+        done = command("render", task)
+        assert done.returncode == 0, done.stderr
+        lines[name] = [json.loads(line) for line in done.stdout.splitlines()]
+    return lines
