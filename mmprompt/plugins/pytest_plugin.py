@@ -27,6 +27,7 @@ _SETTINGS = {
     "target": "what the server takes: vllm (the default) or openai",
     "timeout": "seconds that one try may take (120)",
 }
+_LONGEST_CHAIN = 10
 _NO_SERVER = (
     "vlm has no {what}: give --vlm-{option}, set {variable}, or write {ini} under [tool.pytest.ini_options] "
     "of pyproject.toml"
@@ -63,7 +64,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Add to the report of a test that failed what it asked and what the model said."""
     asker = item.stash.get(_ASKER, None)
     if asker is not None and call.excinfo is not None and not item.config.getoption("fulltrace"):
-        _end_at_the_call(call.excinfo)
+        _end_at_the_call(call.excinfo.value)
     outcome = yield
     report = outcome.get_result()
     if report.failed and asker is not None and asker.exchanges:
@@ -73,15 +74,17 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         add("vlm", transcript(asker.exchanges))
 
 
-def _end_at_the_call(failure: pytest.ExceptionInfo[BaseException]) -> None:
-    """Cut the traceback of an error of ours where the test called us: its text says what was wrong."""
+def _end_at_the_call(error: BaseException | None) -> None:
+    """Cut the traceback of an error of ours where the test called us, and of those it led to: its text says all."""
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # only for a report
 
-    entry = failure.tb if isinstance(failure.value, MMPromptError) else None
-    while entry is not None and entry.tb_next is not None:
-        if entry.tb_next.tb_frame.f_globals.get("__name__", "").startswith("mmprompt."):
-            entry.tb_next = None
-        entry = entry.tb_next
+    for _ in range(_LONGEST_CHAIN):
+        entry = error.__traceback__ if isinstance(error, MMPromptError) else None
+        while entry is not None and entry.tb_next is not None:
+            if entry.tb_next.tb_frame.f_globals.get("__name__", "").startswith("mmprompt."):
+                entry.tb_next = None
+            entry = entry.tb_next
+        error = error and (error.__cause__ or error.__context__)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
