@@ -47,7 +47,7 @@ def check_loss(messages: Iterable[ChatMessage], provider_name: str) -> None:
 def _loss(message: ChatMessage, carried: tuple[str, ...]) -> tuple[int, str]:
     """Return the part at which a message loses something, 0 for the message itself, and what; no text if nothing."""
     beside = (message.metadata or {}).get(OURS, {})
-    for key in beside.keys() - {"tool_calls", "tool_call_id"}:
+    for key in sorted(beside.keys() - {"tool_calls", "tool_call_id"}):
         return 0, f"drops {shown(key)} of a message"
     if isinstance(message.content, str):
         return 0, ""

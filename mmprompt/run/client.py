@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 TIMEOUT = 600.0
+_LONGEST_CONNECT = 15.0
+"""Seconds; a model may think for long, a host that is there answers at once."""
+
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _LONGEST_WISH = 120.0
@@ -159,7 +162,7 @@ class ChatClient:
                 f"{self.base_url}/chat/completions",
                 data=body,
                 headers={"Content-Type": "application/json"},
-                timeout=self.timeout,
+                timeout=(min(self.timeout, _LONGEST_CONNECT), self.timeout),
                 allow_redirects=False,
                 stream=True,
             ) as answer:

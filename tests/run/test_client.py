@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 from mmprompt import MediaPart, Message, ServerError, TargetError, TextPart
 from mmprompt.run import client as client_module
 from mmprompt.run.client import ChatClient
+from mmprompt.run.reply import Reply
 
 KEY = "sk-very-secret"
 ASKED = [Message("SYSTEM", "Be brief."), Message("HUMAN", [MediaPart("image", "image/png", b"\x89PNG"), TextPart("?")])]
@@ -134,6 +137,12 @@ def test_a_reply_is_its_text_and_keeps_what_is_beside(message: Any, text: str) -
     assert (reply, reply.message) == (text, message)
 
 
+def test_a_reply_pickles_with_what_is_beside_it() -> None:
+    reply = pickle.loads(pickle.dumps(Reply("A cat.", "stop", {"total_tokens": 3}, {"content": "A cat."})))
+    assert (reply, reply.finish_reason, reply.usage) == ("A cat.", "stop", {"total_tokens": 3})
+    assert reply.message == {"content": "A cat."}
+
+
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
 def test_what_may_pass_is_tried_again_with_full_jitter(status: int, pauses: list[float]) -> None:
     with serving((status, {}, {}), (status, {}, {}), ok()) as server, asking(server) as client:
@@ -221,6 +230,23 @@ def test_a_server_that_is_not_there(pauses: list[float]) -> None:
     client = ChatClient(f"http://127.0.0.1:{port}/v1", "m", attempts=2)
     with pytest.raises(ServerError, match=r"cannot be reached \(2 attempts\); start the server"):
         client.ask(ASKED)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is Linux's way not to answer")
+def test_a_host_that_does_not_answer_is_not_waited_for_as_long_as_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "_LONGEST_CONNECT", 0.3)
+    with socket.socket() as deaf, ExitStack() as queue:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(4):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        client = ChatClient(f"http://127.0.0.1:{deaf.getsockname()[1]}/v1", "m", attempts=1, timeout=5)
+        start = time.monotonic()
+        with pytest.raises(ServerError, match="cannot be reached"):
+            client.ask(ASKED)
+        assert time.monotonic() - start < 3
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
