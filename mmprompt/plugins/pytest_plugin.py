@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; see the module."""
     group = parser.getgroup("vlm", "vision-language models (mmprompt)")
     for name, words in _SETTINGS.items():
-        group.addoption(f"--vlm-{name}", metavar=name.upper(), help=words)
+        group.addoption(f"--vlm-{name}", metavar=name.upper(), help=f"{words}; or {_variable(name)}")
         parser.addini(_ini(name), words)
     # on the command line only: a file may be a stranger's, and must not choose which variable is sent
     group.addoption("--vlm-api-key-env", metavar="NAME", help="environment variable that holds the server's key")
