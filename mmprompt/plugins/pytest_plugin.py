@@ -10,7 +10,7 @@ module at its start, so it imports nothing else; and it collects nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def vlm(request: pytest.FixtureRequest) -> Iterator[Asker]:
+def vlm(request: pytest.FixtureRequest) -> Asker:
     """A vision-language model to ask: ``vlm.ask("What is this?", image="cat.jpg")`` returns its reply.
 
     Media are paths from the test file's folder, URLs, bytes or PIL images, or lists of them; ``vlm.conversation()``
@@ -55,8 +55,7 @@ def vlm(request: pytest.FixtureRequest) -> Iterator[Asker]:
 
     asker = Asker(_client(request.config), base=request.path.parent)
     request.node.stash[_ASKER] = asker
-    yield asker
-    asker.exchanges.clear()  # their media; the test itself stays in memory to the end of the run
+    return asker
 
 
 @pytest.hookimpl(hookwrapper=True)  # the older form: an old pluggy must not fail at its start because of us
@@ -72,6 +71,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
         add = getattr(report.longrepr, "addsection", None) or (lambda *section: report.sections.append(section))
         add("vlm", transcript(asker.exchanges))
+    if asker is not None and call.when == "teardown":
+        asker.exchanges.clear()  # their media; the test itself stays in memory to the end of the run
 
 
 def _end_at_the_call(error: BaseException | None) -> None:

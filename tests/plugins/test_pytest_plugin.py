@@ -255,10 +255,12 @@ def test_a_medium_that_cannot_be_read_is_told_at_the_line_of_the_test(
     )
 
 
-def test_an_error_that_led_to_another_is_cut_too_and_subtests_show_what_was_asked(
+def test_errors_that_led_to_another_subtests_and_fixtures_at_their_end_show_what_was_asked(
     project: Path, server: RecordingServer, run: Run
 ) -> None:
     (project / "tests" / "test_dog.py").write_text("""\
+import pytest
+
 def test_chain(vlm):
     try:
         vlm.ask("What?", image="dog.jpg")
@@ -268,12 +270,21 @@ def test_chain(vlm):
 def test_parts(vlm, subtests):
     with subtests.test("one"):
         assert vlm.ask("First?") == "no"
+
+@pytest.fixture
+def later(vlm):
+    yield
+    assert vlm.ask("At the end?") == "no"
+
+def test_end(later):
+    pass
 """)
     at = f"--vlm-base-url={server.base_url}"
     done = run("tests/test_dog.py::test_chain", at)
     assert "no such file: 'dog.jpg'" in done.stdout
     assert "ValueError: mine" in done.stdout
     assert "mmprompt/builders.py" not in done.stdout
+    assert "user: At the end?\nreply: turn 1" in run("tests/test_dog.py::test_end", at).stdout
     if int(pytest.__version__.partition(".")[0]) >= 9:  # subtests came with it
         assert "user: First?\nreply: turn 1" in run("tests/test_dog.py::test_parts", at).stdout
 
