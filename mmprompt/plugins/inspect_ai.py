@@ -11,14 +11,13 @@ from collections.abc import Callable
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ModelName, get_model
 from inspect_ai.scorer import Scorer, includes, match, pattern
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from mmprompt import tasks
 from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
-from mmprompt.plugins.inspect_ai_messages import OURS, chat_messages, from_inspect, to_inspect
-from mmprompt.plugins.inspect_ai_model import check_loss, provider, settings_of
+from mmprompt.plugins.inspect_ai_messages import chat_messages, from_inspect, to_inspect
+from mmprompt.plugins.inspect_ai_model import asked_provider, check_loss, provider, settings_of
 from mmprompt.ready import Request, open_task, ready_requests
 
 __all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect", "whole"]
@@ -57,8 +56,9 @@ def mmprompt_task(
             raise TaskError("there is nothing to ask", "name a task file or dataset: -T path=FILE")
         opened = open_task(path, dataset, train)
         name = scorer or opened.config.scorer
-        scored, config = _scorer(name), settings_of(opened)
-        rows = _rows(opened, target, media_root, skip_bad, _check(opened, name))
+        provider_name = asked_provider()
+        scored, config = _scorer(name), settings_of(opened, provider_name)
+        rows = _rows(opened, target, media_root, skip_bad, _check(opened, name, provider_name))
     except MMPromptError as error:
         from rich.markup import escape  # noqa: PLC0415  # inspect-ai prints this with rich
 
@@ -96,12 +96,8 @@ def whole() -> Solver:
     return solve
 
 
-def _check(opened: tasks.Task, scorer: str | None) -> Callable[[Request], None]:
+def _check(opened: tasks.Task, scorer: str | None, provider_name: str) -> Callable[[Request], None]:
     """Return what refuses requests that the model cannot be sent whole, and those that cannot be scored."""
-    try:
-        provider_name = str(ModelName(get_model()).api)
-    except ValueError:  # no model yet: whole() refuses when there is one
-        provider_name = OURS
 
     def check(request: Request) -> None:
         check_loss(chat_messages(request.messages), provider_name)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.model import ChatMessage, Content, ContentData, GenerateConfig, modelapi
+from inspect_ai.model import ChatMessage, Content, ContentData, GenerateConfig, ModelName, get_model, modelapi
 
 from mmprompt import tasks
-from mmprompt.errors import TargetError, shown
+from mmprompt.errors import TargetError, TaskError, shown
 from mmprompt.plugins.inspect_ai_messages import OURS, wire_of
 
 _ALL = ("image", "audio", "video")
@@ -19,6 +19,9 @@ CARRIED = {"google": _ALL, **dict.fromkeys(_PICTURES, ("image",)), **dict.fromke
 """The media that these providers send, as their sources say (0.3.285)."""
 
 _SENDS_NOTHING = ("mockllm", "none")
+
+_OWN_FORM = CARRIED.keys() - {"openai-api-completions", "sagemaker", "vllm-completions"}
+"""Those that take of the settings of a request only what inspect-ai names."""
 
 OPENAI_LIKE = ("image", "audio")
 """The media that the other providers send, all of which write OpenAI's form."""
@@ -105,12 +108,28 @@ def provider() -> type:
     return AllParts
 
 
-def settings_of(opened: tasks.Task) -> GenerateConfig:
-    """Return what the task asks of the model: its ``generation``, and the inferencer's ``max_out_len``."""
+def asked_provider() -> str:
+    """Return the name of the provider of the model that the run asks; ours while there is none."""
+    try:
+        return str(ModelName(get_model()).api)
+    except ValueError:  # no model yet: whole() refuses when there is one
+        return OURS
+
+
+def settings_of(opened: tasks.Task, provider_name: str) -> GenerateConfig:
+    """Return what the task asks of the model: its ``generation``, and the inferencer's ``max_out_len``.
+
+    Raises:
+        TaskError: a setting that the provider drops.
+    """
     asked: Mapping[str, Any] = opened.config.generation
     length = None if opened.assembly is None else opened.assembly.arguments.get("max_out_len")
-    own = {key: value for key, value in asked.items() if key in _SETTINGS}
+    named = (*_SETTINGS, "top_k") if provider_name in _OWN_FORM else _SETTINGS
+    own = {key: value for key, value in asked.items() if key in named}
     further = {key: value for key, value in asked.items() if key not in own}
+    if further and provider_name in _OWN_FORM:
+        what = f"the model provider {provider_name} is not told {shown(next(iter(further)))} of model.generation"
+        raise TaskError(what, f"leave it out, or use --model {OURS}/SERVICE/MODEL")
     if isinstance(length, int):
         own.setdefault("max_tokens", length)
     return GenerateConfig(**own, extra_body=further or None)

@@ -31,6 +31,7 @@ from mmprompt import (
     MediaRef,
     Message,
     TargetError,
+    TaskError,
     TextPart,
     from_openai,
     load_task,
@@ -39,7 +40,7 @@ from mmprompt import (
 )
 from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, mmprompt_task, to_inspect, whole
 from mmprompt.plugins.inspect_ai_messages import wire_of
-from mmprompt.plugins.inspect_ai_model import check_loss
+from mmprompt.plugins.inspect_ai_model import check_loss, settings_of
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
@@ -216,6 +217,20 @@ def test_an_empty_answer_is_not_scored(tmp_path):
         mmprompt_task(str(path), scorer="contains")
     assert str(caught.value.message).count("no answer to score against; give 'answer'") == 2
     assert len(mmprompt_task(str(path)).dataset) == 2
+
+
+def test_settings_reach_the_provider_or_are_refused():
+    rows = {"rows": [{"question": "?"}]}
+    opened = load_task({"model": {"generation": {"temperature": 0, "top_k": 5}}}, rows)
+    ours, google = (settings_of(opened, provider) for provider in ("mmprompt", "google"))
+    assert (ours.temperature, ours.top_k, ours.extra_body) == (0, None, {"top_k": 5})
+    assert (google.temperature, google.top_k, google.extra_body) == (0, 5, None)
+    opened = load_task({"model": {"generation": {"min_p": 0.1}}}, rows)
+    assert settings_of(opened, "openai-api").extra_body == {"min_p": 0.1}
+    with pytest.raises(
+        TaskError, match=r"provider google is not told 'min_p' of model\.generation; leave it out, or use"
+    ):
+        settings_of(opened, "google")
 
 
 def test_a_choice_is_scored_against_a_letter(tmp_path):
