@@ -7,12 +7,13 @@ different types, so that a dataset's names stay names wherever they go.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Union
 
 from mmprompt.errors import MediaError, PromptError, SourceError, shown
 from mmprompt.media.classify import classify, in_short
+from mmprompt.media.objects import is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
@@ -31,11 +32,11 @@ class OwnPath(str):
 def user(*content: Content, image: object = None, audio: object = None, video: object = None) -> Message:
     """Return a message of the user: the media that are given by keyword, then ``content`` in order.
 
-    A medium is a path, URL, data URI, base64, bytes, a PIL image or whatever else a sample may hold; a list gives
-    several. To put text between media write ``user(image("a.jpg"), "and", image("b.jpg"))``.
+    A medium is a path, URL, data URI, base64, bytes, a PIL image or whatever else a sample may hold; a list or tuple
+    gives several. To put text between media write ``user(image("a.jpg"), "and", image("b.jpg"))``.
 
     Raises:
-        PromptError: content that is neither text nor a part.
+        PromptError: content that is neither text nor a part, or a list that is empty.
         SourceError: a medium that is none.
     """
     return _message("user", content, image, audio, video)
@@ -114,13 +115,24 @@ def _read_own_file(ref: MediaRef, source: OwnPath, full: str, reader: MediaReade
 def _message(role: str, content: Sequence[Content], image: object, audio: object, video: object) -> Message:
     parts: list[Part] = []
     for modality, given in (("image", image), ("audio", audio), ("video", video)):
-        sources = given if isinstance(given, list) else [] if given is None else [given]
+        sources = [] if given is None else _several(given)
+        if given is not None and not sources:
+            raise PromptError(f"{modality}= is empty", "name the media, or leave it out")
         parts += [s if isinstance(s, (MediaRef, MediaPart)) else MediaRef(modality, _own(s)) for s in sources]
     for part in content:
         if not isinstance(part, (str, TextPart, MediaRef, MediaPart)):
             raise PromptError(f"content of type {type(part).__name__}", "give text, or media as image=, audio=, video=")
         parts.append(TextPart(part) if isinstance(part, str) else part)
     return Message(role, parts)
+
+
+def _several(given: object) -> list[object]:
+    """Return the sources of one keyword: those of a list, of a tuple that is no sound with its rate, of a ``glob``."""
+    if isinstance(given, (list, tuple)):
+        return list(given) if isinstance(given, list) or is_frames(given) else [given]
+    if isinstance(given, Iterator) and not hasattr(given, "read"):
+        return list(given)
+    return [given]
 
 
 def _own(source: object) -> object:

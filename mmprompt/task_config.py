@@ -26,6 +26,7 @@ POLICY_KEYS = ("max_bytes", "max_seconds", "max_frames", "timeout", "isolate")
 _MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", "read_also", *POLICY_KEYS)
 _CHANGES = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
 """The key of each change: ``media.mode`` says how media are sent, so the mode of pictures has another."""
+_NOT_ASKED = ("messages", "model", "stream")
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
 
 
@@ -81,9 +82,17 @@ def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfi
         _range(reader.get("test_range"), "reader_cfg.test_range"),
         _range(reader.get("train_range"), "reader_cfg.train_range"),
         _name(model.get("model"), "model.model", "the model's name"),
-        _mapping(model.get("generation") or {}, "model.generation"),
+        _generation(model),
         scorer,
     )
+
+
+def _generation(model: Mapping[str, Any]) -> Mapping[str, Any]:
+    generation = _mapping(model.get("generation") or {}, "model.generation")
+    for key in _NOT_ASKED:
+        if key in generation:
+            raise TaskError(f"model.generation holds '{key}', which is no setting of a reply", "leave it out")
+    return generation
 
 
 def _range(value: Any, place: str) -> slice:

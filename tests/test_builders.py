@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -25,6 +26,22 @@ def test_media_by_keyword_come_before_the_text(tour: Path) -> None:
     [read] = read_own([built], tour)
     assert kinds(read) == ["image/jpeg", "image/webp", "audio/wav", "video/mp4", "Compare."]
     assert read.parts[0].data == (tour / "media/coffee.jpg").read_bytes()  # type: ignore[union-attr]
+
+
+def test_tuples_and_globs_are_several_and_a_sound_with_its_rate_is_one(tour: Path) -> None:
+    names = ("media/coffee.jpg", "media/cat.webp")
+    assert user(image=names) == user(image=list(names))
+    assert user(image=iter(names)) == user(image=list(names))
+    sound = (np.zeros(800, dtype=np.float32), 8000)
+    assert kinds(read_own([user(audio=sound)])[0]) == ["audio/wav"]
+    with open(tour / "media/coffee.jpg", "rb") as file:
+        assert kinds(read_own([user(image=file)])[0]) == ["image/jpeg"]
+
+
+@pytest.mark.parametrize("name", ["image", "audio", "video"])
+def test_a_list_that_is_empty_is_told(name: str, tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=f"{name}= is empty; name the media, or leave it out"):
+        user("?", **{name: tmp_path.glob("*.jpg")})
 
 
 def test_media_by_position_stand_where_they_are_written(tour: Path) -> None:

@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import GenerateConfig, ModelName, get_model
 from inspect_ai.scorer import Scorer, includes, match, pattern
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from mmprompt import tasks
-from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest
-from mmprompt.plugins.inspect_ai_messages import OURS, chat_messages, from_inspect, to_inspect
-from mmprompt.plugins.inspect_ai_model import check_loss, provider
+from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
+from mmprompt.plugins.inspect_ai_messages import chat_messages, from_inspect, to_inspect
+from mmprompt.plugins.inspect_ai_model import asked_provider, check_loss, provider, settings_of
 from mmprompt.ready import Request, open_task, ready_requests
 
 __all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect", "whole"]
@@ -28,12 +27,11 @@ _LETTER = (  # a reply that is a letter, that begins with one and a mark, or tha
     r"|(?:answer|option|choice|答案)\W*(?:is|为|是)?\W*(?-i:([A-Z])(?![A-Za-z]))"
 )
 _SCORERS = {"exact": lambda: match("exact"), "contains": includes, "choice": lambda: pattern(_LETTER)}
-_SETTINGS = ("max_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "reasoning_effort")
 
 
 @task(name="task")  # type: ignore[untyped-decorator]  # the runner is not there when types are checked
 def mmprompt_task(
-    path: str,
+    path: str = "",
     *,
     dataset: str | None = None,
     train: str | None = None,
@@ -54,14 +52,18 @@ def mmprompt_task(
         skip_bad: leave out rows that cannot be asked; without it they end the run before it begins.
     """
     try:
+        if not path:
+            raise TaskError("there is nothing to ask", "name a task file or dataset: -T path=FILE")
         opened = open_task(path, dataset, train)
-        scored, config = _scorer(scorer or opened.config.scorer), _settings(opened)
-        rows = _rows(opened, target, media_root, skip_bad, _check(opened, scored is not None))
+        name = scorer or opened.config.scorer
+        provider_name = asked_provider()
+        scored, config = _scorer(name), settings_of(opened, provider_name)
+        rows = _rows(opened, target, media_root, skip_bad, _check(opened, name, provider_name))
     except MMPromptError as error:
         from rich.markup import escape  # noqa: PLC0415  # inspect-ai prints this with rich
 
         raise PrerequisiteError(escape(f"mmprompt: {error}")) from None
-    return Task(dataset=rows, setup=whole(), solver=generate(), scorer=scored, config=config)
+    return Task(dataset=rows, setup=whole(), solver=generate(tool_calls="none"), scorer=scored, config=config)
 
 
 def dataset(
@@ -94,17 +96,15 @@ def whole() -> Solver:
     return solve
 
 
-def _check(opened: tasks.Task, scored: bool) -> Callable[[Request], None]:
+def _check(opened: tasks.Task, scorer: str | None, provider_name: str) -> Callable[[Request], None]:
     """Return what refuses requests that the model cannot be sent whole, and those that cannot be scored."""
-    try:
-        provider_name = str(ModelName(get_model()).api)
-    except ValueError:  # no model yet: whole() refuses when there is one
-        provider_name = OURS
 
     def check(request: Request) -> None:
         check_loss(chat_messages(request.messages), provider_name)
-        if scored and not any(request.answers):  # inspect-ai's scorers find nothing in anything
+        if scorer and not any(request.answers):  # inspect-ai's scorers find nothing in anything
             raise DatasetError("no answer to score against", f"give '{opened.output_column}'")
+        if scorer == "choice" and not any(re.fullmatch("[A-Za-z]", answer) for answer in request.answers):
+            raise DatasetError(f"the answer {shown(request.answers[0])} is no letter", "score by contains, or exact")
 
     return check
 
@@ -134,14 +134,3 @@ def _scorer(name: str | None) -> Scorer | None:
     if name not in _SCORERS:
         raise TaskError(f"inspect-ai has no scorer like '{name}'", nearest(name, _SCORERS))
     return _SCORERS[name]()
-
-
-def _settings(opened: tasks.Task) -> GenerateConfig:
-    """Return what the task asks of the model: its ``generation``, and the inferencer's ``max_out_len``."""
-    asked: Mapping[str, Any] = opened.config.generation
-    length = None if opened.assembly is None else opened.assembly.arguments.get("max_out_len")
-    own = {key: value for key, value in asked.items() if key in _SETTINGS}
-    further = {key: value for key, value in asked.items() if key not in own}
-    if isinstance(length, int):
-        own.setdefault("max_tokens", length)
-    return GenerateConfig(**own, extra_body=further or None)

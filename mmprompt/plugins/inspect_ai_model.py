@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inspect_ai.model import ChatMessage, Content, ContentData, modelapi
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import ChatMessage, Content, ContentData, GenerateConfig, ModelName, get_model, modelapi
 
-from mmprompt.errors import TargetError, shown
+from mmprompt import tasks
+from mmprompt.errors import TargetError, TaskError, shown
 from mmprompt.plugins.inspect_ai_messages import OURS, wire_of
 
 _ALL = ("image", "audio", "video")
-_IMAGE = dict.fromkeys(("anthropic", "azureai", "bedrock", "grok", "groq", "mistral"), ("image",))
-_NONE: dict[str, tuple[str, ...]] = dict.fromkeys(("hf", "nnterp", "transformer_lens"), ())
-CARRIED = {"google": _ALL, "mockllm": _ALL, "none": _ALL, **_IMAGE, **_NONE}
+_PICTURES = ("anthropic", "azureai", "bedrock", "grok", "groq", "mistral", "sagemaker")
+_TEXT = ("hf", "nnterp", "openai-api-completions", "transformer_lens", "vllm-completions")
+CARRIED = {"google": _ALL, **dict.fromkeys(_PICTURES, ("image",)), **dict.fromkeys(_TEXT, ())}
 """The media that these providers send, as their sources say (0.3.285)."""
+
+_SENDS_NOTHING = ("mockllm", "none")
+
+_OWN_FORM = CARRIED.keys() - {"openai-api-completions", "sagemaker", "vllm-completions"}
+"""Those that take of the settings of a request only what inspect-ai names."""
 
 OPENAI_LIKE = ("image", "audio")
 """The media that the other providers send, all of which write OpenAI's form."""
 
+_SETTINGS = ("max_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "reasoning_effort")
 _SENT = {"type", "detail", "format"}
 
 
@@ -28,7 +36,7 @@ def check_loss(messages: Iterable[ChatMessage], provider_name: str) -> None:
     Raises:
         TargetError: the first such message and part, by name.
     """
-    if provider_name == OURS:
+    if provider_name in (OURS, *_SENDS_NOTHING):
         return
     for number, message in enumerate(messages, 1):
         place, lost = _loss(message, CARRIED.get(provider_name, OPENAI_LIKE))
@@ -42,7 +50,7 @@ def check_loss(messages: Iterable[ChatMessage], provider_name: str) -> None:
 def _loss(message: ChatMessage, carried: tuple[str, ...]) -> tuple[int, str]:
     """Return the part at which a message loses something, 0 for the message itself, and what; no text if nothing."""
     beside = (message.metadata or {}).get(OURS, {})
-    for key in beside.keys() - {"tool_calls", "tool_call_id"}:
+    for key in sorted(beside.keys() - {"tool_calls", "tool_call_id"}):
         return 0, f"drops {shown(key)} of a message"
     if isinstance(message.content, str):
         return 0, ""
@@ -81,6 +89,13 @@ def provider() -> type:
     class AllParts(OpenAICompatibleAPI):  # type: ignore[misc]  # likewise
         """Sends each part as it was made; what has no form in a chat request goes as inspect-ai writes it."""
 
+        def __init__(self, model_name: str, **arguments: Any) -> None:
+            if "/" not in model_name:
+                raise PrerequisiteError(f"mmprompt: the model lacks its server; write --model {OURS}/SERVICE/MODEL")
+            if arguments.get("responses_api"):
+                raise PrerequisiteError("mmprompt: responses_api has no form for all parts; leave it out")
+            super().__init__(model_name, **arguments)
+
         async def messages_to_openai(self, input: list[ChatMessage]) -> list[Any]:  # noqa: A002  # its name there
             wires: list[Any] = []
             for message in input:
@@ -91,3 +106,30 @@ def provider() -> type:
             return wires
 
     return AllParts
+
+
+def asked_provider() -> str:
+    """Return the name of the provider of the model that the run asks; ours while there is none."""
+    try:
+        return str(ModelName(get_model()).api)
+    except ValueError:  # no model yet: whole() refuses when there is one
+        return OURS
+
+
+def settings_of(opened: tasks.Task, provider_name: str) -> GenerateConfig:
+    """Return what the task asks of the model: its ``generation``, and the inferencer's ``max_out_len``.
+
+    Raises:
+        TaskError: a setting that the provider drops.
+    """
+    asked: Mapping[str, Any] = opened.config.generation
+    length = None if opened.assembly is None else opened.assembly.arguments.get("max_out_len")
+    named = (*_SETTINGS, "top_k") if provider_name in _OWN_FORM else _SETTINGS
+    own = {key: value for key, value in asked.items() if key in named}
+    further = {key: value for key, value in asked.items() if key not in own}
+    if further and provider_name in _OWN_FORM:
+        what = f"the model provider {provider_name} is not told {shown(next(iter(further)))} of model.generation"
+        raise TaskError(what, f"leave it out, or use --model {OURS}/SERVICE/MODEL")
+    if isinstance(length, int):
+        own.setdefault("max_tokens", length)
+    return GenerateConfig(**own, extra_body=further or None)

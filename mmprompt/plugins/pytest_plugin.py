@@ -10,7 +10,7 @@ module at its start, so it imports nothing else; and it collects nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +27,7 @@ _SETTINGS = {
     "target": "what the server takes: vllm (the default) or openai",
     "timeout": "seconds that one try may take (120)",
 }
+_LONGEST_CHAIN = 10
 _NO_SERVER = (
     "vlm has no {what}: give --vlm-{option}, set {variable}, or write {ini} under [tool.pytest.ini_options] "
     "of pyproject.toml"
@@ -37,14 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; see the module."""
     group = parser.getgroup("vlm", "vision-language models (mmprompt)")
     for name, words in _SETTINGS.items():
-        group.addoption(f"--vlm-{name}", metavar=name.upper(), help=words)
+        group.addoption(f"--vlm-{name}", metavar=name.upper(), help=f"{words}; or {_variable(name)}")
         parser.addini(_ini(name), words)
     # on the command line only: a file may be a stranger's, and must not choose which variable is sent
     group.addoption("--vlm-api-key-env", metavar="NAME", help="environment variable that holds the server's key")
 
 
 @pytest.fixture
-def vlm(request: pytest.FixtureRequest) -> Iterator[Asker]:
+def vlm(request: pytest.FixtureRequest) -> Asker:
     """A vision-language model to ask: ``vlm.ask("What is this?", image="cat.jpg")`` returns its reply.
 
     Media are paths from the test file's folder, URLs, bytes or PIL images, or lists of them; ``vlm.conversation()``
@@ -54,8 +55,7 @@ def vlm(request: pytest.FixtureRequest) -> Iterator[Asker]:
 
     asker = Asker(_client(request.config), base=request.path.parent)
     request.node.stash[_ASKER] = asker
-    yield asker
-    asker.exchanges.clear()  # their media; the test itself stays in memory to the end of the run
+    return asker
 
 
 @pytest.hookimpl(hookwrapper=True)  # the older form: an old pluggy must not fail at its start because of us
@@ -63,7 +63,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Add to the report of a test that failed what it asked and what the model said."""
     asker = item.stash.get(_ASKER, None)
     if asker is not None and call.excinfo is not None and not item.config.getoption("fulltrace"):
-        _end_at_the_call(call.excinfo)
+        _end_at_the_call(call.excinfo.value)
     outcome = yield
     report = outcome.get_result()
     if report.failed and asker is not None and asker.exchanges:
@@ -71,17 +71,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
         add = getattr(report.longrepr, "addsection", None) or (lambda *section: report.sections.append(section))
         add("vlm", transcript(asker.exchanges))
+    if asker is not None and call.when == "teardown":
+        asker.exchanges.clear()  # their media; the test itself stays in memory to the end of the run
 
 
-def _end_at_the_call(failure: pytest.ExceptionInfo[BaseException]) -> None:
-    """Cut the traceback of an error of ours where the test called us: its text says what was wrong."""
+def _end_at_the_call(error: BaseException | None) -> None:
+    """Cut the traceback of an error of ours where the test called us, and of those it led to: its text says all."""
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # only for a report
 
-    entry = failure.tb if isinstance(failure.value, MMPromptError) else None
-    while entry is not None and entry.tb_next is not None:
-        if entry.tb_next.tb_frame.f_globals.get("__name__", "").startswith("mmprompt."):
-            entry.tb_next = None
-        entry = entry.tb_next
+    for _ in range(_LONGEST_CHAIN):
+        entry = error.__traceback__ if isinstance(error, MMPromptError) else None
+        while entry is not None and entry.tb_next is not None:
+            if entry.tb_next.tb_frame.f_globals.get("__name__", "").startswith("mmprompt."):
+                entry.tb_next = None
+            entry = entry.tb_next
+        error = error and (error.__cause__ or error.__context__)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

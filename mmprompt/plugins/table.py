@@ -48,7 +48,7 @@ RUNNERS = (
     Runner(
         "inspect-ai",
         "inspect-ai",
-        "0.3.285",
+        "0.3.280 to 0.3.285",
         ("inspect_ai", "mmprompt.plugins.inspect_ai"),
         "inspect_ai",
         "the task mmprompt/task and the model provider mmprompt by entry point",

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from mmprompt.http_words import retry_after, status_words
 from mmprompt.media.classify import in_short
 from mmprompt.parts import Message
 from mmprompt.run.keys import Key
+from mmprompt.run.reply import Reply, said_in, text_of
 from mmprompt.targets.limits import limits
 from mmprompt.targets.openai import OpenAIWriter
 from mmprompt.targets.wire_json import Payload, record_chunks
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 TIMEOUT = 600.0
+_LONGEST_CONNECT = 15.0
+"""Seconds; a model may think for long, a host that is there answers at once."""
+
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _LONGEST_WISH = 120.0
@@ -38,22 +42,15 @@ _LONGEST_WISH = 120.0
 
 _LONGEST_REPLY = 64 << 20
 _PASSING = frozenset((408, 409, 425, 429))
-_RESERVED = ("messages", "model", "stream")
-
-
-class Reply(str):
-    """What a model said: text, with ``finish_reason`` and ``usage`` as the server gave them."""
-
-    __slots__ = ("finish_reason", "usage")
-    finish_reason: str
-    usage: Mapping[str, Any]
-
-    def __new__(cls, text: str, finish_reason: str = "", usage: Mapping[str, Any] | None = None) -> Reply:
-        """Make a reply; see the class."""
-        self = super().__new__(cls, text)
-        self.finish_reason = finish_reason
-        self.usage = usage or {}
-        return self
+_OWN = "the client says it itself"
+_RESERVED = {
+    **dict.fromkeys(("messages", "model"), _OWN),
+    "stream": "replies come whole",
+    "n": "ask again for another reply",
+    "timeout": "it is a setting of the client",
+    **dict.fromkeys(("extra_body", "extra_headers", "extra_query"), "write the server's own keys: top_k=5"),
+}
+"""What is no key of a request, or would lose something of the reply; each with what to do."""
 
 
 class _PassingError(Exception):
@@ -130,9 +127,9 @@ class ChatClient:
             TargetError: a message that the target cannot carry.
             ServerError: the server cannot be reached, refuses, or gives no reply.
         """
-        reserved = next((name for name in _RESERVED if name in options), None)
-        if reserved:
-            raise ServerError(f"{reserved} is no option of a request", "the client says it itself")
+        for name in options:
+            if name in _RESERVED:
+                raise ServerError(f"{name} is no option of a request", _RESERVED[name])
         request = {"model": self.model, "messages": self._writer.write(messages), **options}
         body = b"".join(record_chunks(request))
         for attempt in range(1, self.attempts + 1):
@@ -165,7 +162,7 @@ class ChatClient:
                 f"{self.base_url}/chat/completions",
                 data=body,
                 headers={"Content-Type": "application/json"},
-                timeout=self.timeout,
+                timeout=(min(self.timeout, _LONGEST_CONNECT), self.timeout),
                 allow_redirects=False,
                 stream=True,
             ) as answer:
@@ -193,26 +190,28 @@ class ChatClient:
         if 300 <= status < 400:
             leads = in_short(answer.headers.get("Location", ""))
             raise ServerError(f"{what}, which leads to {leads}", "give that address as the base URL")
-        said = _said(_body(answer, deadline))
-        if self._secret:
-            said = said.replace(self._secret, "<key>")
-        error = ServerError(f"{what}: {shown(said, 300)}" if said else what, _MENDS.get(status, ""))
+        error = ServerError(what + self._said(_body(answer, deadline)), _MENDS.get(status, ""))
         if status in _PASSING or status >= 500:
             raise _PassingError(error, retry_after(answer.headers.get("Retry-After", "")))
         raise error
+
+    def _said(self, body: bytes) -> str:
+        """Return what a refusal says, behind a colon; nothing if it says nothing."""
+        said = said_in(body)
+        if self._secret:
+            said = said.replace(self._secret, "<key>")
+        return f": {shown(said, 300)}" if said else ""
 
     def _reply(self, body: bytes) -> Reply:
         """Return the reply that an answer holds."""
         try:
             answer = json.loads(body)
             choice = answer["choices"][0]
-            text = choice["message"].get("content")
-            if isinstance(text, list):
-                text = "".join([part.get("text", "") for part in text])
             usage = answer.get("usage")
-            return Reply(text or "", choice.get("finish_reason") or "", usage if isinstance(usage, dict) else None)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            what = f"{self.base_url} gave an answer without a reply"
+            known = usage if isinstance(usage, dict) else None
+            return Reply(text_of(choice["message"]), str(choice.get("finish_reason") or ""), known, choice["message"])
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            what = f"{self.base_url} gave an answer without a reply{self._said(body)}"
             raise ServerError(what, "check that the base URL is that of an OpenAI-compatible API") from None
 
     def _session(self) -> Session:
@@ -246,6 +245,7 @@ _MENDS = {
     403: "check that the key may use this model",
     404: "check the base URL (it often ends in /v1) and the name of the model",
     413: "send smaller media",
+    429: "wait, or ask less at once",
 }
 
 
@@ -275,14 +275,3 @@ def _body(answer: Response, deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise TimeoutError
     return b"".join(pieces)
-
-
-def _said(body: bytes) -> str:
-    """Return what the body of a refusal says: the message that OpenAI-like servers give, else its first words."""
-    try:
-        error = json.loads(body)
-        error = error.get("error", error.get("detail", error))
-        said = error.get("message") if isinstance(error, dict) else error
-        return said if isinstance(said, str) else json.dumps(said)
-    except (ValueError, AttributeError):
-        return body[:300].decode("utf-8", "replace").strip()

@@ -10,7 +10,14 @@ from mmprompt.builders import Content, assistant, read_own, system, user
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import Message
-from mmprompt.run.client import ChatClient, Reply
+from mmprompt.run.client import ChatClient
+from mmprompt.run.reply import Reply
+
+_NO_OPTIONS = {
+    **{f"{name}s": f"{name}= takes a list too" for name in ("image", "audio", "video")},
+    "system": "say it once, before the first turn: conversation(system=…)",
+    "policy": "only send() takes one; a path written in the call needs none",
+}
 
 
 class Exchange(NamedTuple):
@@ -60,20 +67,27 @@ class Asker:
         """
         return self.conversation(system).ask(*content, image=image, audio=audio, video=video, **options)
 
-    def send(self, messages: Message | Iterable[Message], **options: Any) -> Reply:
-        """Send one message or several as they are, and return the reply; as ``ask``."""
-        reply = self.exchange(messages, **options).reply
+    def send(
+        self, messages: Message | Iterable[Message], *, policy: MediaPolicy | None = None, **options: Any
+    ) -> Reply:
+        """Send one message or several as they are, and return the reply; as ``ask``.
+
+        ``policy`` takes the place of that of the construction: messages of a task name media that only it allows.
+        """
+        reply = self.exchange(messages, policy, **options).reply
         return Reply("") if reply is None else reply
 
     def conversation(self, system: str = "") -> Conversation:
         """Return a conversation without any turn yet."""
         return Conversation(self, system)
 
-    def exchange(self, messages: Message | Iterable[Message], **options: Any) -> Exchange:
-        """Send messages, and return them as they were sent with the reply; as ``ask``."""
+    def exchange(
+        self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: Any
+    ) -> Exchange:
+        """Send messages, and return them as they were sent with the reply; as ``send``."""
         sent = [messages] if isinstance(messages, Message) else list(messages)
         try:
-            sent = read_own(sent, self._base, self._policy)
+            sent = read_own(sent, self._base, policy or self._policy)
             done = Exchange(sent, self.client.ask(sent, **options))
         except MMPromptError:
             self.exchanges.append(Exchange([message for message in sent if isinstance(message, Message)], None))
@@ -89,6 +103,10 @@ class Conversation:
         self.messages: list[Message] = [system(system_text)] if system_text else []
         self._asker = asker
 
+    def __repr__(self) -> str:
+        """Show whom it asks, and how far it is: a report of a failed test shows this."""
+        return f"<conversation with {self._asker!r}, {len(self.messages)} messages>"
+
     def ask(
         self,
         *content: Content,
@@ -98,9 +116,9 @@ class Conversation:
         **options: Any,
     ) -> Reply:
         """Ask the next question, and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
-        for name in ("images", "audios", "videos"):
-            if name in options:
-                raise PromptError(f"{name} would go to the server as an option", f"{name[:-1]}= takes a list too")
+        for name in options:
+            if name in _NO_OPTIONS:
+                raise PromptError(f"{name} would go to the server as an option", _NO_OPTIONS[name])
         question = user(*content, image=image, audio=audio, video=video)
         if not question.parts:
             raise PromptError("the question is empty", "give text, or media as image=, audio=, video=")

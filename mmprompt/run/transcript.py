@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mmprompt.media.classify import in_short
 from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.run.conversation import Exchange
+from mmprompt.run.reply import Reply
 
 _MOST = 4000
 """How many characters of one text are shown."""
@@ -21,7 +22,7 @@ def transcript(exchanges: Iterable[Exchange]) -> str:
         goes_on = bool(before) and list(messages[: len(before)]) == before
         for message in messages[len(before) :] if goes_on else messages:
             lines += _lines(message.role, [stub(part) for part in message.parts])
-        lines += _lines("reply", ["(none)" if reply is None else _printable(reply)])
+        lines += _lines("reply", ["(none)" if reply is None else _said(reply)])
         before = [*messages, Message("assistant", reply or "")]
     return "\n".join(lines)
 
@@ -35,6 +36,15 @@ def stub(part: Part) -> str:
     size = len(part.data) + sum(map(len, part.frames))
     frames = f", {len(part.frames)} frames" if part.frames else ""
     return f"[{part.media_type}, {size:,} bytes{frames}{_name(part)}]"
+
+
+def _said(reply: Reply) -> str:
+    """Return a reply; where it is empty, or was cut, with why."""
+    why = f"finish_reason {reply.finish_reason}" if reply.finish_reason else "no finish_reason"
+    beside = ", ".join([key for key, value in reply.message.items() if value and key not in ("role", "content")])
+    if not reply:
+        return _printable(f"(empty: {why}{'; it holds ' if beside else ''}{beside})")
+    return _printable(reply) + (f" ({why})" if reply.finish_reason == "length" else "")
 
 
 def _name(part: MediaPart) -> str:

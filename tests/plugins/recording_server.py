@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODEL = "recorder"
-Reply = Callable[[dict[str, Any]], str]
+Reply = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 
 
 class RecordingServer:
-    """The requests so far, each with its path, headers and body; ``reply`` makes the answers."""
+    """The requests so far, each with its path, headers and body; ``reply`` makes the answers: text, or a message."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -64,11 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.record.requests.append((self.path, dict(self.headers), body))
         text = self.record.reply(body)
-        message = {"role": "assistant", "content": text}
+        message = {"role": "assistant", "content": text} if isinstance(text, str) else text
         scores = self.record.scores(body) if "prompt_logprobs" in body else {}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if body.get("stream"):
-            self._stream(text, usage)
+            self._stream(message["content"], usage)
             return
         self._send({
             "id": "r", "object": "chat.completion", "created": 0, "model": MODEL, "usage": usage,

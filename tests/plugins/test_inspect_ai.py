@@ -76,9 +76,11 @@ def inspect(folder: Path, base_url: str, *arguments: object) -> subprocess.Compl
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False)
 
 
-def evaluate(folder: Path, base_url: str, model: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def evaluate(
+    folder: Path, base_url: str, model: str, *arguments: object, limits: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     values = [word for argument in arguments for word in ("-T", argument)]
-    options = ("--display", "plain", "--log-dir", "logs", "--log-format", "json")
+    options = ("--display", "plain", "--log-dir", "logs", "--log-format", "json", *limits)
     return inspect(folder, base_url, "eval", "mmprompt/task", *values, "--model", model, *options)
 
 
@@ -222,6 +224,75 @@ def test_a_wrong_argument_is_one_line(arguments, said, tour, tmp_path):
     done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={tour / 'tour.jsonl'}", *arguments)
     assert done.returncode != 0
     assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+TURNS = """
+dataset: {path: rows.jsonl}
+infer_cfg:
+  prompt_template:
+    type: MultiTurnPromptTemplate
+    template:
+      begin: [{role: SYSTEM, fallback_role: HUMAN, prompt: Be brief.}]
+      round: [{role: HUMAN, prompt: "{q}"}, {role: BOT, prompt: "{answer}"}]
+  inferencer: {type: MultiTurnGenInferencer, infer_mode: every_with_gt}
+eval_cfg: {scorer: contains}
+"""
+
+
+def test_turns_epochs_a_limit_and_a_stream(tmp_path, command):
+    rows = [{"id": name, "q": [f"{name}1", f"{name}2"], "answer": ["one", "two"]} for name in "ab"]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "task.yaml").write_text(TURNS, encoding="utf-8")
+    lines = [json.loads(line) for line in command("render", tmp_path / "task.yaml").stdout.splitlines()]
+    assert [(line["id"], line["turn"]) for line in lines] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    words = [
+        "eval",
+        "mmprompt/task",
+        "-T",
+        "path=task.yaml",
+        "--model",
+        OURS,
+        "--log-dir",
+        "logs",
+        "--log-format",
+        "json",
+    ]
+    with recording_server(lambda body: "one") as server:
+        done = inspect(tmp_path, server.base_url, *words, "--epochs", 2, "--limit", 3, "-M", "stream=true")
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = sorted(key(body["messages"]) for body in server.bodies)
+    assert asked == sorted(key(line["messages"]) for line in lines[:3] * 2)
+    assert all(body["stream"] for body in server.bodies)
+    [path] = (tmp_path / "logs").glob("*.json")
+    samples = json.loads(path.read_text(encoding="utf-8"))["samples"]
+    assert sorted((sample["id"], sample["epoch"]) for sample in samples) == [
+        (name, epoch) for name in ("a#0", "a#1", "b#0") for epoch in (1, 2)
+    ]
+
+
+def test_a_reply_that_calls_a_tool_ends_its_sample(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"question": "?"}\n', encoding="utf-8")
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    with recording_server(lambda body: {"role": "assistant", "content": "", "tool_calls": [call]}) as server:
+        done = evaluate(tmp_path, server.base_url, OURS, "path=rows.jsonl", limits=("--message-limit", "9"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        (OURS, [], "mmprompt: there is nothing to ask; name a task file or dataset: -T path=FILE"),
+        ("mmprompt/qwen", ["-T", "path=rows.jsonl"], "mmprompt: the model lacks its server; write --model mmprompt/SERVICE/MODEL"),
+        (OURS, ["-T", "path=rows.jsonl", "-M", "responses_api=true"], "mmprompt: responses_api has no form for all parts"),
+    ],
+)  # fmt: skip
+def test_a_command_that_lacks_something_is_told_without_a_traceback(model, options, said, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"question": "?"}\n', encoding="utf-8")
+    done = inspect(tmp_path, "http://127.0.0.1:9/v1", "eval", "mmprompt/task", "--model", model, *options)
+    assert done.returncode != 0
+    assert said in re.sub(r"\s+", " ", done.stdout + done.stderr)
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -31,6 +31,7 @@ from mmprompt import (
     MediaRef,
     Message,
     TargetError,
+    TaskError,
     TextPart,
     from_openai,
     load_task,
@@ -39,7 +40,7 @@ from mmprompt import (
 )
 from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, mmprompt_task, to_inspect, whole
 from mmprompt.plugins.inspect_ai_messages import wire_of
-from mmprompt.plugins.inspect_ai_model import check_loss
+from mmprompt.plugins.inspect_ai_model import check_loss, settings_of
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
@@ -174,13 +175,16 @@ TEXT = {"type": "text", "text": "?"}
         (user({**TEXT, "cache_control": {}}), "anthropic", "drops the key 'cache_control'"),
         (user({"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"}}), "vllm", "cannot carry video"),
         (user({"type": "input_audio", "input_audio": {"data": "UklGRiQAAABXQVZFZm10IA==", "format": "wav"}}), "anthropic", "cannot carry audio"),
+        (user({"type": "input_audio", "input_audio": {"data": "UklGRiQAAABXQVZFZm10IA==", "format": "wav"}}), "sagemaker", "cannot carry audio"),
+        (user(TEXT, {"type": "image_url", "image_url": {"url": PNG}}), "vllm-completions", "part 2: .* cannot carry image"),
     ],
 )  # fmt: skip
 def test_what_a_stock_provider_would_lose_is_named(wire, provider, lost):
     made = to_inspect(from_openai([wire]))
     with pytest.raises(TargetError, match=lost):
         check_loss(made, provider)
-    check_loss(made, "mmprompt")
+    for sends_all_or_nothing in ("mmprompt", "mockllm", "none"):
+        check_loss(made, sends_all_or_nothing)
 
 
 @pytest.mark.parametrize("provider", ["openai-api", "google", "anthropic", "none"])
@@ -213,6 +217,31 @@ def test_an_empty_answer_is_not_scored(tmp_path):
         mmprompt_task(str(path), scorer="contains")
     assert str(caught.value.message).count("no answer to score against; give 'answer'") == 2
     assert len(mmprompt_task(str(path)).dataset) == 2
+
+
+def test_settings_reach_the_provider_or_are_refused():
+    rows = {"rows": [{"question": "?"}]}
+    opened = load_task({"model": {"generation": {"temperature": 0, "top_k": 5}}}, rows)
+    ours, google = (settings_of(opened, provider) for provider in ("mmprompt", "google"))
+    assert (ours.temperature, ours.top_k, ours.extra_body) == (0, None, {"top_k": 5})
+    assert (google.temperature, google.top_k, google.extra_body) == (0, 5, None)
+    opened = load_task({"model": {"generation": {"min_p": 0.1}}}, rows)
+    assert settings_of(opened, "openai-api").extra_body == {"min_p": 0.1}
+    with pytest.raises(
+        TaskError, match=r"provider google is not told 'min_p' of model\.generation; leave it out, or use"
+    ):
+        settings_of(opened, "google")
+
+
+def test_a_choice_is_scored_against_a_letter(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "?", "answer": "B"}\n{"question": "!", "answer": "a cat"}\n', encoding="utf-8")
+    with pytest.raises(PrerequisiteError) as caught:
+        mmprompt_task(str(path), scorer="choice")
+    assert "rows.jsonl:2 (sample 1): the answer 'a cat' is no letter; score by contains, or exact" in str(
+        caught.value.message
+    )
+    assert "rows.jsonl:1" not in str(caught.value.message)
 
 
 def test_the_dataset_is_one_of_the_runner(tour):

@@ -51,6 +51,7 @@ def test_there_is_a_cat(vlm, file):
 """,
     "tests/test_talk.py": """\
 from pathlib import Path
+from mmprompt import MediaPolicy, load_task
 from mmprompt.testing import assistant, audio, image, user
 from PIL import Image
 
@@ -66,6 +67,11 @@ def test_audio_video_bytes_and_pictures(vlm):
     vlm.ask(image("media/rocket.jpg"), "then", audio("media/train.mp3"), "?")
     vlm.ask("?", image=[(HERE / "media/coffee.jpg").read_bytes(), Image.new("RGB", (8, 8)), HERE / "media/cat.webp"])
     vlm.ask("?", image="https://example.com/cat.jpg")
+
+def test_the_rows_of_a_task(vlm):
+    rows = load_task({"dataset": {"rows": [{"id": 1, "image": "media/chelsea.jpg", "question": "What?"}]}})
+    for _, messages in rows.messages():
+        assert vlm.send(messages, policy=MediaPolicy([HERE])) == "cat"
 
 def test_messages_of_our_own(vlm):
     reply = vlm.send([user("Hi."), assistant("Hello."), user("?", image="media/chelsea.jpg")], max_tokens=3)
@@ -146,7 +152,7 @@ def test_a_project_of_five_files(project: Path, server: RecordingServer, run: Ru
     ini.write_text(ini.read_text().replace("BASE_URL", server.base_url))
     done = run("-W", "error")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "3 failed, 6 passed" in done.stdout
+    assert "3 failed, 7 passed" in done.stdout
     media = project / "tests" / "media"
     digest = {file.name: sha(file.read_bytes()) for file in media.iterdir()}
 
@@ -224,7 +230,7 @@ def test_without_a_server_a_test_that_asks_fails_and_says_how_to_name_one(projec
     (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     done = run("tests/test_talk.py", "tests/test_dataset.py")
     assert done.returncode == 1
-    assert "1 passed, 3 errors" in done.stdout
+    assert "1 passed, 4 errors" in done.stdout
     how = "vlm has no server: give --vlm-base-url, set MMPROMPT_BASE_URL, or write vlm_base_url under [tool.pytest.ini_opt"
     assert how in done.stdout
     assert "Traceback" not in done.stdout
@@ -250,10 +256,44 @@ def test_a_medium_that_cannot_be_read_is_told_at_the_line_of_the_test(
     )
 
 
+def test_errors_that_led_to_another_subtests_and_fixtures_at_their_end_show_what_was_asked(
+    project: Path, server: RecordingServer, run: Run
+) -> None:
+    (project / "tests" / "test_dog.py").write_text("""\
+import pytest
+
+def test_chain(vlm):
+    try:
+        vlm.ask("What?", image="dog.jpg")
+    except Exception as error:
+        raise ValueError("mine") from error
+
+def test_parts(vlm, subtests):
+    with subtests.test("one"):
+        assert vlm.ask("First?") == "no"
+
+@pytest.fixture
+def later(vlm):
+    yield
+    assert vlm.ask("At the end?") == "no"
+
+def test_end(later):
+    pass
+""")
+    at = f"--vlm-base-url={server.base_url}"
+    done = run("tests/test_dog.py::test_chain", at)
+    assert "no such file: 'dog.jpg'" in done.stdout
+    assert "ValueError: mine" in done.stdout
+    assert "mmprompt/builders.py" not in done.stdout
+    assert "user: At the end?\nreply: turn 1" in run("tests/test_dog.py::test_end", at).stdout
+    if int(pytest.__version__.partition(".")[0]) >= 9:  # subtests came with it
+        assert "user: First?\nreply: turn 1" in run("tests/test_dog.py::test_parts", at).stdout
+
+
 def test_in_several_processes(project: Path, server: RecordingServer, run: Run) -> None:
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     done = run("-n", "2", f"--vlm-base-url={server.base_url}")
-    assert "3 failed, 6 passed" in done.stdout
+    assert "3 failed, 7 passed" in done.stdout
     assert "user: [image/jpeg" in done.stdout
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 from mmprompt import MediaPart, Message, ServerError, TargetError, TextPart
 from mmprompt.run import client as client_module
 from mmprompt.run.client import ChatClient
+from mmprompt.run.reply import Reply
 
 KEY = "sk-very-secret"
 ASKED = [Message("SYSTEM", "Be brief."), Message("HUMAN", [MediaPart("image", "image/png", b"\x89PNG"), TextPart("?")])]
@@ -120,12 +123,24 @@ def test_messages_go_out_and_the_reply_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "text"), [(None, ""), ([{"type": "text", "text": "A "}, {"type": "text", "text": "cat"}], "A cat")]
+    ("message", "text"),
+    [
+        ({"content": None, "tool_calls": [{"id": "c"}]}, ""),
+        ({"content": None, "refusal": "I cannot."}, "I cannot."),
+        ({"content": "A cat.", "reasoning_content": "Whiskers."}, "A cat."),
+        ({"content": [{"type": "text", "text": "A "}, {"type": "text", "text": "cat"}]}, "A cat"),
+    ],
 )
-def test_content_that_is_no_string(content: Any, text: str) -> None:
-    answer = {"choices": [{"message": {"content": content}}]}
-    with serving((200, {}, answer)) as server, asking(server) as client:
-        assert client.ask(ASKED) == text
+def test_a_reply_is_its_text_and_keeps_what_is_beside(message: Any, text: str) -> None:
+    with serving((200, {}, {"choices": [{"message": message}]})) as server, asking(server) as client:
+        reply = client.ask(ASKED)
+    assert (reply, reply.message) == (text, message)
+
+
+def test_a_reply_pickles_with_what_is_beside_it() -> None:
+    reply = pickle.loads(pickle.dumps(Reply("A cat.", "stop", {"total_tokens": 3}, {"content": "A cat."})))
+    assert (reply, reply.finish_reason, reply.usage) == ("A cat.", "stop", {"total_tokens": 3})
+    assert reply.message == {"content": "A cat."}
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
@@ -187,6 +202,16 @@ def test_what_will_not_pass_is_not_tried_again(status: int, pauses: list[float])
     assert pauses == []
 
 
+def test_a_key_at_the_end_of_what_is_shown_is_hidden_whole() -> None:
+    with (
+        serving((400, {}, b"x" * 295 + KEY.encode())) as server,
+        asking(server) as client,
+        pytest.raises(ServerError) as caught,
+    ):
+        client.ask(ASKED)
+    assert KEY[:4] not in str(caught.value)
+
+
 def test_tries_end(pauses: list[float]) -> None:
     with (
         serving((503, {}, b"busy")) as server,
@@ -205,6 +230,23 @@ def test_a_server_that_is_not_there(pauses: list[float]) -> None:
     client = ChatClient(f"http://127.0.0.1:{port}/v1", "m", attempts=2)
     with pytest.raises(ServerError, match=r"cannot be reached \(2 attempts\); start the server"):
         client.ask(ASKED)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is Linux's way not to answer")
+def test_a_host_that_does_not_answer_is_not_waited_for_as_long_as_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "_LONGEST_CONNECT", 0.3)
+    with socket.socket() as deaf, ExitStack() as queue:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(4):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        client = ChatClient(f"http://127.0.0.1:{deaf.getsockname()[1]}/v1", "m", attempts=1, timeout=5)
+        start = time.monotonic()
+        with pytest.raises(ServerError, match="cannot be reached"):
+            client.ask(ASKED)
+        assert time.monotonic() - start < 3
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -247,14 +289,28 @@ def test_an_answer_that_takes_too_long_ends(slow: Callable[..., None]) -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"choices": []}', b'{"choices": [{"message": null}]}', b"\xff"])
-def test_an_answer_that_holds_no_reply(body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<html>", ": '<html>'; check that the base URL"),
+        (b"[]", r": '\[\]'"),
+        (b'{"choices": []}', ": .*choices"),
+        (b'{"choices": [{"message": null}]}', "null"),
+        (b'{"choices": [{"message": {"content": {"text": "a"}}}]}', ": .*message"),
+        (b'{"error": {"message": "the model is loading"}}', ": 'the model is loading'"),
+        (f'{{"error": "no {KEY}"}}'.encode(), ": 'no <key>'"),
+        (b"[" * 100_000, r": '\[\[\["),
+        (b"\xff", ": '\ufffd'"),
+    ],
+)
+def test_an_answer_that_holds_no_reply(body: bytes, said: str) -> None:
     with (
         serving((200, {}, body)) as server,
         asking(server) as client,
-        pytest.raises(ServerError, match="gave an answer without a reply"),
+        pytest.raises(ServerError, match=f"gave an answer without a reply.*{said}") as caught,
     ):
         client.ask(ASKED)
+    assert KEY not in str(caught.value)
 
 
 def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,8 +390,8 @@ def test_the_whole_address_of_the_endpoint_is_taken_too() -> None:
 
 def test_what_the_client_says_itself_is_no_option() -> None:
     client = ChatClient("http://h/v1", "m")
-    for name in ("model", "stream", "messages"):
-        with pytest.raises((ServerError, TypeError)):
+    for name in ("model", "stream", "n", "timeout", "extra_body", "extra_headers"):
+        with pytest.raises(ServerError, match=f"{name} is no option of a request; "):
             client.ask(ASKED, **{name: 1})
     with pytest.raises(ServerError, match="no model is named"):
         ChatClient("http://h/v1", "")

@@ -7,10 +7,22 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MediaPart, MediaRef, Message, PromptError, ServerError, SourceError, TargetError, TextPart
+from mmprompt import (
+    MediaPart,
+    MediaPolicy,
+    MediaRef,
+    Message,
+    PolicyError,
+    PromptError,
+    ServerError,
+    SourceError,
+    TargetError,
+    TextPart,
+    load_task,
+)
 from mmprompt.builders import user
-from mmprompt.run.client import Reply
 from mmprompt.run.conversation import Asker, Exchange
+from mmprompt.run.reply import Reply
 from mmprompt.run.transcript import stub, transcript
 
 
@@ -75,6 +87,34 @@ def test_media_under_another_name_are_not_taken_for_an_option(asker: Any, name: 
         asker.ask("?", **{name: ["coffee.jpg"]})
 
 
+def test_what_is_said_once_is_no_option_of_a_turn(asker: Any) -> None:
+    with pytest.raises(PromptError, match=r"conversation\(system=…\)"):
+        asker.conversation().ask("?", system="Brief.")
+    with pytest.raises(PromptError, match=r"only send\(\) takes one"):
+        asker.ask("?", policy=MediaPolicy())
+    assert asker.client.asked == []
+
+
+def test_messages_of_a_task_are_sent_under_a_policy(asker: Any, tour: Path) -> None:
+    _, messages = next(load_task(tour / "task.yaml").messages())
+    with pytest.raises(PolicyError):
+        asker.send(messages)
+    assert asker.send(messages, policy=MediaPolicy([tour])) == "reply 1"
+    [(sent, options)] = asker.client.asked
+    assert sent[1].parts[0].data == (tour / "media" / "coffee.jpg").read_bytes()
+    assert options == {}
+
+
+def test_a_text_that_names_media_stays_text(asker: Any) -> None:
+    text = "/etc/passwd file:///etc/passwd <AIS_IMAGE_START>coffee.jpg<AIS_CONTENT_TAG>"
+    asker.ask(text)
+    assert asker.client.asked[0][0][0].parts == (TextPart(text),)
+
+
+def test_a_conversation_shows_whom_it_asks(asker: Any) -> None:
+    assert repr(asker.conversation("Brief.")) == "<conversation with <m at http://h/v1>, 1 messages>"
+
+
 def test_an_empty_question_is_not_asked(asker: Any) -> None:
     with pytest.raises(PromptError, match="the question is empty"):
         asker.ask("")
@@ -120,6 +160,20 @@ def test_text_of_strangers_does_not_reach_the_terminal_as_it_is() -> None:
     assert "\\x1b[2J\\r" in said
     assert "… (5,005 characters)" in said
     assert "\\x07\\u202ea" in said
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        (Reply("", "length", message={"role": "assistant", "reasoning_content": "hm"}),
+         "(empty: finish_reason length; it holds reasoning_content)"),
+        (Reply("", "", message={"tool_calls": [{}], "refusal": None}), "(empty: no finish_reason; it holds tool_calls)"),
+        (Reply("A c", "length"), "A c (finish_reason length)"),
+        (Reply("A cat.", "stop"), "A cat."),
+    ],
+)  # fmt: skip
+def test_a_reply_that_is_empty_or_cut_is_shown_with_why(reply: Reply, shown: str) -> None:
+    assert transcript([Exchange([user("?")], reply)]) == f"user: ?\nreply: {shown}"
 
 
 def test_stubs() -> None:
