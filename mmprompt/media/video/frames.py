@@ -13,13 +13,13 @@ from mmprompt.media.video.decoding import by_stretches, decoded_timeline, in_ord
 from mmprompt.media.video.frame_choice import FrameChoice, choose
 from mmprompt.media.video.reading import (
     Matrix,
-    Watch,
     check_seconds,
     check_whole,
     declared_seconds,
     display_matrix,
     no_frame,
     open_video,
+    watch_video,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def take_frames(
     """
     choice.check()
     with open_video(data, policy) as video:
-        watch = Watch(policy)
+        watch = watch_video(policy)
         declared = declared_seconds(video.container, video.stream)
         packets = walk(video, policy, watch)
         if not packets:

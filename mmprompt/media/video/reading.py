@@ -7,7 +7,6 @@ that kind alone, no protocol at all, and no decoder until the size of the pictur
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.container.av_files import open_bytes
 from mmprompt.media.container.index import check_index
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.media_types import (
     AVI,
     MATROSKA,
@@ -75,38 +75,17 @@ class VideoFacts(NamedTuple):
     has_audio: bool
 
 
-class Watch:
-    """Holds work on one video to the time and the size of picture that a policy allows."""
-
-    __slots__ = ("_end", "_policy")
-
-    def __init__(self, policy: MediaPolicy) -> None:
-        self._policy = policy
-        self._end = time.monotonic() + policy.timeout
-
-    def check_time(self) -> None:
-        """Raise a PolicyError once the time is over."""
-        if time.monotonic() > self._end:
-            raise PolicyError(
-                f"the video takes longer than timeout ({self._policy.timeout:g} s)",
-                "raise timeout to allow it, or use --policy trusted",
-            )
-
-    def check_size(self, width: int, height: int) -> None:
-        """Raise a PolicyError for a picture that is too large."""
-        if width * height > self._policy.max_pixels:
-            raise PolicyError(
-                f"the video has {width} x {height} pixels, more than {self._policy.max_pixels}",
-                "raise max_pixels to allow it, or use --policy trusted",
-            )
-
-
 class OpenVideo(NamedTuple):
     """An open video file: its kind, PyAV's container, and the one stream of it that is looked at."""
 
     kind: Kind
     container: InputContainer
     stream: VideoStream
+
+
+def watch_video(policy: MediaPolicy) -> Watch:
+    """Return what holds work on a video to the policy, from now on."""
+    return Watch(policy, "the video")
 
 
 def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
@@ -156,7 +135,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         "codec_whitelist": "none",
     }
     try:
-        container = open_bytes(data, options)
+        container = open_bytes(data, kind, options)
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
             f"the {kind.name} file cannot be opened ({type(error).__name__})", "it may be cut: fetch it again"
@@ -212,7 +191,7 @@ def _is_cover(stream: VideoStream) -> bool:
 def _judge(container: InputContainer, stream: VideoStream, policy: MediaPolicy) -> None:
     """Hold the header against the policy."""
     # 0 where only the decoder will know, as for MPEG-4 in MP4: the decoder holds the limit
-    Watch(policy).check_size(stream.codec_context.width, stream.codec_context.height)
+    watch_video(policy).check_size(stream.codec_context.width, stream.codec_context.height)
     check_seconds(declared_seconds(container, stream), policy)
 
 
@@ -245,7 +224,7 @@ def check_whole(seconds: float, declared: float | None) -> None:
 def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
     import av  # noqa: PLC0415  # heavy
 
-    watch = Watch(policy)
+    watch = watch_video(policy)
     try:
         for walked, packet in enumerate(video.container.demux(video.stream)):
             watch.check_time()
