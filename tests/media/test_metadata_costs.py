@@ -28,7 +28,7 @@ from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
 
 POLICY = MediaPolicy()
-SOON = 0.25
+SOON = 0.15
 
 
 def element(name: str, body: bytes) -> bytes:
@@ -153,7 +153,7 @@ def matroska():
 
 
 @pytest.mark.parametrize(
-    ("extra", "what"), [(simple_tags(12_000), "tags"), (chapters(40_000), "chapters"), (cues(120_000), "cues")]
+    ("extra", "what"), [(simple_tags(8000), "tags"), (chapters(30_000), "chapters"), (cues(80_000), "cues")]
 )
 def test_long_lists_of_matroska_are_refused(extra, what, matroska):
     for data in (with_element(matroska, extra), pointed_to(matroska, extra)):
@@ -175,7 +175,7 @@ def test_lists_within_lists_of_matroska_are_counted_once_and_not_without_end(mat
         without_tag_lists(data + nested, WEBM)
 
 
-@pytest.mark.parametrize("chunk", [info(12_000), in_chunk(id3(6000))])
+@pytest.mark.parametrize("chunk", [info(9000), in_chunk(id3(4000))])
 def test_tags_of_wav_are_left_out(chunk):
     sound = written(tone(16000, 440), 16000, "WAV", "PCM_16")
     data = with_chunk(sound, chunk)
@@ -191,7 +191,7 @@ def test_tags_of_wav_are_left_out(chunk):
 def test_tags_of_avi_are_left_out():
     video = clip(5, container="avi", codec="mpeg4")
     at = video.rindex(b"LIST", 0, video.index(b"movi"))
-    data = video[:at] + info(16_000) + video[at:]
+    data = video[:at] + info(12_000) + video[at:]
     assert seconds_to_open(data, "avi") > SOON
     began = time.process_time()
     with_tags = video_frames(data, POLICY, count=5)
@@ -203,7 +203,7 @@ def test_tags_of_avi_are_left_out():
 def test_tags_between_and_after_aac_frames_are_left_out():
     sound = encoded(tone(44100, 440), 44100, "adts", "aac", "mono")
     wanted = decode_audio(sound + sound, POLICY)
-    for data in (sound + id3(9000) + sound, sound + id3(9000) + sound + id3(3)):
+    for data in (sound + id3(5000) + sound, sound + id3(5000) + sound + id3(3)):
         assert seconds_to_open(data, "aac") > SOON
         began = time.process_time()
         assert audio_facts(data, POLICY).rate == 44100
@@ -213,7 +213,7 @@ def test_tags_between_and_after_aac_frames_are_left_out():
 
 def test_ape_tags_after_aac_are_not_read():
     sound = encoded(tone(44100, 440), 44100, "adts", "aac", "mono")
-    data = sound + ape(16_000)
+    data = sound + ape(10_000)
     assert seconds_to_open(data, "aac") > SOON
     began = time.process_time()
     assert audio_facts(data, POLICY).rate == 44100
@@ -223,7 +223,7 @@ def test_ape_tags_after_aac_are_not_read():
 
 
 def test_many_comments_of_ogg_are_refused():
-    data = opus(comments(9000))
+    data = opus(comments(7000))
     assert seconds_to_open(data, "ogg") > SOON
     began = time.process_time()
     with pytest.raises(SourceError, match="far more comments"):
@@ -239,7 +239,7 @@ def test_comments_are_counted_over_all_pages_and_streams():
     lists = [b"\4" + bytes(3) + comments(500) for _ in range(18)]
     with pytest.raises(SourceError, match="far more comments"):
         without_tag_lists(ogg([first, *lists]), OGG)
-    speex = ogg([b"Speex   " + bytes(72), comments(9000)])
+    speex = ogg([b"Speex   " + bytes(72), comments(7000)])
     with pytest.raises(SourceError, match="far more comments"):
         without_tag_lists(b"junk" + speex, OGG)
 
@@ -272,11 +272,11 @@ def test_frames_that_unpack_to_more_than_the_policy_allows_are_refused():
 def test_the_deadline_holds_for_sound_of_which_nothing_comes_out():
     track = small("D7", b"\1") + small("73C5", b"\1") + small("83", b"\2") + small("86", b"A_AAC")
     track += small("63A2", b"\x14\x08") + small("E1", small("9F", b"\1") + small("B5", struct.pack(">d", 16000.0)))
-    cluster = small("E7", b"\0") + small("A3", b"\x81\0\0\x80\xff\xff\xff\xff") * 100_000
+    cluster = small("E7", b"\0") + small("A3", b"\x81\0\0\x80\0\0\0\0") * 20_000
     head = element("1A45DFA3", small("4282", b"matroska"))
     body = element("1549A966", b"") + element("1654AE6B", element("AE", track)) + element("1F43B675", cluster)
-    with pytest.raises(PolicyError, match=r"the sound takes longer than timeout \(0.1 s\)"):
-        decode_audio(head + element("18538067", body), MediaPolicy(timeout=0.1))
+    with pytest.raises(PolicyError, match=r"the sound takes longer than timeout \(0.05 s\)"):
+        decode_audio(head + element("18538067", body), MediaPolicy(timeout=0.05))
 
 
 @needs_ffmpeg
@@ -325,7 +325,7 @@ def test_any_bytes_pass_or_are_refused_in_our_words(pieces, kind):
     try:
         assert len(without_tag_lists(data, kind)) == len(data)
     except MMPromptError as error:
-        assert "far more" in str(error)  # noqa: PT017  # either is right
+        assert "far more" in str(error)  # either is right
 
 
 @given(st.data())
