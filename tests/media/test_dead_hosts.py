@@ -32,8 +32,7 @@ def test_a_closed_port_is_tried_once_and_its_other_rows_are_refused_in_those_wor
     fetcher = Fetcher(allowing(port))
     with pytest.raises(SourceError, match="cannot be reached"):
         fetcher.fetch(f"http://127.0.0.1:{port}/a.png")
-    with LoopbackServer() as other, pytest.raises(SourceError, match=rf"'127.0.0.1:{port}' {AGAIN}"):
-        assert other.port != port
+    with pytest.raises(SourceError, match=rf"'127.0.0.1:{port}' {AGAIN}"):
         fetcher.fetch(f"http://127.0.0.1:{port}/b.png?key=1")
 
 
