@@ -31,6 +31,8 @@ def test_where_there_are_no_limits_for_processes_isolate_is_refused_and_the_rest
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True, env=command_environment)
     assert done.stdout.splitlines() == [
         "512x341 to 64x43 (max_side 64)",
-        "isolate (which --policy hostile asks for) is not there on this system, only on Linux and macOS; "
-        "decode in the host itself: isolate=False, or another policy",
+        (
+            "isolate (which --policy hostile asks for) is not there on this system, only on Linux and macOS; "
+            "decode in the host itself: isolate=False, or another policy"
+        ),
     ]

@@ -17,6 +17,7 @@ from mmprompt.media.audio.tag_lists import without_tags
 from mmprompt.media.audio.wav import declared_frames
 from mmprompt.media.container.av_files import open_bytes
 from mmprompt.media.container.index import check_index
+from mmprompt.media.container.matroska import first_tick
 from mmprompt.media.container.watch import Watch
 from mmprompt.media.media_types import (
     AAC,
@@ -232,7 +233,7 @@ class AvReader:
             return frames / self._stream.codec_context.sample_rate if frames is not None else None
         duration, base = self._stream.duration, self._stream.time_base
         if duration is not None and base is not None:
-            return float(duration * base)
+            return float((duration - first_tick(data)) * base)  # Matroska counts from 0, wherever the sound begins
         return self._container.duration / 1e6 if self._container.duration is not None else None
 
     def blocks(self, watch: Watch) -> Iterator[Samples]:

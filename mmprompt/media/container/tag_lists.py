@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator
 
 from mmprompt.errors import SourceError
+from mmprompt.media.container.matroska import element_size
 from mmprompt.media.media_types import AVI, MATROSKA, OGG, WAV, WEBM, Kind
 
 _WORK = 1 << 28
@@ -86,22 +87,13 @@ def _counted(data: bytes, mark: bytes, *entries: bytes) -> tuple[int, list[int]]
             raise _made_up("lists of tags, chapters or cues")
         start = at + len(mark)
         # one list in another is counted once, however often FFmpeg comes by
-        begin, end = max(start, done), min(len(data), start + _element_size(data, start))
+        begin, end = max(start, done), min(len(data), start + element_size(data, start))
         if begin < end:
             total += end - begin
             counts = [count + data.count(entry, begin, end) for count, entry in zip(counts, entries, strict=True)]
             done = end
         at = data.find(mark, at + 1)
     return total, counts
-
-
-def _element_size(data: bytes, at: int) -> int:
-    """Return the bytes of an element, those of its size included; all there is where it is open (RFC 8794, 4)."""
-    length = 9 - data[at].bit_length() if at < len(data) else 9
-    if length > 8:
-        return len(data)
-    size = int.from_bytes(data[at : at + length], "big") & (1 << 7 * length) - 1
-    return len(data) if size == (1 << 7 * length) - 1 else length + size
 
 
 def _check_ogg(data: bytes) -> None:

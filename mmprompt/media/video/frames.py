@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError
+from mmprompt.media.container.matroska import is_whole
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
@@ -104,7 +105,7 @@ def take_frames(
     choice.check()
     with open_video(data, policy) as video:
         watch = watch_video(policy)
-        declared = declared_seconds(video.container, video.stream)
+        declared = None if is_whole(data) else declared_seconds(video.container, video.stream, data)
         packets = walk(video, policy, watch)
         if not packets:
             raise no_frame(video, policy)

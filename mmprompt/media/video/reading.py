@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.container.av_files import open_bytes
 from mmprompt.media.container.index import check_index
+from mmprompt.media.container.matroska import first_tick
 from mmprompt.media.container.watch import Watch
 from mmprompt.media.media_types import (
     AVI,
@@ -104,7 +105,7 @@ def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
             width=context.width,
             height=context.height,
             rotation=0,
-            seconds=declared_seconds(container, stream),
+            seconds=declared_seconds(container, stream, data),
             frames=stream.frames or None,
             fps=float(rate) if rate else None,
             has_audio=bool(container.streams.audio),
@@ -142,7 +143,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         ) from None
     with container:
         stream = _picture_stream(kind, container)
-        _judge(container, stream, policy)
+        _judge(container, stream, data, policy)
         # a header may lie about the size: the decoder holds the limit, with room for the blocks it rounds up to, and
         # each frame is judged again. explode: damage is an error, not a guess
         most = str(2 * policy.max_pixels + _BLOCKS)
@@ -188,11 +189,11 @@ def _is_cover(stream: VideoStream) -> bool:
     return context is not None and context.name in _STILLS and not stream.frames and not stream.average_rate
 
 
-def _judge(container: InputContainer, stream: VideoStream, policy: MediaPolicy) -> None:
+def _judge(container: InputContainer, stream: VideoStream, data: bytes, policy: MediaPolicy) -> None:
     """Hold the header against the policy."""
     # 0 where only the decoder will know, as for MPEG-4 in MP4: the decoder holds the limit
     watch_video(policy).check_size(stream.codec_context.width, stream.codec_context.height)
-    check_seconds(declared_seconds(container, stream), policy)
+    check_seconds(declared_seconds(container, stream, data), policy)
 
 
 def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
@@ -204,12 +205,13 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
         )
 
 
-def declared_seconds(container: InputContainer, stream: VideoStream) -> float | None:
+def declared_seconds(container: InputContainer, stream: VideoStream, data: bytes) -> float | None:
     """Return how long the picture is declared to last, or else the file; None where nothing is declared."""
+    late = float(first_tick(data) * (stream.time_base or 0))  # Matroska counts from 0, wherever the first frame is
     if stream.duration is not None and stream.time_base is not None:
-        seconds = float(stream.duration * stream.time_base)
+        seconds = float(stream.duration * stream.time_base) - late
     elif container.duration is not None:
-        seconds = container.duration / 1e6
+        seconds = container.duration / 1e6 - late
     else:
         return None
     return seconds if seconds > 0 else None
