@@ -233,11 +233,11 @@ class AvReader:
             return frames / self._stream.codec_context.sample_rate if frames is not None else None
         duration, base = self._stream.duration, self._stream.time_base
         if duration is not None and base is not None:
-            return float((duration - first_tick(data)) * base)
+            return max(0.0, float((duration - first_tick(data)) * base))
         if self._container.duration is None:
             return None
         # Matroska counts from 0, wherever the sound begins
-        return self._container.duration / 1e6 - float(first_tick(data) * (base or 0))
+        return max(0.0, self._container.duration / 1e6 - float(first_tick(data) * (base or 0)))
 
     def blocks(self, watch: Watch) -> Iterator[Samples]:
         """Yield the samples from the beginning, float32 (frames, channels).
