@@ -254,7 +254,7 @@ def packed(count: int) -> bytes:
     """A Matroska video each of whose frames unpacks to 9 MB."""
     packing = element("6D80", element("6240", small("5032", b"\1") + element("5034", small("4254", b"\0"))))
     picture = element("E0", small("B0", b"\x40") + small("BA", b"\x40"))
-    track = small("D7", b"\1") + small("73C5", b"\1") + small("83", b"\1") + small("86", b"V_MJPEG") + picture + packing
+    track = small("D7", b"\1") + small("73C5", b"\1") + small("83", b"\1") + small("86", b"V_VP8") + picture + packing
     frame = element("A3", b"\x81\0\0\x80" + zlib.compress(bytes(9_000_000), 9))
     clusters = b"".join(element("1F43B675", small("E7", bytes([n])) + frame) for n in range(count))
     head = element("1A45DFA3", small("4282", b"matroska"))
