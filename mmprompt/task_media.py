@@ -21,7 +21,7 @@ from mmprompt.tasks import Task
 _NOTHING = Changes()
 _CHOICES = ("frames", "fps", "key_frames", "times")
 """The changes that make a video into frames."""
-_INSTEAD = {"fps": ("key_frames", "times"), "frames": ("times",)}
+_INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "sound_track")}
 """What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
 KEPT = 64 << 20
 """How much of what was made is kept in memory by default: pictures that come again, not the whole run."""
@@ -122,6 +122,7 @@ class MediaChanger:
     def __init__(self, policy: MediaPolicy, asked: Changes, target: str, cache: MediaCache | None = None) -> None:
         self._engine = MediaEngine(policy, asked, MediaCache(KEPT) if cache is None else cache)
         self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
+        self._takes_sound = asked.sound_track
         self._frames_room: Room | None = None  # where the frames of a video go as pictures
         known = limits(target).modalities if asked.fit else {}
         self._rooms = {modality: room_of(target, modality) for modality in known}
@@ -130,7 +131,14 @@ class MediaChanger:
             self._frames_room = self._rooms["image"]
 
     def change(self, part: MediaPart) -> MediaPart:
-        """Return a part changed; see ``MediaEngine.change``."""
+        """Return a part changed; see ``MediaEngine.change``.
+
+        A video whose sound is asked for becomes an audio part; what the sample says of the video (``form``,
+        ``options``, ``extra``) does not stay.
+        """
+        if part.modality == "video" and self._takes_sound:
+            sound = self._engine.change(part)
+            part = sound._replace(modality="audio", form="", options=(), extra=())
         room = self._rooms.get(part.modality)
         if part.modality == "video" and (part.frames or self._takes_frames):
             room = self._frames_room or room

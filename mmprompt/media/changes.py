@@ -38,6 +38,7 @@ class Changes(NamedTuple):
         fps: frames of a video by time, so many a second.
         key_frames: only the key frames of a video.
         times: frames of a video at these seconds.
+        sound_track: the sound of a video in its place; what is asked of sounds is then done to it.
     """
 
     fit: bool = False
@@ -57,6 +58,7 @@ class Changes(NamedTuple):
     fps: float | None = None
     key_frames: bool = False
     times: tuple[float, ...] = ()
+    sound_track: bool = False
 
 
 class Room(NamedTuple):
@@ -74,7 +76,7 @@ class Room(NamedTuple):
     max_pixels: int | None = None
 
 
-_FLAGS = ("fit", "upright", "mono", "key_frames")
+_FLAGS = ("fit", "upright", "mono", "key_frames", "sound_track")
 _WHOLE = ("max_pixels", "max_side", "audio_rate", "frames", "quality")
 _SECONDS = ("start", "seconds", "fps")
 _WORDS = {"mode": ("RGB", "L"), "image_format": ("jpeg", "png", "webp"), "audio_format": ("wav", "mp3")}
@@ -84,7 +86,8 @@ def changes_of(asked: Mapping[str, Any]) -> Changes:
     """Return the changes that these names and values ask for; a value of None asks for nothing.
 
     Raises:
-        TaskError: an unknown name, a value that is none for it, or two ways of choosing frames.
+        TaskError: an unknown name, a value that is none for it, two ways of choosing frames, or one beside
+            ``sound_track``.
     """
     values: dict[str, Any] = {}
     for name, value in asked.items():
@@ -97,6 +100,10 @@ def changes_of(asked: Mapping[str, Any]) -> Changes:
     ways += ["frames"] if changes.frames and changes.times else []
     if len(ways) > 1:
         raise TaskError(f"{' and '.join(ways)} each choose the frames of a video", "give one of them")
+    if changes.sound_track and (ways or changes.frames):
+        raise TaskError(
+            f"sound_track and {(*ways, 'frames')[0]} each stand in the place of a video", "give one of them"
+        )
     return changes
 
 

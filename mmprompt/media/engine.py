@@ -49,7 +49,7 @@ CHANGERS = {
     "video": Changers(
         "mmprompt.media.video.changes:change_video",
         "mmprompt.media.image.fit:fit_image",  # of single frames; a file is sent as it is
-        (*_PICTURE, "frames", "fps", "key_frames", "times"),
+        (*_PICTURE, "frames", "fps", "key_frames", "times", "sound_track"),
     ),
 }
 _UNASKED = Changes()

@@ -18,6 +18,7 @@ from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.readers import AvReader
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.tag_lists import without_tags
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.media_types import AAC, FLAC, MP3, WAV
 
 POLICY = MediaPolicy()
@@ -77,7 +78,7 @@ def test_many_comments_of_flac_cost_nothing(flac):
     began = time.process_time()
     reader = AvReader(data, FLAC)
     assert time.process_time() - began < unguarded / 3
-    samples = np.concatenate(list(reader.blocks()))
+    samples = np.concatenate(list(reader.blocks(Watch(POLICY, "the sound"))))
     reader.close()
     assert np.array_equal(samples, soundfile.read(io.BytesIO(flac), dtype="float32", always_2d=True)[0])
 

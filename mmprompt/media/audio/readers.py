@@ -18,6 +18,8 @@ from mmprompt.media.audio.tag_lists import without_tags
 from mmprompt.media.audio.wav import declared_frames
 from mmprompt.media.container.av_files import open_bytes
 from mmprompt.media.container.index import check_index
+from mmprompt.media.container.matroska import first_tick
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.media_types import (
     AAC,
     AVI,
@@ -154,12 +156,17 @@ class SoundFileReader:
         codec = "flac" if kind is FLAC else _SOUNDFILE_NAMES.get(subtype, subtype)
         self.facts = AudioFacts(kind.name, codec, rate, opened.channels, seconds)
 
-    def blocks(self) -> Iterator[Samples]:
-        """Yield the samples from the beginning, float32 (frames, channels), at most ``BLOCK`` frames at a time."""
+    def blocks(self, watch: Watch) -> Iterator[Samples]:
+        """Yield the samples from the beginning, float32 (frames, channels), at most ``BLOCK`` frames at a time.
+
+        Raises:
+            PolicyError: the time is over.
+        """
         import soundfile  # noqa: PLC0415  # heavy
 
         given = 0
         while True:
+            watch.check_time()
             try:
                 block = self._opened.read(BLOCK, dtype="float32", always_2d=True)
             except soundfile.SoundFileError:
@@ -169,9 +176,9 @@ class SoundFileReader:
             given += len(block)
             yield block
         self.broken = 1
-        yield from self._after(given)
+        yield from self._after(given, watch)
 
-    def _after(self, given: int) -> Iterator[Samples]:
+    def _after(self, given: int, watch: Watch) -> Iterator[Samples]:
         """Yield what PyAV can read behind the first ``given`` frames."""
         try:
             other = AvReader(self._data, self._kind)
@@ -180,7 +187,7 @@ class SoundFileReader:
         with closing(other):
             if other.facts[2:4] != self.facts[2:4]:
                 return
-            for block in other.blocks():
+            for block in other.blocks(watch):
                 skipped = min(given, len(block))
                 given -= skipped
                 if skipped < len(block):
@@ -207,7 +214,7 @@ class AvReader:
         demuxer = _DEMUXERS[kind]
         try:
             options = {**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name}
-            self._container: InputContainer = open_bytes(without_tags(data, kind), options, demuxer)
+            self._container: InputContainer = open_bytes(without_tags(data, kind), kind, options, demuxer)
         except (av.FFmpegError, ValueError) as error:
             raise _unreadable(kind, error) from None
         try:
@@ -234,16 +241,20 @@ class AvReader:
             return frames / self._stream.codec_context.sample_rate if frames is not None else None
         duration, base = self._stream.duration, self._stream.time_base
         if duration is not None and base:  # an unset base is None, or 0 from PyAV 19 on
-            return float(duration * base)
-        return self._container.duration / 1e6 if self._container.duration is not None else None
+            return max(0.0, float((duration - first_tick(data)) * base))
+        if self._container.duration is None:
+            return None
+        # Matroska counts from 0, wherever the sound begins
+        return max(0.0, self._container.duration / 1e6 - float(first_tick(data) * (base or 0)))
 
-    def blocks(self) -> Iterator[Samples]:
+    def blocks(self, watch: Watch) -> Iterator[Samples]:
         """Yield the samples from the beginning, float32 (frames, channels).
 
         Raises:
+            PolicyError: the time is over, also where nothing comes out of the packets.
             SourceError: rate or channels change in the middle.
         """
-        frames = self._frames()
+        frames = self._frames(watch)
         first = next(frames, None)
         if first is None:
             return
@@ -276,11 +287,12 @@ class AvReader:
                 raise SourceError("the sound changes its rate or channels in the middle", "convert it to WAV")
             yield from map(_floats, _safe(frame))
 
-    def _frames(self) -> Iterator[AudioFrame]:
+    def _frames(self, watch: Watch) -> Iterator[AudioFrame]:
         import av  # noqa: PLC0415  # heavy
 
         packets = self._container.demux(self._stream)
         while True:
+            watch.check_time()
             try:
                 packet = next(packets, None)
                 frames = [] if packet is None else packet.decode()

@@ -5,13 +5,13 @@ Decoding is bounded: what the header declares is judged before anything is read,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.audio.readers import BLOCK, AudioFacts, SoundReader, open_sound
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -146,14 +146,8 @@ def _too_long(policy: MediaPolicy) -> PolicyError:
 
 def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
     """Yield the blocks of a reader, and stop with an error where they go past the policy."""
-    end = time.monotonic() + policy.timeout
     count = 0
-    for block in reader.blocks():
-        if time.monotonic() > end:
-            raise PolicyError(
-                f"the sound takes longer than timeout ({policy.timeout:g} s) to decode",
-                "raise timeout to allow it, or use --policy trusted",
-            )
+    for block in reader.blocks(Watch(policy, "the sound")):
         count += len(block)
         if policy.max_seconds is not None and count > policy.max_seconds * reader.facts.rate:
             raise _too_long(policy)

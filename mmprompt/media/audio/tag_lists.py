@@ -9,17 +9,23 @@ LONGEST_TAGS = 1 << 16
 
 _LAST_BLOCK = 0x80
 _STREAM_INFO_END = 42
+_APE_FOOTER = 32
+_ADTS_HEAD = 7
 
 
 def without_tags(data: bytes, kind: Kind) -> bytes:
-    """Return an MP3, AAC or FLAC file without long tags before its sound; any other as it is.
+    """Return an MP3, AAC or FLAC file without long tags before, between or after its sound; any other as it is.
 
     The samples are the same: what a decoder needs of the header of a FLAC file stands in its first block (RFC 9639,
-    8.2), and ID3 tags hold nothing for it.
+    8.2), and ID3 and APE tags hold nothing for it.
     """
     if kind not in (MP3, AAC, FLAC):
         return data
+    if kind is AAC:
+        data = _without_ape(data)
     start = _after_id3(data)
+    if kind is AAC and len(data) - start > LONGEST_TAGS and data.find(b"ID3", start) >= 0:
+        return _frames_alone(data, start)
     if data.startswith(b"fLaC", start):
         sound = _after_blocks(data, start)
         if sound - start <= LONGEST_TAGS:
@@ -37,6 +43,29 @@ def _after_id3(data: bytes) -> int:
         footer = 10 if data[at + 5] & 0x10 else 0
         at += 10 + footer + ((size[0] & 0x7F) << 21 | (size[1] & 0x7F) << 14 | (size[2] & 0x7F) << 7 | size[3] & 0x7F)
     return at
+
+
+def _without_ape(data: bytes) -> bytes:
+    """Return a file without the footers of long APE tags at its end; what is before them is then noise to FFmpeg."""
+    end = len(data)
+    while data[end - _APE_FOOTER : end].startswith(b"APETAGEX"):
+        if int.from_bytes(data[end - 20 : end - 16], "little") <= LONGEST_TAGS:
+            break
+        end -= _APE_FOOTER
+    return data[:end] if end < len(data) else data
+
+
+def _frames_alone(data: bytes, at: int) -> bytes:
+    """Return the frames of an AAC file (ADTS, ISO 13818-7, 6.2) from ``at`` without what stands between them."""
+    frames = []
+    while 0 <= at <= len(data) - _ADTS_HEAD:
+        size = int.from_bytes(data[at + 3 : at + 6], "big") >> 5 & 0x1FFF
+        if data[at] == 0xFF and data[at + 1] >> 4 == 0xF and size >= _ADTS_HEAD:
+            frames.append(data[at : at + size])
+            at += size
+        else:
+            at = data.find(b"\xff", at + 1)
+    return b"".join(frames)
 
 
 def _after_blocks(data: bytes, start: int) -> int:

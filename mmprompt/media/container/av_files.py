@@ -5,26 +5,32 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.media.container.tag_lists import without_tag_lists
+from mmprompt.media.media_types import Kind
+
 if TYPE_CHECKING:
     from av.container import InputContainer
 
 
-def open_bytes(data: bytes, options: dict[str, str], demuxer: str | None = None) -> InputContainer:
+def open_bytes(data: bytes, kind: Kind, options: dict[str, str], demuxer: str | None = None) -> InputContainer:
     """Return the open container of a media file; its caller closes it.
 
     ``options`` are those of the container: ``options=`` would go to each stream too, and PyAV before 18 dies where a
-    stream turns up late. Metadata that are no UTF-8 do not matter, where the release can be told so.
+    stream turns up late. Metadata that are no UTF-8 do not matter, where the release can be told so,
+    and long lists of them never reach FFmpeg.
 
     Raises:
+        SourceError: the file has far more metadata than any file has.
         FFmpegError: PyAV's, the bytes cannot be opened.
         ValueError: likewise.
     """
     import av  # noqa: PLC0415  # heavy
 
+    whole = without_tag_lists(data, kind)
     given: dict[str, Any] = {"format": demuxer, "container_options": options}
     container: InputContainer
     try:
-        container = av.open(io.BytesIO(data), "r", metadata_errors="replace", **given)
+        container = av.open(io.BytesIO(whole), "r", metadata_errors="replace", **given)
     except TypeError:  # the arguments of open: PyAV 19 has no metadata_errors
-        container = av.open(io.BytesIO(data), "r", **given)
+        container = av.open(io.BytesIO(whole), "r", **given)
     return container

@@ -224,7 +224,10 @@ def _executable() -> str:
         PolicyError: there is none, this is such a child, or the system has no limits for processes.
     """
     if not hasattr(select, "poll"):
-        raise PolicyError("decoders cannot be isolated on this system", "decode in the host itself (isolate=False)")
+        raise PolicyError(
+            "isolate (which --policy hostile asks for) is not there on this system, only on Linux and macOS",
+            "decode in the host itself: isolate=False, or another policy",
+        )
     if _INSIDE in os.environ:
         raise PolicyError("a process for decoders starts no other", "decode in it (isolate=False)")
     spawn = sys.modules.get("multiprocessing.spawn")

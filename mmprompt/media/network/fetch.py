@@ -37,6 +37,9 @@ _FIRST_PAUSE = 0.25
 
 _PIECE = 1 << 20
 _IDLE_HOSTS = 16
+_GIVEN_UP, _MOST_GIVEN_UP = 60.0, 1024
+"""Seconds for which a host that could not be connected to is not tried again, and how many of them are remembered."""
+
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PASSING = frozenset((429, 502, 503, 504))
 _PORTS = {"http": 80, "https": 443}
@@ -68,19 +71,21 @@ class Fetcher:
     """Fetches under one policy. Safe to share between threads; pickles as its policy.
 
     Each thread keeps a few idle connections open for its next fetch, until the thread or the fetcher goes, or
-    ``close``. A forked process opens its own.
+    ``close``. A forked process opens its own. A host and port that could not be connected to is not tried again for a
+    minute, by any thread: a dataset may name it in each of its rows.
 
     Raises:
         PolicyError: an allowed host that is no host name.
     """
 
-    __slots__ = ("_adapters", "_hosts", "_limit", "_local", "_policy", "_pools")
+    __slots__ = ("_adapters", "_given_up", "_hosts", "_limit", "_local", "_policy", "_pools")
 
     def __init__(self, policy: MediaPolicy) -> None:
         self._policy = policy
         self._limit = policy.max_bytes
         self._hosts = AllowedHosts(policy.allow_domains if policy.fetch else ())
         self._local = threading.local()
+        self._given_up: dict[tuple[str, int], float] = {}
         self._adapters: weakref.WeakSet[HTTPAdapter] = weakref.WeakSet()
         self._pools: dict[str, Any] | None = None
 
@@ -150,6 +155,21 @@ class Fetcher:
         if target is None:
             raise SourceError(f"{in_short(url)} has a host that is none", "write https://host/path")
         self._hosts.check(*target)
+        since = time.monotonic() - self._given_up.get(target, -_GIVEN_UP)
+        if since < _GIVEN_UP:
+            host = shown(f"{target[0]}:{target[1]}", 60)
+            raise SourceError(
+                f"host {host} could not be connected to {since:.0f} s ago",
+                f"check the URL, and the network; it is tried again after {_GIVEN_UP:.0f} s",
+            )
+
+    def _give_up(self, url: str) -> None:
+        """Remember that the host of a URL could not be connected to; the oldest is forgotten for it."""
+        target = _host_of(url)
+        if target is not None:
+            # a new mapping in place of the old one: no lock that a fork could leave held
+            kept = [item for item in self._given_up.items() if item[0] != target][1 - _MOST_GIVEN_UP :]
+            self._given_up = {**dict(kept), target: time.monotonic()}
 
     def _ask(self, url: str, deadline: float) -> Response:
         """Send the request, and return the answer with its body unread.
@@ -169,9 +189,15 @@ class Fetcher:
             # one limit for connecting, TLS and the answer: two numbers would each be the whole
             timeout: Any = Timeout(total=left)
             return self._adapter().send(request, stream=True, timeout=timeout, verify=True)
+        except SourceError:  # of the connection: no such host, or nobody there
+            self._give_up(url)
+            raise
         except requests.exceptions.SSLError:
             raise SourceError(f"{in_short(url)} has no TLS certificate that holds", "check the URL") from None
-        except requests.exceptions.Timeout:
+        except requests.exceptions.Timeout as error:
+            # one that was asked late, after redirects or other attempts, may be well
+            if isinstance(error, requests.exceptions.ConnectTimeout) and left > self._policy.timeout / 2:
+                self._give_up(url)
             self._refuse_late(url)
         except requests.exceptions.ConnectionError as error:
             if time.monotonic() >= deadline:

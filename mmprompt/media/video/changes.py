@@ -1,4 +1,4 @@
-"""What may be done to a video that was read: its frames as JPEG pictures."""
+"""What may be done to a video that was read: its frames as JPEG pictures, or its sound in its place."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice, even_places
 from mmprompt.media.video.frames import take_frames
+from mmprompt.media.video.sound_track import sound_track
 from mmprompt.parts import MediaPart
 
 if TYPE_CHECKING:
@@ -26,15 +27,17 @@ def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     ``frames``, ``fps``, ``key_frames`` and ``times`` choose them, ``max_side`` and ``max_pixels`` scale them down,
     ``quality`` is that of the JPEG. What is not asked for frames stays the same object: the file itself is never
     encoded again. Of a video that is single frames already, ``frames`` picks evenly, and only frames that are too large
-    are encoded again.
+    are encoded again. ``sound_track`` gives the sound as WAV, see there, in a part that is a video still.
 
     Raises:
         SourceError: the video cannot be decoded, has no frame at a time, or is frames without times while ``fps`` or
-            ``times`` asks for times.
+            ``times`` asks for times; or its sound is asked for and it has none.
         PolicyError: it is more than the policy allows, or its frames are more than ``max_bytes``.
     """
     if part.modality != "video":
         return part
+    if changes.sound_track:
+        return _sound(part, policy)
     if part.media_type == VIDEO_FRAMES:
         return _change_frames(part, changes, policy)
     choice = FrameChoice(changes.frames, changes.fps, changes.key_frames, tuple(changes.times))
@@ -50,6 +53,14 @@ def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     )
     frames = tuple([data for _, data in taken.frames])
     return part._replace(media_type=VIDEO_FRAMES, data=b"", frames=frames, changes=(*part.changes, what, *notes))
+
+
+def _sound(part: MediaPart, policy: MediaPolicy) -> MediaPart:
+    if part.media_type == VIDEO_FRAMES:
+        raise SourceError("the video is single frames, which have no sound", "give the video file")
+    data = sound_track(part.data, policy)
+    note = f"the sound of {part.media_type} as WAV, 16-bit PCM (sound_track)"
+    return part._replace(media_type="audio/wav", data=data, changes=(*part.changes, note))
 
 
 def _change_frames(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:

@@ -15,9 +15,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import Timeline
-from mmprompt.media.video.reading import OpenVideo, Watch, check_seconds, no_frame
+from mmprompt.media.video.reading import OpenVideo, check_seconds, no_frame
 
 if TYPE_CHECKING:
     from av.packet import Packet
@@ -39,6 +40,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any
         for packet in video.container.demux():
             watch.check_time()
             if packet.stream_index == video.stream.index and packet.size:
+                watch.keep(packet.size)
                 packets.append(packet)
                 if len(packets) > policy.max_frames:
                     raise _too_many_frames(policy)

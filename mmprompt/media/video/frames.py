@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError
+from mmprompt.media.container.matroska import is_whole
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
@@ -13,13 +14,13 @@ from mmprompt.media.video.decoding import by_stretches, decoded_timeline, in_ord
 from mmprompt.media.video.frame_choice import FrameChoice, choose
 from mmprompt.media.video.reading import (
     Matrix,
-    Watch,
     check_seconds,
     check_whole,
     declared_seconds,
     display_matrix,
     no_frame,
     open_video,
+    watch_video,
 )
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ def take_frames(
     """
     choice.check()
     with open_video(data, policy) as video:
-        watch = Watch(policy)
-        declared = declared_seconds(video.container, video.stream)
+        watch = watch_video(policy)
+        declared = None if is_whole(data) else declared_seconds(video.container, video.stream, data)
         packets = walk(video, policy, watch)
         if not packets:
             raise no_frame(video, policy)

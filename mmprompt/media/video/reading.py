@@ -7,7 +7,6 @@ that kind alone, no protocol at all, and no decoder until the size of the pictur
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.container.av_files import open_bytes
 from mmprompt.media.container.index import check_index
+from mmprompt.media.container.matroska import first_tick
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.media_types import (
     AVI,
     MATROSKA,
@@ -74,38 +75,17 @@ class VideoFacts(NamedTuple):
     has_audio: bool
 
 
-class Watch:
-    """Holds work on one video to the time and the size of picture that a policy allows."""
-
-    __slots__ = ("_end", "_policy")
-
-    def __init__(self, policy: MediaPolicy) -> None:
-        self._policy = policy
-        self._end = time.monotonic() + policy.timeout
-
-    def check_time(self) -> None:
-        """Raise a PolicyError once the time is over."""
-        if time.monotonic() > self._end:
-            raise PolicyError(
-                f"the video takes longer than timeout ({self._policy.timeout:g} s)",
-                "raise timeout to allow it, or use --policy trusted",
-            )
-
-    def check_size(self, width: int, height: int) -> None:
-        """Raise a PolicyError for a picture that is too large."""
-        if width * height > self._policy.max_pixels:
-            raise PolicyError(
-                f"the video has {width} x {height} pixels, more than {self._policy.max_pixels}",
-                "raise max_pixels to allow it, or use --policy trusted",
-            )
-
-
 class OpenVideo(NamedTuple):
     """An open video file: its kind, PyAV's container, and the one stream of it that is looked at."""
 
     kind: Kind
     container: InputContainer
     stream: VideoStream
+
+
+def watch_video(policy: MediaPolicy) -> Watch:
+    """Return what holds work on a video to the policy, from now on."""
+    return Watch(policy, "the video")
 
 
 def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
@@ -124,7 +104,7 @@ def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
             width=context.width,
             height=context.height,
             rotation=0,
-            seconds=declared_seconds(container, stream),
+            seconds=declared_seconds(container, stream, data),
             frames=stream.frames or None,
             fps=float(rate) if rate else None,
             has_audio=bool(container.streams.audio),
@@ -155,14 +135,14 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         "codec_whitelist": "none",
     }
     try:
-        container = open_bytes(data, options)
+        container = open_bytes(data, kind, options)
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
             f"the {kind.name} file cannot be opened ({type(error).__name__})", "it may be cut: fetch it again"
         ) from None
     with container:
         stream = _picture_stream(kind, container)
-        _judge(container, stream, policy)
+        _judge(container, stream, data, policy)
         # a header may lie about the size: the decoder holds the limit, with room for the blocks it rounds up to, and
         # each frame is judged again. explode: damage is an error, not a guess
         most = str(2 * policy.max_pixels + _BLOCKS)
@@ -208,11 +188,11 @@ def _is_cover(stream: VideoStream) -> bool:
     return context is not None and context.name in _STILLS and not stream.frames and not stream.average_rate
 
 
-def _judge(container: InputContainer, stream: VideoStream, policy: MediaPolicy) -> None:
+def _judge(container: InputContainer, stream: VideoStream, data: bytes, policy: MediaPolicy) -> None:
     """Hold the header against the policy."""
     # 0 where only the decoder will know, as for MPEG-4 in MP4: the decoder holds the limit
-    Watch(policy).check_size(stream.codec_context.width, stream.codec_context.height)
-    check_seconds(declared_seconds(container, stream), policy)
+    watch_video(policy).check_size(stream.codec_context.width, stream.codec_context.height)
+    check_seconds(declared_seconds(container, stream, data), policy)
 
 
 def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
@@ -224,12 +204,13 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
         )
 
 
-def declared_seconds(container: InputContainer, stream: VideoStream) -> float | None:
+def declared_seconds(container: InputContainer, stream: VideoStream, data: bytes) -> float | None:
     """Return how long the picture is declared to last, or else the file; None where nothing is declared."""
+    late = float(first_tick(data) * (stream.time_base or 0))  # Matroska counts from 0, wherever the first frame is
     if stream.duration is not None and stream.time_base:
-        seconds = float(stream.duration * stream.time_base)
+        seconds = float(stream.duration * stream.time_base) - late
     elif container.duration is not None:
-        seconds = container.duration / 1e6
+        seconds = container.duration / 1e6 - late
     else:
         return None
     return seconds if seconds > 0 else None
@@ -244,7 +225,7 @@ def check_whole(seconds: float, declared: float | None) -> None:
 def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
     import av  # noqa: PLC0415  # heavy
 
-    watch = Watch(policy)
+    watch = watch_video(policy)
     try:
         for walked, packet in enumerate(video.container.demux(video.stream)):
             watch.check_time()

@@ -6,6 +6,7 @@ from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.audio.encoders import to_16_bits
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.wav import wav_file
+from mmprompt.media.container.matroska import is_whole
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.reading import check_whole, video_facts
 
@@ -22,7 +23,7 @@ def sound_track(data: bytes, policy: MediaPolicy) -> bytes:
     sound = decode_audio(data, policy)
     if sound.broken:
         raise SourceError(f"the sound of the {container} file is damaged", "fetch the file again, or encode it anew")
-    if facts.seconds is not None:
+    if facts.seconds is not None and not is_whole(data):
         check_whole(len(sound.samples) / sound.rate, facts.seconds)
     if sound.samples.size * 2 > policy.max_bytes:
         raise PolicyError(f"the sound as WAV has more than max_bytes ({policy.max_bytes})", "raise max_bytes")

@@ -1,0 +1,176 @@
+"""Lists that FFmpeg reads in time that grows with the square of their length, in files that hold other media.
+
+FFmpeg looks through all tags it has for each further one: 300 KB of them take seconds, 3 MB minutes, and nothing stops
+it. In RIFF files (WAV, AVI) the tags are marked as unused before it sees them; Matroska and Ogg files with far more
+than any has are refused. What is counted is never less than what FFmpeg finds, wherever it may be led: marks are looked
+for in the whole file, not where the structure says that they are.
+
+Other lists were tried with some hundred thousand entries and cost less than a second for some MiB, with memory in
+proportion: attachments and tracks of Matroska (FFmpeg makes 1000 streams at most), planes, empty blocks and laces,
+elements that are void. The index of AVI is made in order; so is that of Matroska where its cues are.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+
+from mmprompt.errors import SourceError
+from mmprompt.media.container.matroska import element_size
+from mmprompt.media.media_types import AVI, MATROSKA, OGG, WAV, WEBM, Kind
+
+_WORK = 1 << 28
+"""Tags x bytes that they take: so many comparisons of names take half a second at most."""
+
+_RIFF_TAGS = [re.compile(mark, re.DOTALL) for mark in (rb"LIST(?=....INFO)", rb"id3 (?=....ID3)", rb"ID3 (?=....ID3)")]
+
+_MOST_LISTS = 16
+"""Lists of one kind in a Matroska file, which has one."""
+
+_TAGS, _CHAPTERS, _CUES = b"\x12\x54\xc3\x67", b"\x10\x43\xa7\x70", b"\x1c\x53\xbb\x6b"
+_SIMPLE_TAG, _TAG, _CHAPTER, _PLACE = b"\x67\xc8", b"\x73\x73", b"\xb6", b"\xb7"
+_MOST_TAGS, _MOST_CHAPTERS, _MOST_PLACES = 1 << 16, 1 << 14, 1 << 16
+_BYTES_A_PLACE = 1 << 10
+"""A file may have a place in its cues for each KiB: it has one for each key frame, or for some seconds of sound."""
+
+_OGG_HEAD, _CONTINUES, _BEGINS, _LONG = 27, 1, 2, 255
+_IN_VAIN = 1 << 24
+"""So many bytes of pages may have a wrong checksum, and for larger files as many as they have."""
+
+_PACKETS = re.compile(rb"\xff*[^\xff]|\xff+")
+_MOST_PACKETS = 1 << 22
+"""A day of packets of 20 ms, or three hours of the shortest."""
+_COMMENT_MARKS = frozenset((0x03, 0x04, 0x81, 0x84, 0x4F))
+"""First bytes of what may be a list of comments: of Vorbis and VP8 (and OGM), FLAC, Theora, Opus."""
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def without_tag_lists(data: bytes, kind: Kind) -> bytes:
+    """Return a file without the lists of tags that can be left out; the same object where there are none.
+
+    Raises:
+        SourceError: a Matroska, WebM or Ogg file has far more of them than any file has.
+    """
+    if kind in (WAV, AVI):
+        for tags in _RIFF_TAGS:
+            data = tags.sub(b"JUNK", data) if tags.search(data) else data
+    elif kind in (MATROSKA, WEBM):
+        _check_matroska(data)
+    elif kind is OGG:
+        _check_ogg(data)
+    return data
+
+
+def _check_matroska(data: bytes) -> None:
+    """Refuse tags, chapters and cues beyond what files have.
+
+    Random bytes look like an entry now and then, and like the beginning of a list hardly ever; both is allowed for.
+    """
+    size, counts = _counted(data, _TAGS, _SIMPLE_TAG, _TAG)
+    if size * counts[0] > _WORK or counts[1] > _MOST_TAGS:
+        raise _made_up("tags")
+    if _counted(data, _CHAPTERS, _CHAPTER)[1][0] > _MOST_CHAPTERS:
+        raise _made_up("chapters")
+    if _counted(data, _CUES, _PLACE)[1][0] > max(_MOST_PLACES, len(data) // _BYTES_A_PLACE):
+        raise _made_up("cues")
+
+
+def _counted(data: bytes, mark: bytes, *entries: bytes) -> tuple[int, list[int]]:
+    """Return the bytes of all lists that begin with ``mark``, and how often each of ``entries`` is in them."""
+    counts = [0] * len(entries)
+    total = lists = done = 0
+    at = data.find(mark)
+    while at >= 0:
+        lists += 1
+        if lists > _MOST_LISTS:
+            raise _made_up("lists of tags, chapters or cues")
+        start = at + len(mark)
+        # one list in another is counted once, however often FFmpeg comes by
+        begin, end = max(start, done), min(len(data), start + element_size(data, start))
+        if begin < end:
+            total += end - begin
+            counts = [count + data.count(entry, begin, end) for count, entry in zip(counts, entries, strict=True)]
+            done = end
+        at = data.find(mark, at + 1)
+    return total, counts
+
+
+def _check_ogg(data: bytes) -> None:
+    """Refuse more comments than files have, in all packets that may be lists of them."""
+    lists: dict[bytes, list[bytes]] = {}
+    size = packets = 0
+    for serial, body, more in _candidates(data):
+        packets += more
+        if packets > _MOST_PACKETS:
+            raise _made_up("packets")
+        if body:
+            size += len(body)
+            lists.setdefault(serial, []).append(body)
+    if size * sum(_comments(b"".join(pieces)) for pieces in lists.values()) > _WORK:
+        raise _made_up("comments")
+
+
+def _comments(packets: bytes) -> int:
+    """Return how many comments there may be at most: each has a length, whose upper half is zero, then a name and =."""
+    count, at = 0, packets.find(b"\0\0")
+    while at >= 0 and (end := packets.find(b"=", at)) >= 0:
+        count += 1
+        at = packets.find(b"\0\0", end)
+    return count
+
+
+def _candidates(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+    """Yield the pieces of packets that may be lists of comments, with the stream, and how many packets were passed."""
+    begun: dict[bytes, int] = {}
+    goes_on: dict[bytes, bool] = {}
+    for at, table, _ in _pages(data):
+        serial, flags = data[at + 14 : at + 18], data[at + 5]
+        number = 0 if flags & _BEGINS else begun.get(serial, 0)
+        # the end of a packet whose begin is missing is passed over
+        number -= bool(flags & _CONTINUES and serial not in goes_on)
+        pending = goes_on.pop(serial, False)
+        start = at + _OGG_HEAD + len(table)
+        for packet in _PACKETS.finditer(table):
+            stop = start + _LONG * (len(packet[0]) - 1) + packet[0][-1]
+            # the second packet of Speex and CELT are comments without a mark
+            named = start < stop and (pending or number <= 1 or data[start] in _COMMENT_MARKS)
+            yield serial, data[start:stop] if named else b"", 1
+            if packet[0][-1] == _LONG:
+                goes_on[serial] = named
+            else:
+                number += 1
+            pending, start = False, stop
+        begun[serial] = number
+
+
+def _pages(data: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the pages of an Ogg file: where each begins, its table of packets, and where it ends (RFC 3533, 6).
+
+    What is no whole page with the right checksum is passed over, as FFmpeg does.
+    """
+    in_vain = 0
+    at = data.find(b"OggS")
+    while at >= 0:
+        head = at + _OGG_HEAD
+        table = data[head : head + data[head - 1]] if head <= len(data) else b""
+        end = head + len(table) + sum(table)
+        whole = head <= end <= len(data) and len(table) == data[head - 1]
+        if whole and _checksum(data, at, end) == data[at + 22 : at + 26]:
+            yield at, table, end
+        else:
+            in_vain += max(0, end - at) if whole else 0
+            if in_vain > max(_IN_VAIN, len(data)):
+                raise _made_up("damaged pages")
+            end = at + 4
+        at = data.find(b"OggS", end)
+
+
+def _checksum(data: bytes, at: int, end: int) -> bytes:
+    """Return the checksum of a page: zlib's, but with the bits of each byte the other way round, and begun at 0."""
+    page = b"".join((data[at : at + 22], bytes(4), data[at + 26 : end])).translate(_REVERSED)
+    return (zlib.crc32(page, 0xFFFFFFFF) ^ 0xFFFFFFFF).to_bytes(4, "big").translate(_REVERSED)
+
+
+def _made_up(what: str) -> SourceError:
+    return SourceError(f"the file has far more {what} than any file has", "write it anew without them")
