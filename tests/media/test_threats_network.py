@@ -129,7 +129,7 @@ def test_a_name_that_resolves_elsewhere_at_the_second_look_is_not_followed(monke
             ours.fetch(url)  # what was judged is what was dialled
         assert asked == ["images.example"]
         with pytest.raises(PolicyError, match=r"'images.example' is at a loopback address"):
-            ours.fetch(url)
+            at_host("images.example").fetch(url)
         assert server.connections == 1
 
 
