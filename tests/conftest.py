@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import mmprompt
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+settings.register_profile("suite", deadline=None)  # it goes by the wall clock, and a loaded machine is no fault
+settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:
