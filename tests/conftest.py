@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 import mmprompt
 
@@ -17,8 +16,13 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
-settings.register_profile("suite", deadline=None)  # it goes by the wall clock, and a loaded machine is no fault
-settings.load_profile("suite")
+def pytest_configure(config: pytest.Config) -> None:
+    """Give examples no deadline: it goes by the wall clock, and a loaded machine is no fault."""
+    if config.pluginmanager.hasplugin("hypothesispytest"):  # not beside the runners
+        from hypothesis import settings
+
+        settings.register_profile("suite", deadline=None)
+        settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:
