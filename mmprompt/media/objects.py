@@ -146,10 +146,11 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
         raise SourceError(f"an array with a sampling rate is no {modality}", "tag it as audio")
     import numpy as np  # noqa: PLC0415  # heavy
 
-    if isinstance(rate, (bool, str, bytes)) or not isinstance(rate, (int, float, np.number)) or rate != int(rate):
+    if isinstance(rate, bool) or not isinstance(rate, (int, float, np.integer, np.floating)):
         raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of hertz")
-    if not 4000 <= rate <= 384_000:
-        raise SourceError(f"the sampling rate is {shown(rate)}", "give 4000 to 384000 hertz")
+    # the range first: it holds no NaN, which cannot be made whole
+    if not 4000 <= rate <= 384_000 or rate != int(rate):
+        raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of 4000 to 384000 hertz")
     try:
         array = np.asarray(samples)
     except ValueError:

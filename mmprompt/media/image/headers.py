@@ -289,30 +289,37 @@ def tiff_layout(data: bytes) -> TiffLayout:
     """Walk the first directory of a TIFF.
 
     Raises:
-        SourceError: the values of its tags are more than the file, as only those that overlap can be.
+        SourceError: the directory or a value of a tag is not all in the file (Pillow would warn, and leave out what
+            follows), or the values are more than the file, as only those that overlap can be.
     """
     order = _TIFF_ORDER.get(data[:4], "<")
-    sides, held = dict.fromkeys((256, 257, 322, 323), 0), 0
+    sides, held, whole = dict.fromkeys((256, 257, 322, 323), 0), 0, True
     try:
         (start,) = struct.unpack_from(f"{order}I", data, 4)
         (count,) = struct.unpack_from(f"{order}H", data, start)
         for number in range(count):
             tag, kind, length, value = struct.unpack_from(f"{order}HHII", data, start + 2 + 12 * number)
             size = length * _TIFF_SIZES.get(kind, 1)
-            held += size if size > 4 else 0
+            if size > 4 and kind in _TIFF_TYPES:
+                held += size
+                whole = whole and value + size <= len(data)
             if tag in sides:
                 short = struct.unpack_from(f"{order}H", data, start + 10 + 12 * number)[0]
                 sides[tag] = max(sides[tag], short if kind == _SHORT else value)
         (following,) = struct.unpack_from(f"{order}I", data, start + 2 + 12 * count)
     except struct.error:  # the directory is cut
-        following = 0
+        following, whole = 0, False
     if held > len(data):
         raise SourceError("the tags of the TIFF hold more than its file", _SAVE_AGAIN)
+    if not whole:
+        raise SourceError("the TIFF is cut or damaged", "save or fetch it anew")
     width, height, wide, high = sides.values()
     if not wide or not high:
         return TiffLayout(0, 0, following > 0)
     return TiffLayout(-(-width // wide) * wide, -(-height // high) * high, following > 0)
 
 
-_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
+_TIFF_TYPES = frozenset((*_TIFF_SIZES, 1, 2, 6, 7))
+"""The types of values that Pillow reads; tags of others it passes over."""
 _SAVE_AGAIN = "save the picture again"

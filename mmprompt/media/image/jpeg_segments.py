@@ -21,7 +21,7 @@ _MARKER = re.compile(rb"\xff[\x02-\xcf\xd8-\xfe]")
 _MOST_SEGMENTS = 10_000
 _MOST_JUNK = 1 << 16
 _MOST_EXIF = 64
-"""Segments of EXIF, of which a file has one; Pillow joins them one by one, and copies all that came before each time."""
+"""Segments of EXIF, of which a file has one; Pillow joins them one by one, and copies what came before each time."""
 _LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _START, _END, _SCAN_HEAD, _APP1 = 0xD8, 0xD9, 0xDA, 0xE1
@@ -47,9 +47,10 @@ def jpeg_layout(data: bytes) -> JpegLayout:
     start, size, exif = 2, (0, 0), 0
     for code, at in _segments(data):
         start = at - 2
-        exif += code == _APP1 and data.startswith(b"Exif\0", at + 2)
-        if exif > _MOST_EXIF:
-            raise SourceError(f"the JPEG has more than {_MOST_EXIF} segments of EXIF", _SAVE_AGAIN)
+        if code == _APP1 and data.startswith(b"Exif\0", at + 2):
+            exif += 1
+            if exif > _MOST_EXIF:
+                raise SourceError(f"the JPEG has more than {_MOST_EXIF} segments of EXIF", _SAVE_AGAIN)
         if code in _FRAME_HEADERS and len(data) >= at + 7:
             size = _size_at(data, at)
     scans = len(_SCAN.findall(data))
