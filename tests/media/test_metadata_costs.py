@@ -19,7 +19,7 @@ from sound_files import encoded, tone, written
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.audio.readers import AvReader
+from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.container.tag_lists import without_tag_lists
 from mmprompt.media.container.watch import Watch

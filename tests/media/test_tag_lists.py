@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sound_files import encoded, sweep, tone, written
 
 from mmprompt.media import MediaPolicy
-from mmprompt.media.audio.readers import AvReader
+from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.tag_lists import without_tags
 from mmprompt.media.container.watch import Watch
