@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from mmprompt.errors import SourceError
 
+SAVE_AGAIN = "save the picture again"
+"""How to mend a picture that no encoder would write so."""
+
 MOST_SCANS = 100
 """Scans of a JPEG, however small; each costs a pass over all pixels, however short it is."""
 
@@ -50,14 +53,14 @@ def jpeg_layout(data: bytes) -> JpegLayout:
         if code == _APP1 and data.startswith(b"Exif\0", at + 2):
             exif += 1
             if exif > _MOST_EXIF:
-                raise SourceError(f"the JPEG has more than {_MOST_EXIF} segments of EXIF", _SAVE_AGAIN)
+                raise SourceError(f"the JPEG has more than {_MOST_EXIF} segments of EXIF", SAVE_AGAIN)
         if code in _FRAME_HEADERS and len(data) >= at + 7:
             size = _size_at(data, at)
     scans = len(_SCAN.findall(data))
     if scans > USUAL_SCANS:
         scans = _count_scans(data, start)
     if scans > MOST_SCANS:
-        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", _SAVE_AGAIN)
+        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", SAVE_AGAIN)
     return JpegLayout(*size, scans)
 
 
@@ -101,7 +104,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, int]]:
         if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
             break
     if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
-        raise SourceError("the JPEG has too much before its picture", _SAVE_AGAIN)
+        raise SourceError("the JPEG has too much before its picture", SAVE_AGAIN)
 
 
 def _count_scans(data: bytes, at: int) -> int:
@@ -119,7 +122,4 @@ def _count_scans(data: bytes, at: int) -> int:
         at = mark.end()
         if code != _START:
             at += max(2, int.from_bytes(data[at : at + 2], "big"))
-    raise SourceError("the JPEG has too much between its scans", _SAVE_AGAIN)
-
-
-_SAVE_AGAIN = "save the picture again"
+    raise SourceError("the JPEG has too much between its scans", SAVE_AGAIN)
