@@ -197,6 +197,7 @@ def test_types_have_one_normal_name():
         (b"%PDF-1.7", "PDF"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"%!PS-Adobe", "PostScript"),
+        (b"II+\0\x08\0\0\0", "BigTIFF"),
         (b"\x80\x81\x82\x83", "unknown bytes"),
         (bytes(100), "unknown bytes"),
     ],
