@@ -343,7 +343,8 @@ def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], N
     where = Where(sample.file, sample.line, sample=sample.label)
     for part in media:
         for finding in part.findings:
-            on_note(f"{where}: {part.origin}: {finding}")
+            # what came inside a chat has no name
+            on_note(f"{where}: {part.origin or part.modality}: {finding}")
 
 
 _warmed: list[bool] = []

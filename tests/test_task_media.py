@@ -324,7 +324,7 @@ def test_media_inside_chat_rows_are_changed_once_whether_or_not_there_is_a_meta_
     meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
     assert run(row, media=media, model={"meta_template": meta}) == without
     assert without[0] == 0
-    assert "declared audio/mpeg, bytes are audio/wav" in without[2]
+    assert "(sample r): audio: declared audio/mpeg, bytes are audio/wav" in without[2]  # it has no name of its own
 
 
 def test_a_template_may_say_the_format_of_its_input_audio(run: Any) -> None:

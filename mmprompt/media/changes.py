@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 
 DEFAULT_QUALITY = 85
 LOWEST_QUALITY = 50
@@ -122,8 +123,8 @@ def _checked(name: str, value: Any) -> Any:
     if name in _SECONDS:
         right = _is_number(value, 0) and (value > 0 or name == "start")
         return float(_held(name, value, right, "give 0 or more" if name == "start" else "give a positive number"))
-    most = {"quality": 100, "audio_rate": 384_000}.get(name, 1 << 40)
-    least = 4000 if name == "audio_rate" else 1
+    most = {"quality": 100, "audio_rate": HIGHEST_RATE}.get(name, 1 << 40)
+    least = LOWEST_RATE if name == "audio_rate" else 1
     upto = f" to {most}" if name in ("quality", "audio_rate") else ""
     return _held(name, value, _is_whole(value, least, most), f"give a whole number from {least}{upto}")
 

@@ -44,7 +44,7 @@ M4A = Kind("M4A", audio="audio/mp4", suffixes=(".m4a", ".m4b", ".mp4"))
 MP4 = Kind("MP4", audio="audio/mp4", video="video/mp4", suffixes=(".mp4", ".m4v", ".m4a", ".MP4", ".3gp"))
 QUICKTIME = Kind("QuickTime", video="video/quicktime", suffixes=(".mov", ".qt", ".MOV"))
 WEBM = Kind("WebM", audio="audio/webm", video="video/webm", suffixes=(".webm", ".weba"))
-MATROSKA = Kind("Matroska", video="video/x-matroska", suffixes=(".mkv", ".mk3d"))
+MATROSKA = Kind("Matroska", audio="audio/x-matroska", video="video/x-matroska", suffixes=(".mkv", ".mk3d", ".mka"))
 AVI = Kind("AVI", video="video/x-msvideo", suffixes=(".avi", ".AVI"))
 MPEG = Kind("MPEG", video="video/mpeg", suffixes=(".mpg", ".mpeg", ".vob"))
 MPEG_TS = Kind("MPEG-TS", video="video/mp2t", suffixes=(".ts", ".m2ts", ".mts"))
@@ -87,6 +87,7 @@ _ALIASES = {
     "audio/x-m4a": "audio/mp4",
     "audio/opus": "audio/ogg",
     "audio/x-ogg": "audio/ogg",
+    "audio/matroska": "audio/x-matroska",
     "application/ogg": "audio/ogg",
     "video/x-m4v": "video/mp4",
     "video/m4v": "video/mp4",
@@ -109,6 +110,7 @@ _SUFFIX_TYPES.update({
     ".opus": "audio/ogg",
     ".spx": "audio/ogg",
     ".weba": "audio/webm",
+    ".mka": "audio/x-matroska",
     ".svg": "image/svg+xml",
 })  # fmt: skip
 

@@ -18,6 +18,8 @@ _UNKNOWN_HEADS = (
     (b"\xff\x0a", "a JPEG XL picture"),
     (b"\x00\x00\x00\x0cJXL ", "a JPEG XL picture"),
     (b"\x00\x00\x00\x0cjP  ", "a JPEG 2000 picture"),
+    (b"II+\0", "a BigTIFF picture"),
+    (b"MM\0+", "a BigTIFF picture"),
     (b"8BPS", "a Photoshop picture"),
     (b"\x00\x00\x01\x00", "an icon (ICO)"),
     (b"FORM", "an AIFF sound"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, shown
+from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
 from mmprompt.media.policy import MediaPolicy
@@ -146,21 +147,25 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
         raise SourceError(f"an array with a sampling rate is no {modality}", "tag it as audio")
     import numpy as np  # noqa: PLC0415  # heavy
 
-    if isinstance(rate, (bool, str, bytes)) or not isinstance(rate, (int, float, np.number)) or rate != int(rate):
+    if isinstance(rate, bool) or not isinstance(rate, (int, float, np.integer, np.floating)):
         raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of hertz")
-    if not 4000 <= rate <= 384_000:
-        raise SourceError(f"the sampling rate is {shown(rate)}", "give 4000 to 384000 hertz")
+    # the range first: it holds no NaN, which cannot be made whole
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE or rate != int(rate):
+        mend = f"give a whole number of {LOWEST_RATE} to {HIGHEST_RATE} hertz"
+        raise SourceError(f"the sampling rate is {shown(rate)}", mend)
     try:
         array = np.asarray(samples)
     except ValueError:
         raise SourceError("the samples are no array", "give one array of samples") from None
     changes = []
-    if array.ndim == 2 and array.shape[0] <= 8 < array.shape[1]:
+    if array.ndim == 2 and array.shape[0] <= MOST_CHANNELS < array.shape[1]:
         array = array.T
         changes.append("channels first to channels last")
     channels = array.shape[1] if array.ndim == 2 else 1
-    if array.ndim not in (1, 2) or not array.size or not 1 <= channels <= 8:
-        raise SourceError(f"an array of shape {array.shape} is no sound", "give samples x channels, 1 to 8 channels")
+    if array.ndim not in (1, 2) or not array.size or not 1 <= channels <= MOST_CHANNELS:
+        raise SourceError(
+            f"an array of shape {array.shape} is no sound", f"give samples x channels, 1 to {MOST_CHANNELS} channels"
+        )
     seconds = array.shape[0] / int(rate)
     if policy.max_seconds is not None and seconds > policy.max_seconds:
         raise PolicyError(f"the sound lasts {seconds:.1f} s, more than {policy.max_seconds} s", "raise max_seconds")

@@ -140,10 +140,6 @@ class MediaPolicy:
                 raise PolicyError(f"a policy has no {shown(key)}", nearest(key, cls.__dataclass_fields__))
         return cls(roots, **{**_PRESETS[name], **changes})
 
-    def with_roots(self, *roots: PathName) -> MediaPolicy:
-        """Return a policy that allows these folders too, after those it has."""
-        return replace(self, roots=tuple(dict.fromkeys(self.roots + _paths("root", roots))))
-
     def with_files(self, *paths: PathName) -> MediaPolicy:
         """Return a policy that allows these single files too: a path that the caller passes is permission for it."""
         return replace(self, files=tuple(dict.fromkeys(self.files + _paths("file", paths))))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
+from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import Sound
 from mmprompt.media.image.reading import KEPT_PICTURES, PlainImage, image_of
 from mmprompt.media.isolation.decoders import decoder
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-_LOWEST, _HIGHEST = 4000, 384_000
 _PICTURE = "mmprompt.media.image.reading:plain_image"
 _SOUND = "mmprompt.media.audio.reading:decode_audio"
 
@@ -33,10 +33,10 @@ class HFDecoder:
     """
 
     def __init__(self, policy: MediaPolicy, sampling_rate: int | None) -> None:
-        if sampling_rate is not None and (type(sampling_rate) is not int or not _LOWEST <= sampling_rate <= _HIGHEST):
-            raise TargetError(
-                f"sampling_rate is {shown(sampling_rate)}", f"give a whole number from {_LOWEST} to {_HIGHEST} hertz"
-            )
+        rate = sampling_rate
+        if rate is not None and (type(rate) is not int or not LOWEST_RATE <= rate <= HIGHEST_RATE):
+            mend = f"give a whole number from {LOWEST_RATE} to {HIGHEST_RATE} hertz"
+            raise TargetError(f"sampling_rate is {shown(rate)}", mend)
         self._policy = policy
         self._decoder = decoder(policy)
         self._room = KEPT_PICTURES * policy.max_pixels

@@ -8,6 +8,7 @@ import pickle
 import struct
 import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -452,6 +453,26 @@ def test_other_formats_cut_are_errors(name):
     data = animation(name) if name != "BMP" else saved(PHOTO, name)
     for length in (10, 20, 40, len(data) // 2, len(data) - 30, len(data) - 1):
         assert refusal(check_image, data[:length])
+
+
+def test_a_tiff_whose_tags_are_cut_is_an_error_and_no_warning():
+    exif = Image.Exif()
+    exif[0x010F] = "maker" * 9
+    data = saved(PHOTO, "TIFF", exif=exif)
+    at = data.index(b"makermaker")
+    assert image_facts(data, MORE).format == "TIFF"
+    for cut in (data[:60], data[:8], data[:4] + len(data).to_bytes(4, "little") + data[8:]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for function in ALL:
+                with pytest.raises(SourceError, match="the TIFF is cut or damaged;"):
+                    function(cut, MORE)
+    moved = data.replace(at.to_bytes(4, "little"), (len(data) - 20).to_bytes(4, "little"))
+    with pytest.warns(UserWarning, match="orrupt EXIF|runcated"), suppress(UnidentifiedImageError):
+        bare(moved)
+    for function in ALL:
+        with pytest.raises(SourceError, match="the TIFF is cut or damaged;"):
+            function(moved, MORE)
 
 
 def test_damaged_exif_is_no_warning():

@@ -106,6 +106,17 @@ def test_what_pyav_writes_is_known(form, codec, name):
     assert media_type_for(kind, "image") is None
 
 
+def test_sound_in_matroska_is_audio_where_it_is_tagged_so():
+    av = pytest.importorskip("av")
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="matroska") as container:
+        container.add_stream("flac", rate=16000)
+        container.start_encoding()
+    kind = sniff(buffer.getvalue())
+    assert media_type_for(kind, "audio") == suffix_type("a.mka") == normal_type("audio/matroska") == "audio/x-matroska"
+    assert media_type_for(kind, "video") == suffix_type("a.mkv") == "video/x-matroska"
+
+
 @pytest.mark.parametrize(("form", "name"), [("adts", "AAC"), ("ipod", "M4A")])
 def test_aac_is_known_in_both_containers(form, name):
     av = pytest.importorskip("av")
@@ -186,6 +197,7 @@ def test_types_have_one_normal_name():
         (b"%PDF-1.7", "PDF"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"%!PS-Adobe", "PostScript"),
+        (b"II+\0\x08\0\0\0", "BigTIFF"),
         (b"\x80\x81\x82\x83", "unknown bytes"),
         (bytes(100), "unknown bytes"),
     ],

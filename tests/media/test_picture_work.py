@@ -52,6 +52,22 @@ def test_the_scans_of_a_jpeg_are_held_against_its_pixels():
         function(data, MediaPolicy(max_pixels=5_000_000))
 
 
+def test_exif_in_very_many_segments_is_refused():
+    plain = saved(Image.new("L", (8, 8)), "JPEG")
+    segment = b"\xff\xe1\xff\xff" + b"Exif\0\0" + bytes(0xFFFF - 8)
+
+    def with_exif(count):
+        return plain[:2] + segment * count + plain[2:]
+
+    few, many = with_exif(64), with_exif(400)
+    # what is there is copied for each
+    assert seconds_of(lambda: bare(many)) > 9 * min(seconds_of(lambda: bare(few)) for _ in range(3))
+    for function in ALL:
+        function(few, POLICY)
+        with pytest.raises(SourceError, match="more than 64 segments of EXIF"):
+            function(many, POLICY)
+
+
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
 def test_what_encoders_write_passes_at_the_largest_size(mode):
     data = saved(Image.new(mode, (300, 300)), "JPEG", progressive=True, subsampling=0)

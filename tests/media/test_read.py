@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import os
 import pathlib
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
@@ -375,10 +377,12 @@ def test_sound_arrays_become_wav_that_reads_back_exactly(reader):
 
 @pytest.mark.parametrize(
     "source",
-    [(np.zeros(9, "f4"), 0), (np.zeros(9, "f4"), 2**31), (np.zeros(9, "f4"), 16000.5), (np.full(9, np.nan, "f4"), 16000), (np.zeros((9, 9), "f4"), 16000), (np.zeros(0, "f4"), 16000), (np.zeros(9, "U1"), 16000), (np.zeros(9, "c8"), 16000)],
+    [(np.zeros(9, "f4"), 0), (np.zeros(9, "f4"), 2**31), (np.zeros(9, "f4"), 16000.5), (np.full(9, np.nan, "f4"), 16000), (np.zeros((9, 9), "f4"), 16000), (np.zeros(0, "f4"), 16000), (np.zeros(9, "U1"), 16000), (np.zeros(9, "c8"), 16000), {"array": [0.5], "sampling_rate": math.nan}, {"array": [0.5], "sampling_rate": math.inf}, {"array": [1e300], "sampling_rate": 16000}],
 )  # fmt: skip
 def test_sound_arrays_that_are_no_sound_are_refused(reader, source):
-    refusal(reader, source, "audio")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refusal(reader, source, "audio")
 
 
 def test_sound_longer_than_the_policy_is_refused():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sound_files import encoded, sweep, tone, written
 
 from mmprompt.media import MediaPolicy
-from mmprompt.media.audio.readers import AvReader
+from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.tag_lists import without_tags
 from mmprompt.media.container.watch import Watch
@@ -81,6 +81,15 @@ def test_many_comments_of_flac_cost_nothing(flac):
     samples = np.concatenate(list(reader.blocks(Watch(POLICY, "the sound"))))
     reader.close()
     assert np.array_equal(samples, soundfile.read(io.BytesIO(flac), dtype="float32", always_2d=True)[0])
+
+
+def test_what_only_begins_like_frames_of_aac_costs_little():
+    sound = encoded(tone(4410, 440), 44100, "adts", "aac", "mono")
+    false = b"\xff\0\xff\xf1\x50\0\0\xc0\xfc"
+    data = sound + id3(b"") + false * (1 << 18) + sound
+    began = time.process_time()
+    assert without_tags(data, AAC) == sound + sound
+    assert time.process_time() - began < 0.2
 
 
 def test_short_tags_and_other_files_are_left_alone(mp3, flac):

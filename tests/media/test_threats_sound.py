@@ -16,9 +16,9 @@ from sound_files import encoded, late_streams, sweep, tone, wav_header, written
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
+from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.changes import change_audio
 from mmprompt.media.audio.encoders import mp3_file, to_16_bits
-from mmprompt.media.audio.readers import AvReader
 from mmprompt.media.audio.reading import audio_facts, decode_audio, measure_audio
 from mmprompt.media.changes import Changes
 from mmprompt.media.container.watch import Watch

@@ -20,7 +20,7 @@ from mmprompt.media.audio.encoders import (
     to_16_bits,
     to_mono,
 )
-from mmprompt.media.audio.readers import HIGHEST_RATE, LOWEST_RATE
+from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, decode_audio
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.changes import Changes, Room

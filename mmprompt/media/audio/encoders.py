@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from av.audio.frame import AudioFrame
 
-    from mmprompt.media.audio.readers import Samples
+    from mmprompt.media.audio.facts import Samples
 
     Whole = np.ndarray[Any, np.dtype[np.int16]]
 

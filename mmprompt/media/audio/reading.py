@@ -10,12 +10,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.audio.readers import BLOCK, AudioFacts, SoundReader, open_sound
+from mmprompt.media.audio.facts import AudioFacts
+from mmprompt.media.audio.readers import BLOCK, SoundReader, open_sound
 from mmprompt.media.container.watch import Watch
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
-    from mmprompt.media.audio.readers import Samples
+    from mmprompt.media.audio.facts import Samples
 
 __all__ = [
     "AudioFacts", "AudioMeasures", "Sound", "audio_facts", "decode_audio", "measure", "measure_audio",

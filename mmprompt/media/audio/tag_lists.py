@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mmprompt.media.media_types import AAC, FLAC, MP3, Kind
 
 LONGEST_TAGS = 1 << 16
@@ -10,7 +12,9 @@ LONGEST_TAGS = 1 << 16
 _LAST_BLOCK = 0x80
 _STREAM_INFO_END = 42
 _APE_FOOTER = 32
-_ADTS_HEAD = 7
+_QUARTERS = b"".join(re.escape(bytes([byte])) for byte in range(0, 256, 4))
+# the head of an ADTS frame: its mark, and a length (13 bits from the last two of the fourth byte) of 7 and more
+_FRAME = re.compile(rb"\xff[\xf0-\xff].(?![" + _QUARTERS + rb"]\0[\0-\xdf]).{4}", re.DOTALL)
 
 
 def without_tags(data: bytes, kind: Kind) -> bytes:
@@ -58,13 +62,11 @@ def _without_ape(data: bytes) -> bytes:
 def _frames_alone(data: bytes, at: int) -> bytes:
     """Return the frames of an AAC file (ADTS, ISO 13818-7, 6.2) from ``at`` without what stands between them."""
     frames = []
-    while 0 <= at <= len(data) - _ADTS_HEAD:
+    while found := _FRAME.search(data, at):
+        at = found.start()
         size = int.from_bytes(data[at + 3 : at + 6], "big") >> 5 & 0x1FFF
-        if data[at] == 0xFF and data[at + 1] >> 4 == 0xF and size >= _ADTS_HEAD:
-            frames.append(data[at : at + size])
-            at += size
-        else:
-            at = data.find(b"\xff", at + 1)
+        frames.append(data[at : at + size])
+        at += size
     return b"".join(frames)
 
 

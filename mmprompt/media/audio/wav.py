@@ -43,7 +43,8 @@ def wav_file(array: np.ndarray[Any, Any], rate: int) -> tuple[bytes, str]:
         body = array.astype("<i2", copy=False)
     elif dtype.kind == "f":
         tag, bits, how = _FLOAT, 32, "encoded as WAV, 32-bit float"
-        body = array.astype("<f4", copy=False)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is refused below, not warned of
+            body = array.astype("<f4", copy=False)
         if not np.isfinite(body).all():
             raise SourceError("the samples hold values that are not finite", "put 0 in their place")
     else:

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 
 from mmprompt.errors import SourceError
-from mmprompt.media.container.matroska import element_size
+from mmprompt.media.container.matroska import children
 from mmprompt.media.media_types import AVI, MATROSKA, OGG, WAV, WEBM, Kind
 
 _WORK = 1 << 28
@@ -29,7 +29,9 @@ _MOST_LISTS = 16
 """Lists of one kind in a Matroska file, which has one."""
 
 _TAGS, _CHAPTERS, _CUES = b"\x12\x54\xc3\x67", b"\x10\x43\xa7\x70", b"\x1c\x53\xbb\x6b"
-_SIMPLE_TAG, _TAG, _CHAPTER, _PLACE = b"\x67\xc8", b"\x73\x73", b"\xb6", b"\xb7"
+_LISTS = {_TAGS: "tags", _CHAPTERS: "chapters", _CUES: "cues"}
+_TAG, _EDITION, _POINT = b"\x73\x73", b"\x45\xb9", b"\xbb"
+_SIMPLE_TAG, _CHAPTER, _PLACE = b"\x67\xc8", b"\xb6", b"\xb7"
 _MOST_TAGS, _MOST_CHAPTERS, _MOST_PLACES = 1 << 16, 1 << 14, 1 << 16
 _BYTES_A_PLACE = 1 << 10
 """A file may have a place in its cues for each KiB: it has one for each key frame, or for some seconds of sound."""
@@ -63,37 +65,42 @@ def without_tag_lists(data: bytes, kind: Kind) -> bytes:
 
 
 def _check_matroska(data: bytes) -> None:
-    """Refuse tags, chapters and cues beyond what files have.
-
-    Random bytes look like an entry now and then, and like the beginning of a list hardly ever; both is allowed for.
-    """
-    size, counts = _counted(data, _TAGS, _SIMPLE_TAG, _TAG)
-    if size * counts[0] > _WORK or counts[1] > _MOST_TAGS:
+    """Refuse tags, chapters and cues beyond what files have."""
+    size, tags, names = _counted(data, _TAGS, _TAG, _SIMPLE_TAG)
+    if size * names > _WORK or tags > _MOST_TAGS:
         raise _made_up("tags")
-    if _counted(data, _CHAPTERS, _CHAPTER)[1][0] > _MOST_CHAPTERS:
+    if _counted(data, _CHAPTERS, _EDITION, _CHAPTER)[2] > _MOST_CHAPTERS:
         raise _made_up("chapters")
-    if _counted(data, _CUES, _PLACE)[1][0] > max(_MOST_PLACES, len(data) // _BYTES_A_PLACE):
+    if _counted(data, _CUES, _POINT, _PLACE)[2] > _most_children(data):
         raise _made_up("cues")
 
 
-def _counted(data: bytes, mark: bytes, *entries: bytes) -> tuple[int, list[int]]:
-    """Return the bytes of all lists that begin with ``mark``, and how often each of ``entries`` is in them."""
-    counts = [0] * len(entries)
-    total = lists = done = 0
+def _counted(data: bytes, mark: bytes, child: bytes, entry: bytes) -> tuple[int, int, int]:
+    """Return the bytes of all ``child`` elements in the lists that begin with ``mark``, and two counts.
+
+    They are those of all elements directly in the lists, and of ``entry`` at any depth in ``child``. In picture data
+    the mark of a list may stand by chance, with any size behind it; a child after it does not.
+    """
+    total = lists = number = entries = 0
+    most = _most_children(data)
     at = data.find(mark)
     while at >= 0:
         lists += 1
         if lists > _MOST_LISTS:
             raise _made_up("lists of tags, chapters or cues")
-        start = at + len(mark)
-        # one list in another is counted once, however often FFmpeg comes by
-        begin, end = max(start, done), min(len(data), start + element_size(data, start))
-        if begin < end:
-            total += end - begin
-            counts = [count + data.count(entry, begin, end) for count, entry in zip(counts, entries, strict=True)]
-            done = end
+        for name, begin, end in children(data, at + len(mark)):
+            number += 1
+            if number > most:
+                raise _made_up(_LISTS[mark])
+            if name == child:
+                total += end - begin
+                entries += data.count(entry, begin, end)
         at = data.find(mark, at + 1)
-    return total, counts
+    return total, number, entries
+
+
+def _most_children(data: bytes) -> int:
+    return max(_MOST_PLACES, len(data) // _BYTES_A_PLACE)
 
 
 def _check_ogg(data: bytes) -> None:

@@ -7,21 +7,15 @@ structure is looked at here first: one pass over the heads of the blocks, which 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
-from mmprompt.media.image.jpeg_segments import jpeg_size
+from mmprompt.media.image.jpeg_segments import SAVE_AGAIN, jpeg_size
+from mmprompt.media.image.png_chunks import MOST_CHUNKS, png_layout
 
 MOST_BLOCKS = 500_000
 """Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
-
-MOST_CHUNKS = 50_000
-"""Chunks of a PNG: a 64 MiB file in the 8 KiB chunks of libpng has a sixth of that."""
-
-MOST_PROFILES = 10
-"""Colour profiles of a PNG, which may have one: its reader unpacks each, to a MiB."""
 
 MOST_RLE_PIXELS = 10_000_000
 """Pixels of a run-length coded BMP, whose reader works pixel by pixel in Python."""
@@ -51,14 +45,6 @@ class TiffLayout(NamedTuple):
     width: int
     height: int
     several: bool
-
-
-class PngLayout(NamedTuple):
-    """Bits of a sample as stored, the EXIF block wherever in the file it stands (empty without one), and the frames."""
-
-    bits: int
-    exif: bytes
-    frames: int
 
 
 def exif_orientation(exif: bytes) -> int:
@@ -108,7 +94,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
     except struct.error:  # the header is cut
         size = None
     if size is None:
-        raise SourceError("the size of the image cannot be read from its header", _SAVE_AGAIN)
+        raise SourceError("the size of the image cannot be read from its header", SAVE_AGAIN)
     return size[0], abs(size[1])
 
 
@@ -206,65 +192,7 @@ def _skip_blocks(data: bytes, at: int, blocks: int) -> tuple[int, int]:
 
 
 def _too_many_blocks() -> SourceError:
-    return SourceError(f"the GIF has more than {MOST_BLOCKS} blocks", _SAVE_AGAIN)
-
-
-def png_layout(data: bytes) -> PngLayout:
-    """Walk the chunks of a PNG.
-
-    Raises:
-        SourceError: it has more chunks or colour profiles than any encoder writes, or an animation header that cannot
-            be.
-    """
-    bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
-    at, profiles, pixels, exif, frames, own = 8, 0, False, b"", 0, False
-    for _ in range(MOST_CHUNKS):
-        size, name = struct.unpack_from(">I4s", data, at) if at + 8 <= len(data) else (0, b"IEND")
-        if name == b"IEND":
-            return PngLayout(bits, exif, frames + (frames > 0 and not own) or 1)
-        if name == b"eXIf" and not exif:
-            exif = data[at + 8 : at + 8 + size]
-        pixels = pixels or name == b"IDAT"
-        profiles += name == b"iCCP"
-        if profiles > MOST_PROFILES:
-            raise SourceError(f"the PNG has more than {MOST_PROFILES} colour profiles", _SAVE_AGAIN)
-        own = own or (name == b"fcTL" and not pixels)  # the picture of a plain decoder is the first frame
-        if name == b"acTL" and not pixels:
-            again, frames = frames > 0, int.from_bytes(data[at + 8 : at + 12], "big")
-            if again or not 0 < frames <= 0x80000000:
-                raise SourceError("the PNG has a broken animation header", _SAVE_AGAIN)
-        at += size + 12
-    raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", _SAVE_AGAIN)
-
-
-def png_has_all_rows(data: bytes) -> bool:
-    """Tell whether the compressed pixels of a PNG are as many as its header says, which its reader does not ask."""
-    if len(data) < 29 or data[12:16] != b"IHDR":
-        return False
-    expected, count = _png_pixel_bytes(*struct.unpack_from(">IIBBBBB", data, 16)), 0
-    unpacker = zlib.decompressobj()
-    at = 8
-    while at + 8 <= len(data) and count < expected:
-        size, name = struct.unpack_from(">I4s", data, at)
-        left = data[at + 8 : at + 8 + size] if name == b"IDAT" else b""
-        while left and count < expected:
-            count += len(unpacker.decompress(left, 1 << 20))
-            left = unpacker.unconsumed_tail
-        at += size + 12
-    return count >= expected
-
-
-def _png_pixel_bytes(
-    width: int, height: int, bits: int, colour: int, _packing: int, _filters: int, interlaced: int
-) -> int:
-    """Return the length of the pixels before packing: each row with a byte for its filter (PNG 3, 7.2 and 8)."""
-    depth = bits * {2: 3, 4: 2, 6: 4}.get(colour, 1)
-    passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
-    sizes = [((width - x + dx - 1) // dx, (height - y + dy - 1) // dy) for x, y, dx, dy in passes]
-    return sum(high * (1 + (wide * depth + 7) // 8) for wide, high in sizes if wide > 0 and high > 0)
-
-
-_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+    return SourceError(f"the GIF has more than {MOST_BLOCKS} blocks", SAVE_AGAIN)
 
 
 def check_bmp_head(data: bytes) -> None:
@@ -279,7 +207,7 @@ def check_bmp_head(data: bytes) -> None:
     if int.from_bytes(data[30:34], "little") not in _RLE:
         return
     if abs(width) > _WIDEST_RLE:
-        raise SourceError(f"the run-length coded BMP is {width} pixels wide, more than {_WIDEST_RLE}", _SAVE_AGAIN)
+        raise SourceError(f"the run-length coded BMP is {width} pixels wide, more than {_WIDEST_RLE}", SAVE_AGAIN)
     if abs(width * height) > MOST_RLE_PIXELS:
         size = f"{abs(width)} x {abs(height)} pixels"
         raise SourceError(f"the run-length coded BMP has {size}, more than {MOST_RLE_PIXELS}", "save it as PNG")
@@ -289,30 +217,36 @@ def tiff_layout(data: bytes) -> TiffLayout:
     """Walk the first directory of a TIFF.
 
     Raises:
-        SourceError: the values of its tags are more than the file, as only those that overlap can be.
+        SourceError: the directory or a value of a tag is not all in the file (Pillow would warn, and leave out what
+            follows), or the values are more than the file, as only those that overlap can be.
     """
     order = _TIFF_ORDER.get(data[:4], "<")
-    sides, held = dict.fromkeys((256, 257, 322, 323), 0), 0
+    sides, held, whole = dict.fromkeys((256, 257, 322, 323), 0), 0, True
     try:
         (start,) = struct.unpack_from(f"{order}I", data, 4)
         (count,) = struct.unpack_from(f"{order}H", data, start)
         for number in range(count):
             tag, kind, length, value = struct.unpack_from(f"{order}HHII", data, start + 2 + 12 * number)
             size = length * _TIFF_SIZES.get(kind, 1)
-            held += size if size > 4 else 0
+            if size > 4 and kind in _TIFF_TYPES:
+                held += size
+                whole = whole and value + size <= len(data)
             if tag in sides:
                 short = struct.unpack_from(f"{order}H", data, start + 10 + 12 * number)[0]
                 sides[tag] = max(sides[tag], short if kind == _SHORT else value)
         (following,) = struct.unpack_from(f"{order}I", data, start + 2 + 12 * count)
     except struct.error:  # the directory is cut
-        following = 0
+        following, whole = 0, False
     if held > len(data):
-        raise SourceError("the tags of the TIFF hold more than its file", _SAVE_AGAIN)
+        raise SourceError("the tags of the TIFF hold more than its file", SAVE_AGAIN)
+    if not whole:
+        raise SourceError("the TIFF is cut or damaged", "save or fetch it anew")
     width, height, wide, high = sides.values()
     if not wide or not high:
         return TiffLayout(0, 0, following > 0)
     return TiffLayout(-(-width // wide) * wide, -(-height // high) * high, following > 0)
 
 
-_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
-_SAVE_AGAIN = "save the picture again"
+_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
+_TIFF_TYPES = frozenset((*_TIFF_SIZES, 1, 2, 6, 7))
+"""The types of values that Pillow reads; tags of others it passes over."""

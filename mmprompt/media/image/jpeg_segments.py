@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from mmprompt.errors import SourceError
 
+SAVE_AGAIN = "save the picture again"
+"""How to mend a picture that no encoder would write so."""
+
 MOST_SCANS = 100
 """Scans of a JPEG, however small; each costs a pass over all pixels, however short it is."""
 
@@ -20,9 +23,11 @@ _SCAN = re.compile(rb"\xff\xda")  # twice as fast as bytes.count
 _MARKER = re.compile(rb"\xff[\x02-\xcf\xd8-\xfe]")
 _MOST_SEGMENTS = 10_000
 _MOST_JUNK = 1 << 16
+_MOST_EXIF = 64
+"""Segments of EXIF, of which a file has one; Pillow joins them one by one, and copies what came before each time."""
 _LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_START, _END, _SCAN_HEAD = 0xD8, 0xD9, 0xDA
+_START, _END, _SCAN_HEAD, _APP1 = 0xD8, 0xD9, 0xDA, 0xE1
 
 
 class JpegLayout(NamedTuple):
@@ -37,21 +42,25 @@ class JpegLayout(NamedTuple):
 
 
 def jpeg_layout(data: bytes) -> JpegLayout:
-    """Walk a JPEG, and refuse one with more segments, junk or scans than any encoder writes.
+    """Walk a JPEG, and refuse one with more segments, EXIF, junk or scans than any encoder writes.
 
     Raises:
         SourceError: it has.
     """
-    start, size = 2, (0, 0)
+    start, size, exif = 2, (0, 0), 0
     for code, at in _segments(data):
         start = at - 2
+        if code == _APP1 and data.startswith(b"Exif\0", at + 2):
+            exif += 1
+            if exif > _MOST_EXIF:
+                raise SourceError(f"the JPEG has more than {_MOST_EXIF} segments of EXIF", SAVE_AGAIN)
         if code in _FRAME_HEADERS and len(data) >= at + 7:
             size = _size_at(data, at)
     scans = len(_SCAN.findall(data))
     if scans > USUAL_SCANS:
         scans = _count_scans(data, start)
     if scans > MOST_SCANS:
-        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", _SAVE_AGAIN)
+        raise SourceError(f"the JPEG has {scans} scans, more than {MOST_SCANS}", SAVE_AGAIN)
     return JpegLayout(*size, scans)
 
 
@@ -95,7 +104,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, int]]:
         if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
             break
     if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
-        raise SourceError("the JPEG has too much before its picture", _SAVE_AGAIN)
+        raise SourceError("the JPEG has too much before its picture", SAVE_AGAIN)
 
 
 def _count_scans(data: bytes, at: int) -> int:
@@ -113,7 +122,4 @@ def _count_scans(data: bytes, at: int) -> int:
         at = mark.end()
         if code != _START:
             at += max(2, int.from_bytes(data[at : at + 2], "big"))
-    raise SourceError("the JPEG has too much between its scans", _SAVE_AGAIN)
-
-
-_SAVE_AGAIN = "save the picture again"
+    raise SourceError("the JPEG has too much between its scans", SAVE_AGAIN)

@@ -13,11 +13,10 @@ from mmprompt.media.image.headers import (
     check_bmp_head,
     exif_orientation,
     gif_layout,
-    png_has_all_rows,
-    png_layout,
     tiff_layout,
 )
 from mmprompt.media.image.jpeg_segments import USUAL_SCANS, jpeg_layout
+from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, describe_unknown, mend_unknown, sniff
 from mmprompt.media.policy import MediaPolicy

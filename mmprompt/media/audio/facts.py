@@ -1,0 +1,42 @@
+"""What the header of a sound file says, and what no sound has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mmprompt.errors import SourceError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Samples = np.ndarray[Any, np.dtype[np.float32]]
+
+LOWEST_RATE, HIGHEST_RATE = 4000, 384_000
+MOST_CHANNELS = 8
+
+
+class AudioFacts(NamedTuple):
+    """What the header of a sound file says.
+
+    ``container`` is the name of its kind (``WAV``, ``FLAC``, ``MP3``, ``Ogg``, ``M4A``, …), ``codec`` that of the
+    coding (``pcm_16``, ``pcm_24``, ``float``, ``flac``, ``mp3``, ``vorbis``, ``opus``, ``aac``, …), ``rate`` counts
+    samples a second, ``seconds`` is the length that the header declares, None where it does not.
+    """
+
+    container: str
+    codec: str
+    rate: int
+    channels: int
+    seconds: float | None
+
+
+def check_form(rate: int, channels: int) -> None:
+    """Refuse a rate or a number of channels that no sound has.
+
+    Raises:
+        SourceError: naming it.
+    """
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise SourceError(f"the header says {rate} Hz", f"sound has {LOWEST_RATE} to {HIGHEST_RATE} Hz")
+    if not 1 <= channels <= MOST_CHANNELS:
+        raise SourceError(f"the header says {channels} channels", f"sound has 1 to {MOST_CHANNELS} channels")
