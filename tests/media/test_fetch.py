@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pickle
+import ssl
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -132,9 +133,8 @@ def test_the_frames_of_a_video_are_fetched_too():
 
 def test_https_is_fetched_where_the_certificate_holds(monkeypatch):
     monkeypatch.setattr(requests.adapters, "DEFAULT_CA_BUNDLE_PATH", str(CERTIFICATE))
-    context = getattr(requests.adapters, "_preloaded_ssl_context", None)  # releases before 2.32.4
-    if context is not None:
-        context.load_verify_locations(CERTIFICATE)
+    if hasattr(requests.adapters, "_preloaded_ssl_context"):  # releases before 2.32.4; another one for this test alone
+        monkeypatch.setattr(requests.adapters, "_preloaded_ssl_context", ssl.create_default_context(cafile=CERTIFICATE))
     with LoopbackServer(reply(PNG), tls=True) as server:
         ours = Fetcher(MediaPolicy(allow_domains=[server.entry, f"localhost:{server.port}"], fetch=True, timeout=5))
         assert ours.fetch(server.url()).data == PNG
