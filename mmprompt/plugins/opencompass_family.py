@@ -66,14 +66,14 @@ class MarkedTemplate:
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
         """Return a row as an example, its media read."""
-        return self._marked(self._core.generate_ice_item(entry_of_row(entry), label), written=False)
+        return self._marked(self._core.generate_ice_item(entry_of_row(entry), label))
 
     def generate_label_prompt_item(self, entry: Mapping[str, Any], ice: Any, label: object, _sep: bool = False) -> Any:
         """Return the prompt of one label."""
         return self._marked(self._core.generate_label_prompt_item(entry_of_row(entry), from_marked(ice) or None, label))
 
-    def _marked(self, prompt: Any, *, written: bool = True) -> Any:
-        return to_marked(prompt, self._outgoing, self.list_class, written=written)
+    def _marked(self, prompt: Any) -> Any:
+        return to_marked(prompt, self._outgoing, self.list_class)
 
 
 @cache
