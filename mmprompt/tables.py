@@ -106,22 +106,26 @@ def carried(row: Mapping[str, Any]) -> Carried | None:
         raise RowError(what, f"give the column '{CARRIED}' another name") from None
 
 
-def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Entry:
-    """Return a row as templates see it: its sample, or the row itself where it is of another dataset.
+@contextmanager
+def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Iterator[Entry]:
+    """Give a row as templates see it: its sample, or the row itself where it is of another dataset.
 
-    The column ``hidden``, if the row has it, reads as ``hidden_as``.
+    The column ``hidden``, if the row has it, reads as ``hidden_as``. Errors in the block get the row's number and id,
+    as far as it tells them.
 
     Raises:
         RowError: a chat, which is a prompt already.
     """
     kept = carried(row)
-    if kept is None:
-        entry = Entry(row)
-    elif kept.chat:
-        raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
-    else:
-        entry = Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
-    return entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
+    entry = Entry(row) if kept is None else Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    try:
+        if kept is not None and kept.chat:
+            raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
+        yield entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
+    except MMPromptError as error:
+        name = id_of(entry.raw, None)
+        line = None if kept is None else kept.row + 1
+        raise error.located(line=line, sample=None if name is None else str(name)) from None
 
 
 def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
