@@ -68,7 +68,7 @@ def sent(run: Run, rendered: dict[str, Any], rendered_as: dict[str, str], datase
         if name == dataset:
             last = [line["messages"][-1] for line in rendered[task]]
             asked = run.bodies[at : at + len(last)]
-            return sorted(asked, key=lambda body: last.index(body["messages"][-1]))
+            return sorted(asked, key=lambda body: [said == body["messages"][-1] for said in last], reverse=True)
         at += len(rendered[task])
     raise AssertionError(dataset)
 

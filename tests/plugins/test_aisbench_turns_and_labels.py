@@ -126,7 +126,11 @@ def test_each_turn_and_label_is_asked_as_mmprompt_render_writes_it(run: Run, wan
     bodies = iter(run.bodies)
     for name, messages in asked.items():  # rows are asked at once, so that their turns come in any order
         sent = [body["messages"] for body in islice(bodies, len(messages))]
-        assert len(sent) == len(messages) and all(sent.count(m) == messages.count(m) for m in messages), name
+        assert sorted(map(in_order, sent)) == sorted(map(in_order, messages)), name
+
+
+def in_order(messages: list[dict[str, Any]]) -> str:
+    return json.dumps(messages, sort_keys=True)
 
 
 def test_aisbench_s_own_files_hold_the_replies_of_the_turns_and_the_label_that_scores_best(run: Run) -> None:
