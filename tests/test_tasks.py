@@ -71,6 +71,13 @@ def test_labels_give_a_dict_in_each_form() -> None:
     assert task.mode == "ppl"
 
 
+@pytest.mark.parametrize("labels", [{1: "one", "1": "text"}, {True: "yes", "True": "text"}])
+def test_labels_that_read_alike_are_refused(labels: dict[object, str]) -> None:
+    infer = {"prompt_template": {"template": labels}, "inferencer": {"type": "PPLInferencer"}}
+    with pytest.raises(TaskError, match="labels that read alike: "):
+        load_task({"dataset": {"rows": [{"q": "x"}]}, "infer_cfg": infer})
+
+
 def test_labels_need_the_ppl_inferencer_and_it_needs_labels() -> None:
     with pytest.raises(TaskError, match="labels with GenInferencer"):
         task_of({"A": "a", "B": "b"})
