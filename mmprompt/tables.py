@@ -69,15 +69,15 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         if isinstance(row, RowError):
             raise row
         samples.append(row)
-    cells = dataset is not None and dataset.format in ("csv", "tsv")
     return {
         "id": [sample.label for sample in samples],
         task.output_column: _answers(samples, task.output_column),
-        CARRIED: [_text(sample, cells) for sample in samples],
+        CARRIED: [_text(sample, dataset) for sample in samples],
     }
 
 
-def _text(sample: Sample, cells: bool) -> str:
+def _text(sample: Sample, dataset: Dataset | None) -> str:
+    cells = dataset is not None and dataset.format in ("csv", "tsv")
     kept = Carried(sample.row, sample.columns, sample.scanned, cells, sample.messages is not None)
     return json.dumps(kept._asdict())
 
@@ -168,7 +168,7 @@ class TaskRows:
         if not self._samples:
             self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
         sample = None if kept is None else self._samples.get(kept.row)
-        if sample is None:
+        if sample is None or _text(sample, self._task.dataset) != row[CARRIED]:
             raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
         try:
             if sample.messages is not None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mmprompt.errors import RowError, TemplateError
-from mmprompt.tables import entry_of_row, tables
+from mmprompt.errors import RowError, TaskError, TemplateError
+from mmprompt.tables import TaskRows, entry_of_row, tables
+
+
+def rows_of(path: str) -> list[dict[str, Any]]:
+    table = tables(path)["test"]
+    return [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
 
 
 def test_an_error_has_the_number_and_the_id_of_its_row(tmp_path: Path) -> None:
     lines = [{"id": "q-1", "question": "1+1=?"}, {"id": "q-2", "question": "2+2=?"}]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    table = tables(str(tmp_path / "rows.jsonl"))["test"]
-    rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+    rows = rows_of(str(tmp_path / "rows.jsonl"))
     with pytest.raises(TemplateError, match=r"^row 2 question \(sample q-2\): empty"), entry_of_row(rows[1]):
         raise TemplateError("empty").located(column="question")
 
@@ -32,4 +37,18 @@ def test_a_chat_that_a_template_would_replace_is_refused_with_its_row() -> None:
         pytest.raises(RowError, match=r"^row 5 \(sample c\): the row is a chat already"),
         entry_of_row({"mmprompt": carried}),
     ):
+        pass
+
+
+def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(tmp_path: Path) -> None:
+    tasks = []
+    for name in ("sums", "names"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"question": "{name}?"}}', encoding="utf-8")
+        (tmp_path / f"{name}.json").write_text(f'{{"dataset": "{name}.jsonl"}}', encoding="utf-8")
+        tasks.append(str(tmp_path / f"{name}.json"))
+    [sums], [names] = map(rows_of, tasks)
+    rows = TaskRows(tasks[0])
+    with rows.sample_of(sums) as sample:
+        assert sample.columns["question"] == "sums?"
+    with pytest.raises(TaskError, match="the row is none of the task's dataset"), rows.sample_of(names):
         pass
