@@ -178,26 +178,29 @@ class TaskRows:
             raise at(error, sample) from None
 
     def prompt(self, sample: Sample) -> Any:
-        """Return the one prompt of a sample before the meta template.
+        """Return the one prompt of a sample; where the task has a meta template, its messages as items of a prompt.
 
         Raises:
             TaskError: the task compares labels, or its prompts are of turns, which a runner makes of a whole dialogue.
         """
         plain = self._task.plain_messages(sample)
         if plain is not None:
-            return PromptList(_item(m) for m in plain)
+            return _prompt(plain)
         made = self._assembled(sample, "gen")
         if made.turn is not None:
             raise TaskError("the task is for dialogues of several turns", "give the runner a template of turns instead")
-        return made.prompt
+        return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
 
     def label_prompt(self, sample: Sample, label: object) -> Any:
-        """Return the prompt of one label before the meta template.
+        """Return the prompt of one label, as ``prompt``.
 
         Raises:
             TaskError: the task asks for a reply, or has no such label.
         """
-        return self._of_label(self._assembled(sample, "ppl").prompt, label)
+        made = self._assembled(sample, "ppl")
+        if self._task.meta_template.meta is None:
+            return self._of_label(made.prompt, label)
+        return _prompt(self._of_label(self._task.messages_of(made), label))
 
     def label_string(self, sample: Sample, label: object) -> Any:
         """Return the prompt of one label after the meta template, as ``label_prompt``."""
@@ -231,6 +234,6 @@ class TaskRows:
         return by_label[label]
 
 
-def _item(message: Message) -> dict[str, Any]:
-    """Return a message as an item of a prompt, its parts as the values they are."""
-    return {**role_item(message._replace(parts=())), "prompt": list(message.parts)}
+def _prompt(messages: Iterable[Message]) -> PromptList:
+    """Return messages as a prompt, their parts as the values they are."""
+    return PromptList({**role_item(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mmprompt import MetaTemplate, load_task
 from mmprompt.errors import RowError, TaskError, TemplateError
 from mmprompt.tables import TaskRows, entry_of_row, tables
 
@@ -52,3 +53,32 @@ def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(
         assert sample.columns["question"] == "sums?"
     with pytest.raises(TaskError, match="the row is none of the task's dataset"), rows.sample_of(names):
         pass
+
+
+META = {
+    "begin": [{"role": "SYSTEM", "prompt": "Be exact."}],
+    "round": [
+        {"role": "HUMAN", "api_role": "user", "begin": "Q: "},
+        {"role": "BOT", "api_role": "assistant", "generate": True},
+    ],
+    "reserved_roles": [{"role": "SYSTEM", "api_role": "system"}],
+}
+ASKED = {"round": [{"role": "HUMAN", "prompt": "{q}?"}, {"role": "BOT", "prompt": "{answer}"}]}
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_prompt_for_a_runner_keeps_what_the_task_s_meta_template_says(tmp_path: Path, labels: bool) -> None:
+    infer: dict[str, Any] = {"prompt_template": {"template": {"A": ASKED} if labels else ASKED}}
+    if labels:
+        infer["inferencer"] = {"type": "PPLInferencer"}
+    (tmp_path / "rows.jsonl").write_text('{"q": "1+1", "answer": "2"}', encoding="utf-8")
+    task = {"dataset": "rows.jsonl", "infer_cfg": infer, "model": {"meta_template": META}}
+    (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
+    path = str(tmp_path / "task.json")
+    [(_, wanted)] = load_task(path).messages()
+    rows = TaskRows(path)
+    with rows.sample_of(rows_of(path)[0]) as sample:
+        prompt = rows.label_prompt(sample, "A") if labels else rows.prompt(sample)
+    sent = MetaTemplate(None).to_messages(prompt, "ppl" if labels else "gen")
+    assert sent == (wanted["A"] if labels else wanted)
+    assert "Be exact." in str(sent)
