@@ -181,14 +181,12 @@ class TaskRows:
         """Return the one prompt of a sample; where the task has a meta template, its messages as items of a prompt.
 
         Raises:
-            TaskError: the task compares labels, or its prompts are of turns, which a runner makes of a whole dialogue.
+            TaskError: the task compares labels, or asks for more than one reply.
         """
         plain = self._task.plain_messages(sample)
         if plain is not None:
             return _prompt(plain)
         made = self._assembled(sample, "gen")
-        if made.turn is not None:
-            raise TaskError("the task is for dialogues of several turns", "give the runner a template of turns instead")
         return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
 
     def label_prompt(self, sample: Sample, label: object) -> Any:
@@ -210,7 +208,7 @@ class TaskRows:
         """Return the one prompt of a sample after the meta template.
 
         Raises:
-            TaskError: the task makes several prompts of it, for labels or turns.
+            TaskError: as ``prompt``.
         """
         plain = self._task.plain_messages(sample)
         made: list[Message] = self._task.messages_of(self._assembled(sample, "gen")) if plain is None else plain
@@ -223,8 +221,9 @@ class TaskRows:
             )
             raise TaskError(f"the task {asked}", f"use the runner's {other}")
         made = self._task.assembled(sample)
-        if len(made) != 1:
-            raise TaskError("the task makes several prompts of a row", "use a task that asks for one reply a row")
+        if len(made) != 1 or (self._task.assembly is not None and self._task.assembly.needs_replies):
+            mend = "use infer_mode last, or give the runner a template of turns"
+            raise TaskError("the task asks for more than one reply to a row", mend)
         return made[0]
 
     @staticmethod

@@ -82,3 +82,23 @@ def test_a_prompt_for_a_runner_keeps_what_the_task_s_meta_template_says(tmp_path
     sent = MetaTemplate(None).to_messages(prompt, "ppl" if labels else "gen")
     assert sent == (wanted["A"] if labels else wanted)
     assert "Be exact." in str(sent)
+
+
+@pytest.mark.parametrize("mode", ["every", "every_with_gt", "last"])
+def test_a_dialogue_of_several_turns_is_one_prompt_or_is_refused(tmp_path: Path, mode: str) -> None:
+    infer = {
+        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": ASKED},
+        "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": mode},
+    }
+    (tmp_path / "rows.jsonl").write_text('{"q": ["1+1", "2+2"], "answer": ["2", "4"]}', encoding="utf-8")
+    (tmp_path / "task.json").write_text(json.dumps({"dataset": "rows.jsonl", "infer_cfg": infer}), encoding="utf-8")
+    path = str(tmp_path / "task.json")
+    rows = TaskRows(path)
+    with rows.sample_of(rows_of(path)[0]) as sample:
+        if mode != "last":
+            for made in (rows.prompt, rows.messages):
+                with pytest.raises(TaskError, match="the task asks for more than one reply to a row"):
+                    made(sample)
+            return
+        [(_, wanted)] = load_task(path).messages()
+        assert rows.messages(sample) == MetaTemplate(None).to_messages(rows.prompt(sample)) == wanted
