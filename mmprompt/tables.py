@@ -129,11 +129,11 @@ def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: s
 
 
 def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
-    """Return a row as retrievers compare it; ``number`` is its place in the table."""
+    """Return a row as retrievers compare it; ``number`` is its place in the table, where it does not tell its own."""
     kept = carried(row)
     if kept is None:
         return Sample(row, id_of(row, number), None, None, number, scanned=True)
-    return Sample(kept.columns, id_of(kept.columns, number), None, None, number, scanned=kept.scanned)
+    return Sample(kept.columns, id_of(kept.columns, kept.row), None, None, kept.row, scanned=kept.scanned)
 
 
 class TaskRows:

@@ -10,7 +10,7 @@ import pytest
 
 from mmprompt import MetaTemplate, load_task
 from mmprompt.errors import RowError, TaskError, TemplateError
-from mmprompt.tables import TaskRows, entry_of_row, tables
+from mmprompt.tables import TaskRows, entry_of_row, sample_of_row, tables
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:
@@ -102,3 +102,9 @@ def test_a_dialogue_of_several_turns_is_one_prompt_or_is_refused(tmp_path: Path,
             return
         [(_, wanted)] = load_task(path).messages()
         assert rows.messages(sample) == MetaTemplate(None).to_messages(rows.prompt(sample)) == wanted
+
+
+def test_a_row_without_an_id_has_its_number_in_the_file_whatever_a_runner_filters(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"q": "a"}\n{"q": "b"}', encoding="utf-8")
+    sample = sample_of_row(rows_of(str(tmp_path / "rows.jsonl"))[1], 0)
+    assert (sample.id, sample.row) == (1, 1)
