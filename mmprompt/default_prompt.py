@@ -13,6 +13,7 @@ from functools import lru_cache
 from mmprompt.cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, Where
 from mmprompt.parts import MediaRef, Message, Part, TextPart
+from mmprompt.row_ids import ID_COLUMNS
 from mmprompt.segments import scan
 from mmprompt.structure import modality_of
 from mmprompt.templates.entry import CONTENT, Entry, check_source, null_column
@@ -45,6 +46,20 @@ def default_messages(
             raise _no_column(entry.columns)
         return _message(parts, entry.columns)
     return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
+
+
+def unsent_texts(
+    entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
+) -> list[str]:
+    """Return the columns of text that a row without a template leaves behind where it sends media alone.
+
+    The arguments are those of ``default_messages``, and what it returned.
+    """
+    if CONTENT in entry.columns or any(isinstance(part, TextPart) for message in messages for part in message.parts):
+        return []
+    known = {*ID_COLUMNS, QUESTION, output_column, *media_columns}
+    texts = (name for name, value in entry.columns.items() if isinstance(value, str) and name not in known)
+    return [name for name in texts if not media_column(name)]
 
 
 def content_messages(content: str, *, scanned: bool = True) -> list[Message]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from mmprompt.datasets.sample import Row
 from mmprompt.errors import DatasetError, MMPromptError, TargetError, TaskError
 from mmprompt.exact_json import dumps
 from mmprompt.log import log
@@ -81,11 +82,12 @@ def ready_requests(
     ready: dict[str, Request] = {}
     errors: list[MMPromptError] = []
     with closing(Renderer(task, target=target, policy=task_policy(task, roots=roots))) as renderer:
-        for made in _requests(task, renderer, check):
+        for row, made in _requests(task, renderer, check):
             if isinstance(made, MMPromptError):
                 errors.append(made)
             elif str(made.id) in ready:
-                errors.append(DatasetError(f"the id {made.id} comes again", "give each row an id of its own"))
+                again = DatasetError(f"the id {made.id} comes again", "give each row an id of its own")
+                errors.append(at(again, row))  # type: ignore[arg-type]  # a row that was rendered is a sample
             else:
                 ready[str(made.id)] = made
     for note in [*task.notes(), *(f"left out: {error}" for error in errors if skip_bad)]:
@@ -99,11 +101,11 @@ def ready_requests(
 
 def _requests(
     task: Task, renderer: Renderer, check: Callable[[Request], None] | None
-) -> Iterator[Request | MMPromptError]:
+) -> Iterator[tuple[Row, Request | MMPromptError]]:
     for row in task.samples():
         prepared = renderer.prepare(row)
         if prepared.error is not None:
-            yield prepared.error
+            yield row, prepared.error
         for record in prepared.records:
             answers = _answers(prepared.row.columns.get(task.output_column))  # type: ignore[union-attr]  # a sample
             request = Request(
@@ -113,9 +115,9 @@ def _requests(
                 if check is not None:
                     check(request)
             except MMPromptError as error:
-                yield at(error, row)  # type: ignore[arg-type]  # likewise
+                yield row, at(error, row)  # type: ignore[arg-type]  # likewise
             else:
-                yield request
+                yield row, request
 
 
 def _id(given: object, turn: int | None) -> str | int:

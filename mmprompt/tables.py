@@ -69,15 +69,15 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         if isinstance(row, RowError):
             raise row
         samples.append(row)
-    cells = dataset is not None and dataset.format in ("csv", "tsv")
     return {
         "id": [sample.label for sample in samples],
         task.output_column: _answers(samples, task.output_column),
-        CARRIED: [_text(sample, cells) for sample in samples],
+        CARRIED: [_text(sample, dataset) for sample in samples],
     }
 
 
-def _text(sample: Sample, cells: bool) -> str:
+def _text(sample: Sample, dataset: Dataset | None) -> str:
+    cells = dataset is not None and dataset.format in ("csv", "tsv")
     kept = Carried(sample.row, sample.columns, sample.scanned, cells, sample.messages is not None)
     return json.dumps(kept._asdict())
 
@@ -106,30 +106,34 @@ def carried(row: Mapping[str, Any]) -> Carried | None:
         raise RowError(what, f"give the column '{CARRIED}' another name") from None
 
 
-def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Entry:
-    """Return a row as templates see it: its sample, or the row itself where it is of another dataset.
+@contextmanager
+def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Iterator[Entry]:
+    """Give a row as templates see it: its sample, or the row itself where it is of another dataset.
 
-    The column ``hidden``, if the row has it, reads as ``hidden_as``.
+    The column ``hidden``, if the row has it, reads as ``hidden_as``. Errors in the block get the row's number and id,
+    as far as it tells them.
 
     Raises:
         RowError: a chat, which is a prompt already.
     """
     kept = carried(row)
-    if kept is None:
-        entry = Entry(row)
-    elif kept.chat:
-        raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
-    else:
-        entry = Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
-    return entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
+    entry = Entry(row) if kept is None else Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    try:
+        if kept is not None and kept.chat:
+            raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
+        yield entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
+    except MMPromptError as error:
+        name = id_of(entry.raw, None)
+        line = None if kept is None else kept.row + 1
+        raise error.located(line=line, sample=None if name is None else str(name)) from None
 
 
 def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
-    """Return a row as retrievers compare it; ``number`` is its place in the table."""
+    """Return a row as retrievers compare it; ``number`` is its place in the table, where it does not tell its own."""
     kept = carried(row)
     if kept is None:
         return Sample(row, id_of(row, number), None, None, number, scanned=True)
-    return Sample(kept.columns, id_of(kept.columns, number), None, None, number, scanned=kept.scanned)
+    return Sample(kept.columns, id_of(kept.columns, kept.row), None, None, kept.row, scanned=kept.scanned)
 
 
 class TaskRows:
@@ -164,7 +168,7 @@ class TaskRows:
         if not self._samples:
             self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
         sample = None if kept is None else self._samples.get(kept.row)
-        if sample is None:
+        if sample is None or _text(sample, self._task.dataset) != row[CARRIED]:
             raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
         try:
             if sample.messages is not None:
@@ -174,26 +178,27 @@ class TaskRows:
             raise at(error, sample) from None
 
     def prompt(self, sample: Sample) -> Any:
-        """Return the one prompt of a sample before the meta template.
+        """Return the one prompt of a sample; where the task has a meta template, its messages as items of a prompt.
 
         Raises:
-            TaskError: the task compares labels, or its prompts are of turns, which a runner makes of a whole dialogue.
+            TaskError: the task compares labels, or asks for more than one reply.
         """
         plain = self._task.plain_messages(sample)
         if plain is not None:
-            return PromptList(_item(m) for m in plain)
+            return _prompt(plain)
         made = self._assembled(sample, "gen")
-        if made.turn is not None:
-            raise TaskError("the task is for dialogues of several turns", "give the runner a template of turns instead")
-        return made.prompt
+        return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
 
     def label_prompt(self, sample: Sample, label: object) -> Any:
-        """Return the prompt of one label before the meta template.
+        """Return the prompt of one label, as ``prompt``.
 
         Raises:
             TaskError: the task asks for a reply, or has no such label.
         """
-        return self._of_label(self._assembled(sample, "ppl").prompt, label)
+        made = self._assembled(sample, "ppl")
+        if self._task.meta_template.meta is None:
+            return self._of_label(made.prompt, label)
+        return _prompt(self._of_label(self._task.messages_of(made), label))
 
     def label_string(self, sample: Sample, label: object) -> Any:
         """Return the prompt of one label after the meta template, as ``label_prompt``."""
@@ -203,7 +208,7 @@ class TaskRows:
         """Return the one prompt of a sample after the meta template.
 
         Raises:
-            TaskError: the task makes several prompts of it, for labels or turns.
+            TaskError: as ``prompt``.
         """
         plain = self._task.plain_messages(sample)
         made: list[Message] = self._task.messages_of(self._assembled(sample, "gen")) if plain is None else plain
@@ -216,8 +221,9 @@ class TaskRows:
             )
             raise TaskError(f"the task {asked}", f"use the runner's {other}")
         made = self._task.assembled(sample)
-        if len(made) != 1:
-            raise TaskError("the task makes several prompts of a row", "use a task that asks for one reply a row")
+        if len(made) != 1 or (self._task.assembly is not None and self._task.assembly.needs_replies):
+            mend = "use infer_mode last, or give the runner a template of turns"
+            raise TaskError("the task asks for more than one reply to a row", mend)
         return made[0]
 
     @staticmethod
@@ -227,6 +233,6 @@ class TaskRows:
         return by_label[label]
 
 
-def _item(message: Message) -> dict[str, Any]:
-    """Return a message as an item of a prompt, its parts as the values they are."""
-    return {**role_item(message._replace(parts=())), "prompt": list(message.parts)}
+def _prompt(messages: Iterable[Message]) -> PromptList:
+    """Return messages as a prompt, their parts as the values they are."""
+    return PromptList({**role_item(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.default_prompt import content_messages, default_messages
+from mmprompt.default_prompt import content_messages, default_messages, unsent_texts
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.rooted import RootedPath
@@ -45,6 +45,7 @@ class Task:
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
     _first_columns: list[tuple[str, ...]]  # of the first sample that was assembled, for notes
+    _first_unsent: list[list[str]]  # of the first sample without a template, likewise
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Task:
             _plain=infer is None and config.meta_template is None and not config.input_columns,
             _count_tokens=count_tokens,
             _first_columns=[],
+            _first_unsent=[],
             _own_notes=tuple(notes),
         )
         if self.assembly is not None:
@@ -138,6 +140,11 @@ class Task:
             unknown = dict.fromkeys(self.assembly.unknown_slots(columns))
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
+        if any(self._first_unsent):
+            what = (
+                f"the first row sends media alone, and of its texts not {', '.join(map(repr, self._first_unsent[0]))}"
+            )
+            notes.append(f"{what}; call the text 'question', or use a task with a template")
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes
@@ -226,7 +233,10 @@ class Task:
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
             return list(sample.messages)
-        return default_messages(entry, self.map_columns, self.output_column)
+        messages = default_messages(entry, self.map_columns, self.output_column)
+        if not self._first_unsent:
+            self._first_unsent.append(unsent_texts(entry, messages, self.map_columns, self.output_column))
+        return messages
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)

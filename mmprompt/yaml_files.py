@@ -21,6 +21,7 @@ _MENDS = (
     ("expected ','", "close it, or put the text in quotes"),
     ("end of stream", "close the quotes"),
     ("alias", "give the value it repeats before it as &NAME, or put the text in quotes"),
+    ("recursive", "write the value out: it holds itself"),
     ("tag", "leave the tag out: a task holds plain values"),
 )
 """Words of PyYAML's problems, and what to do; the first that is found."""
@@ -66,9 +67,9 @@ def _loader() -> type[yaml.SafeLoader]:
             made: dict[Any, Any] = super().construct_mapping(node, deep)
             return made
 
-        def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ARG002  # see below
             try:
-                return super().construct_object(node, deep)
+                return super().construct_object(node, deep=True)  # at once, so that what holds itself is refused
             except ValueError as error:  # a date or number that there is none of
                 mark = node.start_mark
                 mend = "put the text in quotes"

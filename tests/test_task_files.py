@@ -160,6 +160,8 @@ def message_of(path: Path) -> str:
         ("task.yaml", "a: 1\nb: !!python/object/apply:os.system ['exit 1']\n", "task.yaml:2"),
         ("task.yaml", "!!python/object:subprocess.Popen {}\n", "task.yaml:1"),
         ("task.yaml", "- 1\n- 2\n", "holds list"),
+        ("task.yaml", "dataset: d.jsonl\nmodel: {a: &x [*x]}\n", "task.yaml:2: malformed YAML at column 12: found un"),
+        ("task.yaml", "media: &x\n  roots: *x\n", "write the value out: it holds itself"),
         ("task.yaml", "", "holds NoneType"),
         ("task.yaml", "a: [1\nb: 2\n", "task.yaml:2: malformed YAML at column 2: expected ',' or ']', but got ':'"),
         ("task.yaml", "a: [1\nb: 2\n", "that begins at line 1, column 4; close it"),

@@ -71,6 +71,13 @@ def test_labels_give_a_dict_in_each_form() -> None:
     assert task.mode == "ppl"
 
 
+@pytest.mark.parametrize("labels", [{1: "one", "1": "text"}, {True: "yes", "True": "text"}])
+def test_labels_that_read_alike_are_refused(labels: dict[object, str]) -> None:
+    infer = {"prompt_template": {"template": labels}, "inferencer": {"type": "PPLInferencer"}}
+    with pytest.raises(TaskError, match="labels that read alike: "):
+        load_task({"dataset": {"rows": [{"q": "x"}]}, "infer_cfg": infer})
+
+
 def test_labels_need_the_ppl_inferencer_and_it_needs_labels() -> None:
     with pytest.raises(TaskError, match="labels with GenInferencer"):
         task_of({"A": "a", "B": "b"})
@@ -418,3 +425,21 @@ def test_prompts_of_chat_rows_are_plain_data_and_their_messages_hold_the_media_r
     assert list(task.prompts()) == [(1, [{"role": "HUMAN", "prompt": [part]}])]
     [(_, [message])] = task.messages()
     assert [type(p) for p in message.parts] == [MediaPart]
+
+
+@pytest.mark.parametrize(
+    ("row", "unsent"),
+    [
+        ({"id": "a", "image": "a.png", "prompt": "What is it?", "answer": "x", "n": 3}, ["'prompt'"]),
+        ({"image": "a.png", "caption": "c", "audio": "b.wav", "prompt": "p"}, ["'caption', 'prompt'"]),
+        ({"image": "a.png", "question": "What is it?", "topic": "t"}, []),
+        ({"id": "a", "image": "a.png"}, []),
+    ],
+)
+def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object], unsent: list[str]) -> None:
+    task = load_task({"dataset": {"rows": [row, row]}})
+    assert len(list(task.messages())) == 2
+    mend = "call the text 'question', or use a task with a template"
+    assert task.notes() == [
+        f"the first row sends media alone, and of its texts not {names}; {mend}" for names in unsent
+    ]

@@ -94,6 +94,9 @@ class Assembly:
             if not self._labels:
                 mend = "map each label to its template, or give the inferencer 'labels'"
                 raise TaskError("PPLInferencer with a template without labels", mend)
+            if len(set(map(str, self._labels))) < len(set(self._labels)):
+                alike = ", ".join(map(repr, self._labels))
+                raise TaskError(f"labels that read alike: {alike}", "give each another text")
         elif self._template.labels:
             mend = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError(f"a template of labels with {self.inferencer}", mend)

@@ -28,11 +28,10 @@ ListClass = Callable[[Iterable[Any]], Any]
 """A runner's own ``PromptList``: its parsers ask for that very class."""
 
 
-def to_marked(prompt: Any, outgoing: Outgoing, list_class: ListClass, *, written: bool = True) -> Any:
+def to_marked(prompt: Any, outgoing: Outgoing, list_class: ListClass) -> Any:
     """Return a prompt of the core as a runner's ``list_class``; text stays text.
 
-    Media are read, and with ``written`` they are content parts as the server gets them; examples wait for that until
-    they are part of a prompt.
+    Media are read, and are content parts as the server gets them.
 
     Raises:
         MMPromptError: a medium that cannot be read, or that the target does not take.
@@ -46,7 +45,7 @@ def to_marked(prompt: Any, outgoing: Outgoing, list_class: ListClass, *, written
         if section is not last:
             out += [*_marker(last, "end"), *_marker(section, "begin")]
             last = section
-        out.append(str(item) if isinstance(item, str) else _role(item, outgoing, written))
+        out.append(str(item) if isinstance(item, str) else _role(item, outgoing))
     return list_class([*out, *_marker(last, "end")])
 
 
@@ -54,7 +53,7 @@ def _marker(section: Section | None, pos: str) -> list[dict[str, str]]:
     return [] if section is None else [{"section": section.kind, "pos": pos}]
 
 
-def _role(item: Mapping[str, Any], outgoing: Outgoing, written: bool) -> dict[str, Any]:
+def _role(item: Mapping[str, Any], outgoing: Outgoing) -> dict[str, Any]:
     """Return a role dict, whose ``prompt_mm`` holds what is more than one text."""
     said = item["prompt"] if "prompt" in item else item.get("content")
     kept = {key: value for key, value in item.items() if key not in ("prompt", "content")}
@@ -64,7 +63,7 @@ def _role(item: Mapping[str, Any], outgoing: Outgoing, written: bool) -> dict[st
     if all(type(part) is TextPart and not part.extra for part in parts) and len(parts) < 2:
         return {**kept, "prompt": "".join([part.text for part in parts if type(part) is TextPart])}
     read = tuple(outgoing.read(parts))
-    content = outgoing.content(read) if written else []
+    content = outgoing.content(read)
     return {**kept, "prompt_mm": Content(content if isinstance(content, list) else [], read)}
 
 

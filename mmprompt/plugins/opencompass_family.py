@@ -60,20 +60,26 @@ class MarkedTemplate:
         output_field_replace_token: str = "",
         ice_field_replace_token: Any = "",
     ) -> Any:
-        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default."""
-        row = entry_of_row(entry, output_field, output_field_replace_token)
-        return self._marked(self._core.generate_item(row, None, from_marked(ice_field_replace_token) or None))
+        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default.
+
+        Raises:
+            MMPromptError: the row cannot be rendered, with its number and id as far as it tells them.
+        """
+        with entry_of_row(entry, output_field, output_field_replace_token) as row:
+            return self._marked(self._core.generate_item(row, None, from_marked(ice_field_replace_token) or None))
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
         """Return a row as an example, its media read."""
-        return self._marked(self._core.generate_ice_item(entry_of_row(entry), label), written=False)
+        with entry_of_row(entry) as row:
+            return self._marked(self._core.generate_ice_item(row, label))
 
     def generate_label_prompt_item(self, entry: Mapping[str, Any], ice: Any, label: object, _sep: bool = False) -> Any:
         """Return the prompt of one label."""
-        return self._marked(self._core.generate_label_prompt_item(entry_of_row(entry), from_marked(ice) or None, label))
+        with entry_of_row(entry) as row:
+            return self._marked(self._core.generate_label_prompt_item(row, from_marked(ice) or None, label))
 
-    def _marked(self, prompt: Any, *, written: bool = True) -> Any:
-        return to_marked(prompt, self._outgoing, self.list_class, written=written)
+    def _marked(self, prompt: Any) -> Any:
+        return to_marked(prompt, self._outgoing, self.list_class)
 
 
 @cache

@@ -73,13 +73,14 @@ class MMPromptMessages:
         ice_field_replace_token: Any = "",
     ) -> list[dict[str, Any]]:
         """Return the messages of a test row; its answer reads as ``output_field_replace_token``."""
-        row = entry_of_row(entry, output_field, output_field_replace_token)
-        prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
-        return sent(self._outgoing, self._meta.to_messages(prompt))
+        with entry_of_row(entry, output_field, output_field_replace_token) as row:
+            prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
+            return sent(self._outgoing, self._meta.to_messages(prompt))
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> list[Any]:
         """Return a row as an example: items of a prompt, whose media are read when they are part of one."""
-        example = self._core.generate_ice_item(entry_of_row(entry), label)
+        with entry_of_row(entry) as row:
+            example = self._core.generate_ice_item(row, label)
         return [example] if isinstance(example, str) else list(example)
 
     def generate_label_prompt_item(self, *_: Any, **__: Any) -> Any:

@@ -54,12 +54,16 @@ _RESERVED = {
 
 
 class _PassingError(Exception):
-    """A fault that may be gone at the next try; ``after`` is how many seconds the server asks to wait."""
+    """A fault that may be gone at the next try.
 
-    def __init__(self, error: ServerError, after: float | None = None) -> None:
+    ``after`` is how many seconds the server asks to wait, ``away`` that there was no answer at all.
+    """
+
+    def __init__(self, error: ServerError, after: float | None = None, *, away: bool = False) -> None:
         super().__init__(error.what)
         self.error = error
         self.after = after
+        self.away = away
 
 
 class ChatClient:
@@ -105,6 +109,7 @@ class ChatClient:
         self._writer = OpenAIWriter(target, payload=Payload)
         self._bearer = Key(f"Bearer {api_key}") if api_key else None
         self._secret = Key(api_key or "")
+        self._away = False
         self._local = threading.local()
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -121,26 +126,30 @@ class ChatClient:
     def ask(self, messages: Iterable[Message], **options: Any) -> Reply:
         """Send messages whose media are read, and return the reply.
 
-        ``options`` go beside them: ``temperature``, ``max_tokens``, whatever the server takes.
+        ``options`` go beside them: ``temperature``, ``max_tokens``, whatever the server takes. A server that could not
+        be reached is tried once from then on, until it is.
 
         Raises:
             TargetError: a message that the target cannot carry.
             ServerError: the server cannot be reached, refuses, or gives no reply.
         """
-        for name in options:
+        for name, value in options.items():
             if name in _RESERVED:
                 raise ServerError(f"{name} is no option of a request", _RESERVED[name])
+            _check_numbers(name, value)
         request = {"model": self.model, "messages": self._writer.write(messages), **options}
         body = b"".join(record_chunks(request))
-        for attempt in range(1, self.attempts + 1):
+        attempts = 1 if self._away else self.attempts
+        for attempt in range(1, attempts + 1):
             try:
                 return self._reply(self._post(body))
             except _PassingError as fault:
-                error, after = fault.error, fault.after
-            if attempt == self.attempts or (after or 0.0) > _LONGEST_WISH:
+                error, after, away = fault.error, fault.after, fault.away
+            if attempt == attempts or (after or 0.0) > _LONGEST_WISH:
                 break
             most = min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE)
             time.sleep(max(random.uniform(0, most), after or 0.0))  # noqa: S311  # jitter is no secret
+        self._away = away
         tries = f" ({attempt} attempts)" if attempt > 1 else ""
         raise ServerError(error.what + tries, error.mend) from None
 
@@ -166,6 +175,7 @@ class ChatClient:
                 allow_redirects=False,
                 stream=True,
             ) as answer:
+                self._away = False
                 self._judge(answer, deadline)
                 return _body(answer, deadline)
         except requests.exceptions.SSLError:
@@ -176,7 +186,7 @@ class ChatClient:
             if isinstance(next(iter(fault.args), None), ReadTimeoutError):  # in the body requests has no name for it
                 raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
             error = ServerError(f"{self.base_url} cannot be reached", "start the server, or check the address")
-            raise _PassingError(error) from None
+            raise _PassingError(error, away=True) from None
         except requests.exceptions.RequestException as fault:
             what = f"{self.base_url} cannot be asked ({type(fault).__name__})"
             raise ServerError(what, "check the address, and the proxy if there is one") from None
@@ -261,6 +271,16 @@ def _check_url(base_url: str) -> None:
     if "@" in parts.netloc or parts.query or parts.fragment:
         what = f"the base URL {in_short(base_url)} carries user information, a query or a fragment"
         raise ServerError(what, "write http://HOST:PORT/v1, and give the key by the environment")
+
+
+def _check_numbers(name: str, value: object) -> None:
+    """Refuse an option with NaN or infinity in it; what is no JSON at all is told where it is written."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ServerError(f"{name} holds a number that JSON has not", "give a finite one") from None
+    except (TypeError, RecursionError):
+        return
 
 
 def _body(answer: Response, deadline: float) -> bytes:

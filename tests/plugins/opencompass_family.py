@@ -58,12 +58,17 @@ def reply(body: dict[str, Any]) -> str:
 
 
 def sent(run: Run, rendered: dict[str, Any], rendered_as: dict[str, str], dataset: str, extra: int = 0) -> list[Any]:
-    """The requests of one dataset, without the ``extra`` ones before each; the runners keep the config's order."""
+    """The requests of one dataset in the order of its rows, without the ``extra`` ones before each.
+
+    The runners keep the order of the datasets, and of rows only where they ask for one at a time.
+    """
     at = 0
     for name, task in rendered_as.items():
         at += extra
         if name == dataset:
-            return run.bodies[at : at + len(rendered[task])]
+            last = [line["messages"][-1] for line in rendered[task]]
+            asked = run.bodies[at : at + len(last)]
+            return sorted(asked, key=lambda body: [said == body["messages"][-1] for said in last], reverse=True)
         at += len(rendered[task])
     raise AssertionError(dataset)
 

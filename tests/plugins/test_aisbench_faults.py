@@ -151,6 +151,15 @@ def test_examples_with_media(media: Any) -> None:
     assert [short(m["prompt"]) for m in messages] == [shown, "a cup", shown]
 
 
+def test_our_examples_keep_their_media_in_a_prompt_of_the_stock_template(media: Any) -> None:
+    row = {"content": TAGGED, "answer": "a cup"}
+    ice = RunnerList([]) + multimodal(media, [*ROUND, {"role": "BOT", "prompt": "{answer}"}]).generate_ice_item(row, "")
+    template = {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "And {q}?"}]}
+    prompt = StockText(template, ice_token="</E>").generate_item({"q": "this"}, None, "", ice)
+    messages = APITemplateParser(META).parse_template(prompt, "gen")
+    assert [short(m["prompt"]) for m in messages] == [["data:image/jpeg", "What is it?"], "a cup", "And this?"]
+
+
 def test_a_slot_in_a_value_is_not_filled() -> None:
     row = {"question": "leak {answer}", "answer": "SECRET"}
     stock = StockText({"A": "{question}|{answer}"}).generate_label_prompt_item(row, "", "A")

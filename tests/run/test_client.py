@@ -232,6 +232,21 @@ def test_a_server_that_is_not_there(pauses: list[float]) -> None:
         client.ask(ASKED)
 
 
+def test_a_server_that_is_not_there_is_tried_once_from_then_on_until_it_is(pauses: list[float]) -> None:
+    with (
+        serving(break_off, break_off, break_off, ok(), break_off, ok()) as server,
+        asking(server, attempts=2) as client,
+    ):
+        with pytest.raises(ServerError, match=r"cannot be reached \(2 attempts\); "):
+            client.ask(ASKED)
+        with pytest.raises(ServerError, match="cannot be reached; "):
+            client.ask(ASKED)
+        assert len(pauses) == 1
+        assert client.ask(ASKED) == "A cat."
+        assert client.ask(ASKED) == "A cat."
+        assert len(pauses) == 2
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is Linux's way not to answer")
 def test_a_host_that_does_not_answer_is_not_waited_for_as_long_as_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "_LONGEST_CONNECT", 0.3)
@@ -393,6 +408,9 @@ def test_what_the_client_says_itself_is_no_option() -> None:
     for name in ("model", "stream", "n", "timeout", "extra_body", "extra_headers"):
         with pytest.raises(ServerError, match=f"{name} is no option of a request; "):
             client.ask(ASKED, **{name: 1})
+    for value in (float("nan"), [float("-inf")]):
+        with pytest.raises(ServerError, match="temperature holds a number that JSON has not; "):
+            client.ask(ASKED, temperature=value)
     with pytest.raises(ServerError, match="no model is named"):
         ChatClient("http://h/v1", "")
     with pytest.raises(ServerError, match="target anthropic is not asked"):

@@ -77,8 +77,9 @@ class MMPromptMultiTurn(MMPromptText):
         Raises:
             TaskError: what the runner cannot cut into turns: nobody of the role BOT, a BOT that says media, loose text.
         """
-        said = self._core.expand(entry_of_row(entry), output_field, from_marked(ice_field_replace_token) or None)
-        prompt = self._marked(PromptList([*said.begin, *said.items, *said.end]))
+        with entry_of_row(entry) as row:
+            said = self._core.expand(row, output_field, from_marked(ice_field_replace_token) or None)
+            prompt = self._marked(PromptList([*said.begin, *said.items, *said.end]))
         if not said.exchanges:
             raise TaskError("nobody of the role BOT speaks in the round", "call the model's role BOT")
         for item in prompt:

@@ -1,0 +1,110 @@
+"""Samples as rows of a runner's table, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmprompt import MetaTemplate, load_task
+from mmprompt.errors import RowError, TaskError, TemplateError
+from mmprompt.tables import TaskRows, entry_of_row, sample_of_row, tables
+
+
+def rows_of(path: str) -> list[dict[str, Any]]:
+    table = tables(path)["test"]
+    return [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+
+
+def test_an_error_has_the_number_and_the_id_of_its_row(tmp_path: Path) -> None:
+    lines = [{"id": "q-1", "question": "1+1=?"}, {"id": "q-2", "question": "2+2=?"}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    rows = rows_of(str(tmp_path / "rows.jsonl"))
+    with pytest.raises(TemplateError, match=r"^row 2 question \(sample q-2\): empty"), entry_of_row(rows[1]):
+        raise TemplateError("empty").located(column="question")
+
+
+def test_an_error_of_another_dataset_s_row_has_its_id_if_it_has_one() -> None:
+    for row, text in (({"index": 7, "q": "?"}, r"^\(sample 7\): empty"), ({"q": "?"}, "^empty")):
+        with pytest.raises(TemplateError, match=text), entry_of_row(row):
+            raise TemplateError("empty")
+
+
+def test_a_chat_that_a_template_would_replace_is_refused_with_its_row() -> None:
+    carried = json.dumps({"row": 4, "columns": {"id": "c"}, "scanned": False, "list_cells": False, "chat": True})
+    with (
+        pytest.raises(RowError, match=r"^row 5 \(sample c\): the row is a chat already"),
+        entry_of_row({"mmprompt": carried}),
+    ):
+        pass
+
+
+def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(tmp_path: Path) -> None:
+    tasks = []
+    for name in ("sums", "names"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"question": "{name}?"}}', encoding="utf-8")
+        (tmp_path / f"{name}.json").write_text(f'{{"dataset": "{name}.jsonl"}}', encoding="utf-8")
+        tasks.append(str(tmp_path / f"{name}.json"))
+    [sums], [names] = map(rows_of, tasks)
+    rows = TaskRows(tasks[0])
+    with rows.sample_of(sums) as sample:
+        assert sample.columns["question"] == "sums?"
+    with pytest.raises(TaskError, match="the row is none of the task's dataset"), rows.sample_of(names):
+        pass
+
+
+META = {
+    "begin": [{"role": "SYSTEM", "prompt": "Be exact."}],
+    "round": [
+        {"role": "HUMAN", "api_role": "user", "begin": "Q: "},
+        {"role": "BOT", "api_role": "assistant", "generate": True},
+    ],
+    "reserved_roles": [{"role": "SYSTEM", "api_role": "system"}],
+}
+ASKED = {"round": [{"role": "HUMAN", "prompt": "{q}?"}, {"role": "BOT", "prompt": "{answer}"}]}
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_prompt_for_a_runner_keeps_what_the_task_s_meta_template_says(tmp_path: Path, labels: bool) -> None:
+    infer: dict[str, Any] = {"prompt_template": {"template": {"A": ASKED} if labels else ASKED}}
+    if labels:
+        infer["inferencer"] = {"type": "PPLInferencer"}
+    (tmp_path / "rows.jsonl").write_text('{"q": "1+1", "answer": "2"}', encoding="utf-8")
+    task = {"dataset": "rows.jsonl", "infer_cfg": infer, "model": {"meta_template": META}}
+    (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
+    path = str(tmp_path / "task.json")
+    [(_, wanted)] = load_task(path).messages()
+    rows = TaskRows(path)
+    with rows.sample_of(rows_of(path)[0]) as sample:
+        prompt = rows.label_prompt(sample, "A") if labels else rows.prompt(sample)
+    sent = MetaTemplate(None).to_messages(prompt, "ppl" if labels else "gen")
+    assert sent == (wanted["A"] if labels else wanted)
+    assert "Be exact." in str(sent)
+
+
+@pytest.mark.parametrize("mode", ["every", "every_with_gt", "last"])
+def test_a_dialogue_of_several_turns_is_one_prompt_or_is_refused(tmp_path: Path, mode: str) -> None:
+    infer = {
+        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": ASKED},
+        "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": mode},
+    }
+    (tmp_path / "rows.jsonl").write_text('{"q": ["1+1", "2+2"], "answer": ["2", "4"]}', encoding="utf-8")
+    (tmp_path / "task.json").write_text(json.dumps({"dataset": "rows.jsonl", "infer_cfg": infer}), encoding="utf-8")
+    path = str(tmp_path / "task.json")
+    rows = TaskRows(path)
+    with rows.sample_of(rows_of(path)[0]) as sample:
+        if mode != "last":
+            for made in (rows.prompt, rows.messages):
+                with pytest.raises(TaskError, match="the task asks for more than one reply to a row"):
+                    made(sample)
+            return
+        [(_, wanted)] = load_task(path).messages()
+        assert rows.messages(sample) == MetaTemplate(None).to_messages(rows.prompt(sample)) == wanted
+
+
+def test_a_row_without_an_id_has_its_number_in_the_file_whatever_a_runner_filters(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"q": "a"}\n{"q": "b"}', encoding="utf-8")
+    sample = sample_of_row(rows_of(str(tmp_path / "rows.jsonl"))[1], 0)
+    assert (sample.id, sample.row) == (1, 1)
