@@ -154,10 +154,10 @@ def test_a_bomb_that_pillow_only_warns_of_is_refused_from_its_header():
     limit = Image.MAX_IMAGE_PIXELS
     with pytest.warns(Image.DecompressionBombWarning):
         assert bare(data).size == (13_000, 13_700)  # 178 megapixels, and load() would decode them
-    begin = time.perf_counter()
+    begin = time.process_time()
     for function in ALL:
         assert "more than max_pixels (50000000); raise max_pixels" in refusal(function, data, kind=PolicyError)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
@@ -184,9 +184,9 @@ def test_an_animation_of_dots_on_a_large_canvas_is_refused():
         image.seek(2)
         image.load()
         assert image.size == (7000, 7000)
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert "30 frames of the GIF" in refusal(check_image, data, kind=PolicyError)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert image_facts(data, POLICY).frames == 30
     assert "11 frames" in refusal(decode_image, data, kind=PolicyError, frame=10)
 
@@ -207,12 +207,12 @@ def test_the_budget_of_an_animation_holds_in_every_format(name):
 
 def test_a_gif_of_very_many_frames_is_counted_to_the_limit_only():
     data = gif(1, 1, [(0, 0, 1, 1)] * 20_000)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with bare(data) as image:
         assert image.n_frames == 20_000  # Pillow counts them all, however many
-    taken, begin = time.perf_counter() - begin, time.perf_counter()
+    taken, begin = time.process_time() - begin, time.process_time()
     assert refusal(check_image, data, MediaPolicy(max_frames=100), PolicyError)
-    assert time.perf_counter() - begin < taken / 4
+    assert time.process_time() - begin < taken / 4
 
 
 def test_a_gif_frame_larger_than_its_screen_is_measured_before_pillow_enlarges_the_picture():
@@ -251,18 +251,18 @@ def test_a_jpeg_of_thousands_of_scans_is_refused():
     data = plain[:-2] + plain[last:-2] * 400 + plain[-2:]
     times = []
     for file in (plain, data):
-        begin = time.perf_counter()
+        begin = time.process_time()
         bare(file).load()
-        times.append(time.perf_counter() - begin)
+        times.append(time.process_time() - begin)
     assert times[1] > 8 * times[0]  # each scan goes over all pixels
     for function in ALL:
         assert "scans, more than 100" in refusal(function, data)
 
 
 def slow_on_bare_pillow(data, attribute="size"):
-    begin = time.perf_counter()
+    begin = time.process_time()
     getattr(bare(data), attribute)
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def test_files_that_keep_pillows_python_busy_are_refused_at_once():
@@ -272,10 +272,10 @@ def test_files_that_keep_pillows_python_busy_are_refused_at_once():
     chunks = png(1, 1, 8, 0, [b"\0"], *[chunk(b"tESt", b"")] * 50_001)
     for data, what in ((junk, "too much before"), (segments, "too much before"), (chunks, "more than 50000 chunks")):
         taken = slow_on_bare_pillow(data)
-        begin = time.perf_counter()
+        begin = time.process_time()
         for function in ALL:
             assert what in refusal(function, data)
-        assert time.perf_counter() - begin < 4 * taken
+        assert time.process_time() - begin < 4 * taken
     few, many = (gif(1, 1, [(0, 0, 1, 1)], b"!\xfe" + b"\1x" * count + b"\0;") for count in (500, 50_000))
     times = []
     for file in (few, many):

@@ -202,9 +202,16 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_ini_fi
     assert [body["model"] for body in server.bodies] == ["a", "b"]
 
 
+KEY = "sk-very-secret"
+
+
+def telling_all(server: RecordingServer) -> tuple[str, ...]:
+    """Return options under which pytest tells all it knows of tests that fail."""
+    return f"--vlm-base-url={server.base_url}", "--showlocals", "--full-trace", "-vv", "-k", "there_is_a_cat"
+
+
 def test_the_key_goes_to_the_server_and_into_no_report(project: Path, server: RecordingServer, run: Run) -> None:
-    key = "sk-very-secret"
-    at = (f"--vlm-base-url={server.base_url}", "--showlocals", "--full-trace", "-vv", "-k", "there_is_a_cat")
+    key, at = KEY, telling_all(server)
     for arguments, environment in (
         ([], {"MMPROMPT_API_KEY": key}),
         (["--vlm-api-key-env=LAB"], {"LAB": key}),
@@ -216,6 +223,10 @@ def test_the_key_goes_to_the_server_and_into_no_report(project: Path, server: Re
     sent = [headers.get("Authorization") for _, headers, _ in server.requests]
     assert set(sent) == {f"Bearer {key}", None}
     assert sent.count(None) * 3 == len(sent)
+
+
+def test_a_key_that_cannot_be_sent_is_in_no_report(project: Path, server: RecordingServer, run: Run) -> None:
+    key, at = KEY, telling_all(server)
     gone = run(f"--vlm-base-url=http://127.0.0.1:{server.port}1/v1", "-k", "turns", "-vv", "-l", MMPROMPT_API_KEY=key)
     assert key not in gone.stdout + gone.stderr
     named = run(*at, "--vlm-api-key-env=OPENAI_API_KEY", OPENAI_API_KEY=key)
