@@ -16,7 +16,7 @@ from mmprompt.render import Renderer, render
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.tasks import dataset_task
 
-IMAGE_BAR = 0.6
+IMAGE_BAR = 0.8
 URL_BAR = 0.25
 
 
