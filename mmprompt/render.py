@@ -303,7 +303,7 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptErr
 def bytes_of(prepared: Prepared) -> int:
     """Return how many bytes of media a prepared row holds."""
     media = [part for record in prepared.records for part in _media_of(record)]
-    return sum([len(part.data) + sum(map(len, part.frames)) for part in media])
+    return sum(map(_held, media))
 
 
 def weight_of(row: Sample | RowError) -> int:
@@ -321,8 +321,12 @@ def weight_of(row: Sample | RowError) -> int:
         elif isinstance(value, (list, tuple)):
             pending.extend(value)
     for message in row.messages or ():
-        weight += len(message.text) + sum([len(p.data) for p in message.parts if isinstance(p, MediaPart)])
+        weight += len(message.text) + sum([_held(part) for part in message.parts if isinstance(part, MediaPart)])
     return weight
+
+
+def _held(part: MediaPart) -> int:
+    return len(part.data) + sum(map(len, part.frames))
 
 
 def _media_of(record: Mapping[str, Any]) -> list[MediaPart]:

@@ -8,6 +8,7 @@ import pytest
 from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.ahead import LARGEST_BATCH, ahead
 from mmprompt.datasets.sample import Sample
+from mmprompt.parts import MediaPart, Message
 from mmprompt.render import Renderer, render, weight_of
 from mmprompt.targets.chunk_writer import ChunkWriter
 
@@ -124,6 +125,12 @@ def test_items_that_are_heavy_themselves_are_not_taken_far_ahead():
 def test_a_row_weighs_what_is_nested_in_it_too():
     columns = {"q": "x" * 10, "images": [{"bytes": b"y" * 100}, "z" * 1000, ["w" * 10_000]], "n": 5, "none": None}
     assert weight_of(Sample(columns, 1, None, 1, 0, True)) == 11_110
+
+
+def test_the_weight_of_a_chat_row_counts_the_frames_of_its_videos():
+    clip = MediaPart("video", "video/jpeg", b"", frames=(bytes(700), bytes(300)))
+    message = Message("user", (clip, MediaPart("image", "image/png", bytes(50))))
+    assert weight_of(Sample({}, 1, None, 1, 0, True, messages=(message,))) == 1050
 
 
 def test_an_error_of_the_items_comes_after_what_came_before_it():
