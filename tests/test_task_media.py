@@ -572,13 +572,16 @@ def test_no_child_outlives_the_run(
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     process = subprocess.Popen(words, env=command_environment, **pipes, **hear)
     try:
-        for path in sorted((tour / "media").glob("*.jpg")):
-            process.stdin.write(json.dumps({"image": f"media/{path.name}"}).encode() + b"\n")
-        process.stdin.flush()
+        rows = [json.dumps({"image": f"media/{path.name}"}) + "\n" for path in sorted((tour / "media").glob("*.jpg"))]
         deadline = time.monotonic() + 20
-        while len(started := children(process.pid)) < min(workers, 2):
+        started: set[int] = set()
+        while len(started) < min(workers, 2):  # one child may be done before the next thread wants one: more rows
             assert time.monotonic() < deadline
-            time.sleep(0.005)
+            process.stdin.write("".join(rows).encode())
+            process.stdin.flush()
+            until = time.monotonic() + 0.5
+            while len(started := children(process.pid)) < min(workers, 2) and time.monotonic() < until:
+                time.sleep(0.005)
         if end == "Ctrl-C":
             process.send_signal(signal.SIGINT)
         elif end == "a row is bad":

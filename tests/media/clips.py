@@ -38,6 +38,21 @@ def number_in(pixels: np.ndarray) -> int:
     return sum(1 << bit for bit in range(BITS) if rows[bit * bar + 2 : (bit + 1) * bar - 2].mean() > 128)
 
 
+def _frame(pixels: np.ndarray, pixel_format: str) -> av.VideoFrame:
+    """Return a frame of the pixels; older scalers fill the last chroma of an odd side with what lies beyond it."""
+    height, width = pixels.shape[:2]
+    even = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+    frame = av.VideoFrame.from_ndarray(even, format="rgb24")
+    if even.shape == pixels.shape:
+        return frame
+    odd = av.VideoFrame(width, height, pixel_format)
+    for whole, part in zip(frame.reformat(format=pixel_format).planes, odd.planes, strict=True):
+        lines = np.frombuffer(whole, np.uint8).reshape(-1, whole.line_size)
+        into = np.frombuffer(part, np.uint8).reshape(-1, part.line_size)
+        into[: part.height, : part.width] = lines[: part.height, : part.width]
+    return odd
+
+
 @functools.cache
 def clip(
     count: int = 50,
@@ -68,7 +83,7 @@ def clip(
             out.add_stream("aac" if container in ("mp4", "mov", "matroska") else "mp2", rate=44100) if sound else None
         )
         for number in range(count):
-            frame = av.VideoFrame.from_ndarray(picture(number, *size), format="rgb24")
+            frame = _frame(picture(number, *size), pixel_format)
             frame.pts = ticks[number] if ticks else number
             frame.time_base = base
             out.mux(stream.encode(frame))
