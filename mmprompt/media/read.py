@@ -286,7 +286,9 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = describe_unknown(data)
-        raise SourceError(f"{subject} is {found}, not {_AN[modality]}", mend_unknown(found) or f"give {_AN[modality]}")
+        one, word = _AN[modality]
+        wrong = "which is not read here" if found.endswith(word) else f"not {one}"
+        raise SourceError(f"{subject} is {found}, {wrong}", mend_unknown(found) or f"give {one}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
@@ -298,7 +300,8 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     return kind, media_type
 
 
-_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
+_AN = {"image": ("an image", "picture"), "audio": ("a sound", "sound"), "video": ("a video", "video")}
+"""What a modality is called, and the last word of the names of its formats that are not read."""
 
 
 def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:

@@ -178,6 +178,19 @@ def test_bytes_of_another_modality_are_an_error(reader, source, modality, word):
     assert word in str(refusal(reader, source, modality))
 
 
+@pytest.mark.parametrize(
+    ("data", "modality", "said"),
+    [
+        (b"FORM\0\0\0\4AIFF", "audio", "an AIFF sound, which is not read here; convert it to WAV"),
+        (b"FORM\0\0\0\4AIFF", "image", "an AIFF sound, not an image; convert it to WAV"),
+        (b"\xff\x0a\xfa", "image", "a JPEG XL picture, which is not read here; convert it to PNG or JPEG"),
+        (b"FLV\x01\5", "video", "a Flash video, which is not read here; convert it to MP4"),
+    ],
+)
+def test_a_format_that_is_not_read_is_told_with_one_that_is(reader, data, modality, said):
+    assert said in str(refusal(reader, data, modality))
+
+
 def test_a_container_is_typed_by_the_tag(reader):
     assert read(reader, "media/clip.mp4", "audio").media_type == "audio/mp4"
     part = reader.read(MediaRef("video", f"data:audio/mp4;base64,{base64.b64encode(CLIP).decode()}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import subprocess
 import sys
 
@@ -55,6 +56,36 @@ def test_a_limit_is_a_whole_number(number):
     assert "test-odd" not in target_names()
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [("image/png", "image/png"), (["image/jpg"], "image/jpeg"), (["IMAGE/PNG"], "image/png")],
+)
+def test_the_formats_of_a_target_of_ones_own_may_have_any_of_their_names(given, taken):
+    register_target("test-named", formats={"image": given})
+    assert limits("test-named").modalities["image"].formats == {taken}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"formats": {"image": ["png"]}}, "'png' is no media type of image; write it as image/FORMAT"),
+        ({"formats": {"image": ["audio/wav"]}}, "'audio/wav' is no media type of image"),
+        ({"schemes": ["https://"]}, "'https://' is no URL scheme; write what stands before ://"),
+        ({"max_side": {"audio": 9}}, "max_side of audio is given, and sound has no sides"),
+    ],
+)
+def test_what_a_target_of_ones_own_can_never_hold_is_refused(given, said):
+    with pytest.raises(TargetError, match=re.escape(said)):
+        register_target("test-odd", **given)
+    assert "test-odd" not in target_names()
+
+
+@pytest.mark.parametrize("schemes", ["https", ["HTTPS"]])
+def test_a_scheme_of_a_target_of_ones_own_may_stand_alone_and_in_capitals(schemes):
+    register_target("test-schemes", schemes=schemes)
+    assert limits("test-schemes").schemes == {"https"}
+
+
 def test_a_target_like_another_is_written_in_its_form():
     register_target("test-claude-bmp", like="anthropic", formats={"image": ["image/bmp"]})
     [block] = to_anthropic(user(BMP), "test-claude-bmp")["messages"][0]["content"]
@@ -81,6 +112,23 @@ def test_the_bytes_of_frames_count_too():
     register_target("test-clips", max_bytes={"video": 100})
     with pytest.raises(TargetError, match=r"the video has \d+ bytes, test-clips takes 100"):
         to_openai(user(FRAMES), "test-clips")
+    with pytest.raises(TargetError, match="send fewer or smaller frames"):
+        to_openai(user(FRAMES), "test-clips")
+
+
+def test_the_sides_of_frames_are_held_against_those_of_a_video():
+    side = max(Image.open(io.BytesIO(FRAMES.frames[0])).size)
+    register_target("test-wide", max_side={"video": side})
+    register_target("test-narrow", max_side={"video": side - 1})
+    assert to_openai(user(FRAMES), "test-wide")
+    with pytest.raises(TargetError, match=rf"test-narrow takes {side - 1} a side"):
+        to_openai(user(FRAMES), "test-narrow")
+
+
+def test_how_a_video_is_sent_as_frames_is_told_as_the_target_takes_them():
+    for target, how in (("openai", "as images"), ("gemini", "as images"), ("hf", "its frames")):
+        with pytest.raises(TargetError, match=rf"; send .*{how}.*: --frames N"):
+            check_media(MediaPart("video", "video/ogg", b"x"), limits(target))
 
 
 def test_what_openai_takes_of_one_request():
