@@ -30,7 +30,7 @@ from mmprompt.media.media_types import (
     suffix_type,
 )
 from mmprompt.media.objects import encode_image, encode_object, is_frames
-from mmprompt.media.policy import READ_ALSO, MediaPolicy
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
@@ -294,8 +294,7 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
         tag = any_type(kind).partition("/")[0]
         raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
     if kind.by_choice and kind.name.lower() not in read_also:
-        name = kind.name.lower()
-        choice = f", or let --read-also {name} and --fit do it" if name in READ_ALSO else ""
+        choice = f", or let --read-also {kind.name.lower()} and --fit do it"
         raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend + choice)
     return kind, media_type
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated, picture_size
-from mmprompt.media.media_types import VIDEO_FRAMES, normal_type
+from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
 from mmprompt.parts import MediaPart
 
 
@@ -185,7 +185,9 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
-        mend = _frames_of(known) if part.modality == "video" else "convert it, or let --fit do it"
+        mend = HEIC.mend if part.media_type == HEIC.image else "convert it, or let --fit do it"
+        if part.modality == "video":
+            mend = _frames_of(known)
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
         raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
     if part.media_type in taken.still and is_animated(part.data):

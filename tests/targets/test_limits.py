@@ -17,6 +17,7 @@ from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated
 from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.limits import check_media, limits, register_target, room_of, target_names
@@ -197,6 +198,16 @@ def test_a_scheme_that_a_target_of_ones_own_lists_is_emitted():
     register_target("test-cloud", schemes=["gs", "https"])
     ref = MediaRef("image", "gs://bucket/a.png")
     assert one(user(ref)[0], "test-cloud")["image_url"] == {"url": "gs://bucket/a.png"}
+
+
+def test_a_heic_goes_where_it_is_taken_and_has_no_decoder_elsewhere():
+    reader = MediaReader(MediaPolicy())
+    part = reader.read(MediaRef("image", b"\0\0\0\x18ftypheic" + bytes(12)))
+    assert check_media(part, limits("gemini"))
+    with pytest.raises(TargetError, match=r"not image/heic; convert it to PNG or JPEG$"):
+        check_media(part, limits("openai"))
+    with pytest.raises(SourceError, match="HEIC, which is not read; convert it to PNG or JPEG"):
+        image_facts(part.data, reader.policy)
 
 
 def test_a_picture_with_too_long_a_side_is_refused_without_fit():
