@@ -355,7 +355,10 @@ _warmed: list[bool] = []
 
 
 def _warm_heap() -> None:
-    """Free one large block once, so that glibc keeps freed megabytes instead of asking the kernel for each row's."""
+    """Free one large block once, so that glibc keeps freed megabytes instead of asking the kernel for each row's.
+
+    A threshold set in the environment (``MALLOC_TRIM_THRESHOLD_``) stays: glibc moves none of its own then.
+    """
     if not _warmed:
         _warmed.append(True)
         block = bytes(30 << 20)
