@@ -211,13 +211,20 @@ class Renderer:
 
     def _string(self, sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
         string = self._task.string_of(made)
+        media: Any
         if isinstance(string, Mapping):
             record["string"] = {str(label): str(s) for label, s in string.items()}
-            return
-        record["string"] = str(string)
-        media = getattr(string, "media", ())
+            media = {str(label): beside for label, s in string.items() if (beside := self._beside(sample, s))}
+        else:
+            record["string"] = str(string)
+            media = self._beside(sample, string)
         if media:
-            record["media"] = content_of(self._wire(sample, [Message("user", media)]))
+            record["media"] = media
+
+    def _beside(self, sample: Sample, string: object) -> Any:
+        """Return the content parts of the media beside a string, None where it has none."""
+        media = getattr(string, "media", ())
+        return content_of(self._wire(sample, [Message("user", media)])) if media else None
 
 
 def _batch_body(task: Task, target: str) -> dict[str, Any]:

@@ -90,6 +90,20 @@ def test_the_media_of_a_string_are_parts_of_the_target(tour):
     assert [list(part) for part in line["media"]] == [["inline_data"]]
 
 
+def test_the_media_of_the_strings_of_labels_stand_under_each_label(tour):
+    row = {"question": "q", "image": (tour / "media" / "coffee.jpg").read_bytes()}
+    ask = {"role": "HUMAN", "prompt_mm": {"image": {"type": "image_url", "image_url": {"url": "{image}"}}, "text": {"type": "text", "text": "{question}"}}}  # fmt: skip
+    template = {
+        "A": {"round": [ask, {"role": "BOT", "prompt": "A"}]},
+        "B": {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "B"}]},
+    }
+    model = {"media_placeholder": {"image": "<image>"}}
+    task = task_of([row], template, "MMPromptTemplate", "PPLInferencer", model=model)
+    [line] = lines(task, target="anthropic", emit="string")
+    assert line["string"] == {"A": "<image>q\nA", "B": "q\nB"}
+    assert [(label, [part["type"] for part in parts]) for label, parts in line["media"].items()] == [("A", ["image"])]
+
+
 def test_a_target_of_ones_own_is_rendered():
     register_target("test-claude", like="anthropic", max_count={"image": 1})
     assert lines(task_of([{"question": "q"}]), target="test-claude")[0]["messages"] == [
