@@ -100,7 +100,7 @@ class Renderer:
         self._changes = emit != "prompt"  # which holds its media as the sample does
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
-        self._max_images = images.max_count if images is not None and self._sends else None
+        self._max_images = images.max_count if images is not None and emit != "prompt" else None
         self._answer = task.output_column if emit != "batch" else None
         self._put = {"prompt": self._prompt, "string": self._string}.get(emit, self._messages)
         self._batch = _batch_body(task, target) if emit == "batch" else None
