@@ -67,7 +67,8 @@ class Renderer:
         task: the task, or a dataset's default one.
         emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (OpenAI's
             batch files, for ``"vllm"`` and ``"openai"``; the task names the model).
-        target: the wire form of messages: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"`` or a user's own.
+        target: the wire form of messages: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"``, ``"hf"``
+            or a user's own.
         media: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``.
         policy: what may be read; by default paths under the dataset's directory.
         changes: what is to be changed in media; by default what the task asks for.
