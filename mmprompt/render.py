@@ -20,7 +20,7 @@ from mmprompt.media.store.cache import MediaCache
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.prompt_items import plain_prompt
 from mmprompt.targets.limits import limits
-from mmprompt.targets.records import batch_line, content_of, keyed, labelled, writer_for
+from mmprompt.targets.records import batch_line, content_of, custom_id, keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.task_media import TaskMedia, UnreadError
 from mmprompt.tasks import Task, at
@@ -110,6 +110,10 @@ class Renderer:
     def file(self) -> str | None:
         """The dataset's file, for messages about lines of it."""
         return None if self._task.dataset is None else self._task.dataset.path
+
+    def known_as(self, sample_id: object) -> object:
+        """Return what a sample's id becomes in a line: in a batch 2 and "2" are one."""
+        return sample_id if self._batch is None else custom_id(sample_id)
 
     def close(self) -> None:
         """End the child processes of an isolating policy; it can be used again."""
@@ -266,20 +270,20 @@ def render(
     _warm_heap()
     done = failed = 0
     with RepeatedIds() as ids, closing(_prepared(renderer, itertools.islice(rows, limit), workers)) as prepared:
-        write, add = writer.write, ids.add
+        write, add, known_as = writer.write, ids.add, renderer.known_as
         for row, chunks, error, findings in map(renderer.finish, prepared):
             if on_row is not None:
                 on_row()
             if chunks is not None:
                 done += 1
                 write(chunks)
-                add(row.id, row.line or row.row)  # type: ignore[union-attr]  # what has chunks is a sample
+                add(known_as(row.id), row.line or row.row)  # type: ignore[union-attr]  # what has chunks is a sample
                 if findings and on_note is not None:
                     _tell(row, findings, on_note)  # type: ignore[arg-type]  # likewise
                 continue
             failed += 1
             if not isinstance(row, RowError):
-                add(row.id, row.line or row.row)
+                add(known_as(row.id), row.line or row.row)
             if strict and error is not None:
                 writer.flush()
                 raise error
