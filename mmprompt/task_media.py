@@ -12,7 +12,7 @@ from mmprompt.media.engine import MediaEngine
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.media.store.cache import MediaCache
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
+from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart, checked
 from mmprompt.targets.limits import limits, room_of
 from mmprompt.task_config import POLICY_KEYS
 from mmprompt.tasks import Task
@@ -176,7 +176,7 @@ class MediaChanger:
         changed = []
         for number, message in enumerate(messages, 1):
             parts: list[Part] = []
-            for place, part in enumerate(message.parts, 1):
+            for place, part in enumerate(checked(message).parts, 1):
                 try:
                     parts.append(self.change(part) if type(part) is MediaPart else part)
                 except MMPromptError as error:

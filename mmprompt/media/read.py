@@ -32,7 +32,7 @@ from mmprompt.media.media_types import (
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
+from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, checked
 
 if TYPE_CHECKING:
     from mmprompt.media.network.fetch import Fetched, Fetcher
@@ -262,6 +262,7 @@ def read_messages(
 
     Raises:
         MediaError: the first source that cannot be read.
+        TargetError: what is given is no message, such as a dict.
     """
     reader = MediaReader(policy or MediaPolicy(), media)
     return [read_message(message, reader) for message in messages]
@@ -269,6 +270,7 @@ def read_messages(
 
 def read_message(message: Message, reader: MediaReader) -> Message:
     """Return ``message`` with its media read by ``reader``; see ``read_messages``."""
+    checked(message)
     role, parts, name, tool_calls, tool_call_id = message
     read = tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
     return _new(Message, (role, read, name, tool_calls, tool_call_id))
