@@ -7,10 +7,12 @@ JPEG cannot hold, uncompressed WAV for sound. What was done is said in ``Encoded
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, shown
+from mmprompt.media.after_fork import forget_after_fork
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
@@ -74,8 +76,8 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
         )
     if mode in _UNSCALED:
         raise SourceError(f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled")
-    findings = _findings(image)
     try:
+        image, findings = _own(image)
         clear = image.has_transparency_data
         if mode in _COLOURS:
             image = in_mode(image, "RGB", _WHITE)
@@ -89,6 +91,29 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
     if clear and frame:
         changes.append(f"alpha laid on {_WHITE}")
     return Encoded(data, (*changes, _HOW[name]), findings)
+
+
+class _OneAtATime:
+    """The lock under which objects that have a state are read: rows that threads render may hold the same one."""
+
+    def __init__(self) -> None:
+        self.forget()
+        forget_after_fork(self)
+
+    def forget(self) -> None:
+        self.lock = threading.Lock()
+
+
+_reading = _OneAtATime()
+
+
+def _own(image: Image) -> tuple[Image, tuple[str, ...]]:
+    """Return a picture that no other thread reads, and what was noticed; one that is in memory is itself."""
+    if not hasattr(image, "fp"):
+        return image, _findings(image)
+    with _reading.lock:  # Pillow decodes it when it is first asked for, and looks for further frames by going there
+        findings = _findings(image)
+        return image.copy(), findings
 
 
 _QUALITY = 95
@@ -124,6 +149,11 @@ def _findings(image: Image) -> tuple[str, ...]:
 
 def _read_stream(stream: Any, limit: int) -> bytes:  # anything with a read method
     """Read an open binary file from where it stands, at most ``limit`` bytes; it stays open."""
+    with _reading.lock:
+        return _read_bounded(stream, limit)
+
+
+def _read_bounded(stream: Any, limit: int) -> bytes:
     pieces: list[bytes] = []
     count = 0
     while count <= limit:

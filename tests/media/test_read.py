@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import pickle
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
@@ -203,6 +204,19 @@ def test_frames_of_frames_are_refused_however_deep_they_are(reader):
     for _ in range(5000):
         nested = [{"path": nested}]
     assert "several frames are no image" in str(refusal(reader, nested, "video"))
+
+
+def test_threads_may_share_a_picture_that_nobody_has_decoded_yet(reader, tour):
+    start = threading.Barrier(4)
+
+    def read_shared(picture):
+        start.wait(20)
+        return reader.read(MediaRef("image", picture))
+
+    with ThreadPoolExecutor(4) as pool:
+        for name in ["astronaut.jpg", "spinner.gif", "cat.webp", "chart.png"] * 10:
+            with Image.open(tour / "media" / name) as picture:
+                assert len(set(pool.map(read_shared, [picture] * 4))) == 1
 
 
 def test_a_container_is_typed_by_the_tag(reader):
