@@ -9,7 +9,8 @@ from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.ahead import LARGEST_BATCH, ahead
 from mmprompt.datasets.sample import Sample
 from mmprompt.parts import MediaPart, Message
-from mmprompt.render import Renderer, render, weight_of
+from mmprompt.render import Renderer, render
+from mmprompt.rendered import weight_of
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 
