@@ -13,6 +13,12 @@ from typing import Union
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
 """A key and its certificate, made for these tests: it is nobody's."""
 
+PATIENCE = 20.0
+"""Seconds for which a client may stand still; the end of a test ends its server at once."""
+
+LOOK = 0.01
+"""Seconds between two looks at whether the test is over."""
+
 Answer = Union[bytes, Callable[[socket.socket], None]]
 
 
@@ -42,7 +48,7 @@ class LoopbackServer:
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._tls.load_cert_chain(CERTIFICATE)
         self._listener = socket.create_server((host, 0), backlog=50)
-        self._listener.settimeout(0.05)
+        self._listener.settimeout(LOOK)
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -59,7 +65,7 @@ class LoopbackServer:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(2 * PATIENCE)
         self._listener.close()
         assert not any(thread.is_alive() for thread in self._threads)
 
@@ -95,7 +101,7 @@ class LoopbackServer:
 
     def hang(self, sock: socket.socket) -> None:
         """Answer nothing until the client goes."""
-        sock.settimeout(0.05)
+        sock.settimeout(LOOK)
         while not self._over.is_set():
             try:
                 if not sock.recv(1 << 16):
@@ -120,7 +126,7 @@ class LoopbackServer:
     def _serve(self, sock: socket.socket) -> None:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.settimeout(3)
+            sock.settimeout(PATIENCE)
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_side=True)
             while (head := self._head(sock)) is not None:
@@ -139,8 +145,8 @@ class LoopbackServer:
     def _head(self, sock: socket.socket) -> str | None:
         """Return the head of the next request, or None if the client or the test is through."""
         data = b""
-        until = time.monotonic() + 5
-        sock.settimeout(0.05)
+        until = time.monotonic() + PATIENCE
+        sock.settimeout(LOOK)
         while not data.endswith(b"\r\n\r\n"):
             try:
                 piece = sock.recv(1 << 16)
@@ -151,7 +157,7 @@ class LoopbackServer:
             if not piece:
                 return None
             data += piece
-        sock.settimeout(3)
+        sock.settimeout(PATIENCE)
         return data.decode("latin-1")
 
 
