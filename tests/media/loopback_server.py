@@ -6,7 +6,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Union
 
@@ -159,6 +160,14 @@ class LoopbackServer:
             data += piece
         sock.settimeout(PATIENCE)
         return data.decode("latin-1")
+
+
+@contextmanager
+def closed_port(host: str = "127.0.0.1") -> Iterator[int]:
+    """Give a port at which nobody answers; it is held, so that no other program opens it meanwhile."""
+    with socket.socket() as held:
+        held.bind((host, 0))
+        yield held.getsockname()[1]
 
 
 def reset(sock: socket.socket) -> None:
