@@ -182,7 +182,9 @@ def test_the_old_output_is_kept_when_a_run_dies(
         def others() -> set[str]:
             return set(os.listdir(tmp_path)) - {out.name, fifo.name}
 
-        assert wait_until(lambda: written(process.pid, tmp_path) or any((tmp_path / name).stat().st_size for name in others()))
+        assert wait_until(
+            lambda: written(process.pid, tmp_path) or any((tmp_path / name).stat().st_size for name in others())
+        )
         assert out.read_bytes() == b"old\n"
         process.send_signal(end)
         stderr = process.communicate()[1]

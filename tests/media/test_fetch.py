@@ -146,7 +146,9 @@ def test_https_is_fetched_where_the_certificate_holds(monkeypatch):
     if hasattr(requests.adapters, "_preloaded_ssl_context"):  # releases before 2.32.4; another one for this test alone
         monkeypatch.setattr(requests.adapters, "_preloaded_ssl_context", ssl.create_default_context(cafile=CERTIFICATE))
     with LoopbackServer(reply(PNG), tls=True) as server:
-        ours = Fetcher(MediaPolicy(allow_domains=[server.entry, f"localhost:{server.port}"], fetch=True, timeout=PATIENCE))
+        ours = Fetcher(
+            MediaPolicy(allow_domains=[server.entry, f"localhost:{server.port}"], fetch=True, timeout=PATIENCE)
+        )
         assert ours.fetch(server.url()).data == PNG
         assert ours.fetch(server.url(host="localhost")).data == PNG
         assert ours.fetch(server.url(host="localhost")).data == PNG

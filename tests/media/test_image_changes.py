@@ -31,7 +31,7 @@ from mmprompt.targets.limits import check_media, limits, room_of
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 POLICY = MediaPolicy()
 MORE = MediaPolicy(read_also=("tiff", "avif"))
-RNG = np.random.default_rng(11)  # for what stands here alone: tests draw from one of their own, in whatever order they run
+RNG = np.random.default_rng(11)  # for what stands here alone: each test draws from its own
 NOISE = RNG.integers(0, 256, (40, 60, 3), dtype=np.uint8)
 ffmpeg_only = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg")
 

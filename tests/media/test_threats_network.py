@@ -63,7 +63,9 @@ def short_pauses(monkeypatch):
 
 
 def fetcher(*servers: LoopbackServer, **options) -> Fetcher:
-    return Fetcher(MediaPolicy(allow_domains=[s.entry for s in servers], **{"timeout": PATIENCE, **options}, fetch=True))
+    return Fetcher(
+        MediaPolicy(allow_domains=[s.entry for s in servers], **{"timeout": PATIENCE, **options}, fetch=True)
+    )
 
 
 def at_host(host: str, **options) -> Fetcher:
@@ -408,9 +410,8 @@ def test_a_slow_drip_does_not_outlive_the_deadline(what):
                 sock.sendall(piece)
             to_the_end.append(True)
 
-        with LoopbackServer(drip) as server:
-            with contextlib.suppress(requests.exceptions.RequestException, OSError):
-                requests.get(server.url(), timeout=timeout)
+        with LoopbackServer(drip) as server, contextlib.suppress(requests.exceptions.RequestException, OSError):
+            requests.get(server.url(), timeout=timeout)
         if not to_the_end:
             raise requests.exceptions.Timeout
 
