@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Union
 
@@ -168,6 +168,18 @@ def closed_port(host: str = "127.0.0.1") -> Iterator[int]:
     with socket.socket() as held:
         held.bind((host, 0))
         yield held.getsockname()[1]
+
+
+def free_udp_ports() -> int:
+    """Return an even port at which, and at the next, nobody listens just now."""
+    while True:
+        with socket.socket(type=socket.SOCK_DGRAM) as one, socket.socket(type=socket.SOCK_DGRAM) as other:
+            one.bind(("127.0.0.1", 0))
+            port: int = one.getsockname()[1]
+            if port % 2 == 0:
+                with suppress(OSError):
+                    other.bind(("127.0.0.1", port + 1))
+                    return port
 
 
 def reset(sock: socket.socket) -> None:
