@@ -139,7 +139,7 @@ def test_a_closed_stream_is_told(
     closed: str, words: bytes, tmp_path: Path, command_environment: dict[str, str]
 ) -> None:
     data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
-    line = f'"{sys.executable}" -m mmprompt render {"-" if closed == "0" else data} {closed}{"<" if closed == "0" else ">"}&-'
+    line = f'"{sys.executable}" -m mmprompt render "{"-" if closed == "0" else data}" {closed}{"<" if closed == "0" else ">"}&-'
     done = subprocess.run(line, shell=True, capture_output=True, env=command_environment, check=False, timeout=30)
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert words in done.stderr
@@ -147,7 +147,7 @@ def test_a_closed_stream_is_told(
 
 def test_rows_are_rendered_with_standard_error_closed(tmp_path: Path, command_environment: dict[str, str]) -> None:
     data = write_rows(tmp_path / "data.jsonl", {"question": "q"}, {"question": None})
-    line = f'"{sys.executable}" -m mmprompt render {data} 2>&-'
+    line = f'"{sys.executable}" -m mmprompt render "{data}" 2>&-'
     done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, env=command_environment, check=False, timeout=30)
     assert (done.returncode, done.stdout) == (1, b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n')
 

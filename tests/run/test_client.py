@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,12 +62,14 @@ def serving(*answers: Any) -> Iterator[Server]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.over = threading.Event()  # type: ignore[attr-defined]
     record.base_url = f"http://127.0.0.1:{server.server_port}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield record
     finally:
+        server.over.set()  # type: ignore[attr-defined]
         server.shutdown()
         thread.join()
         server.server_close()
@@ -93,7 +96,8 @@ def asking(server: Server, **options: Any) -> Iterator[ChatClient]:
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
-    monkeypatch.setattr(client_module.time, "sleep", waited.append)
+    # the name of the client alone: other threads go on sleeping
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(sleep=waited.append, monotonic=time.monotonic))
     return waited
 
 
@@ -281,8 +285,7 @@ def slow_answer(head: bytes, piece: bytes) -> Callable[[BaseHTTPRequestHandler],
         handler.close_connection = True
         with suppress(OSError):  # the client has gone
             handler.wfile.write(head)
-            for _ in range(2000):  # 20 s
-                time.sleep(0.01)
+            while not handler.server.over.wait(0.01):  # type: ignore[attr-defined]
                 handler.wfile.write(piece)
 
     return drip
