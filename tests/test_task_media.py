@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import av
 import pytest
 import soundfile
 from PIL import Image
+from time_taken import wait_until
 
 from mmprompt import (
     MediaPolicy,
@@ -547,8 +549,11 @@ def test_a_cache_folder_that_cannot_be_used_is_noted(run: Any, folder: Path) -> 
 
 
 def children(pid: int) -> set[int]:
-    found = [child for t in Path(f"/proc/{pid}/task").iterdir() for child in (t / "children").read_text().split()]
-    return set(map(int, found))
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread that has ended meanwhile
+            found.update(map(int, (task / "children").read_text().split()))
+    return found
 
 
 THREADS = """
@@ -593,9 +598,7 @@ def test_no_child_outlives_the_run(
     assert process.returncode == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
     assert b"Traceback" not in err
     if end == "Ctrl-C":  # one that was being started just then ends by itself: its pipe is closed
-        until = time.monotonic() + 4
-        while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
 
 

@@ -10,6 +10,7 @@ import csv
 import hashlib
 import http.client
 import json
+import os
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -250,4 +251,5 @@ def test_the_openai_target_changes_the_form_of_audio_and_leaves_out_video(comman
         assert arrived(record) == wanted[record["id"]]
         kinds = {part["type"] for part in record["messages"][0]["content"] if isinstance(part, dict)}
         assert kinds <= {"text", "image_url", "input_audio"}
-    assert [line.partition(b" ")[0].rpartition(b":")[2] for line in done.stderr.splitlines()[:-1]] == [b"4", b"7"]
+    told = [line.removeprefix(os.fsencode(tour / "tour_columns.jsonl")) for line in done.stderr.splitlines()[:-1]]
+    assert [line.partition(b" ")[0] for line in told] == [b":4", b":7"]

@@ -234,7 +234,11 @@ class ChatClient:
 
         import requests  # noqa: PLC0415  # heavy
 
+        from mmprompt.run.deadlines import timed_adapter  # noqa: PLC0415  # likewise
+
         session = requests.Session()
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, timed_adapter())
         session.headers["User-Agent"] = f"mmprompt/{__version__}"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         session.auth = self._signed  # an auth of our own also keeps netrc's away
