@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import loopback
 import pytest
 
 from mmprompt import MediaPart, Message, ServerError, TargetError, TextPart
@@ -59,17 +60,9 @@ def serving(*answers: Any) -> Iterator[Server]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    record.base_url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with loopback.serving(Handler) as port:
+        record.base_url = f"http://127.0.0.1:{port}/v1"
         yield record
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def ok() -> tuple[int, dict[str, str], Any]:
