@@ -71,7 +71,7 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         samples.append(row)
     return {
         "id": [sample.label for sample in samples],
-        task.output_column: _answers(samples, task.output_column),
+        task.output_column: [_answer(sample.columns.get(task.output_column)) for sample in samples],
         CARRIED: [_text(sample, dataset) for sample in samples],
     }
 
@@ -82,12 +82,9 @@ def _text(sample: Sample, dataset: Dataset | None) -> str:
     return json.dumps(kept._asdict())
 
 
-def _answers(samples: list[Sample], column: str) -> list[object]:
-    """Return the answers in one type: as they are where all are texts, else as JSON text; None for none."""
-    found = [sample.columns.get(column) for sample in samples]
-    if all(answer is None or isinstance(answer, str) for answer in found):
-        return found
-    return [None if answer is None else json.dumps(answer, ensure_ascii=False) for answer in found]
+def _answer(value: object) -> str | None:
+    """Return an answer in the one type that a column has: text as it is, what is no text as JSON, None for none."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def carried(row: Mapping[str, Any]) -> Carried | None:

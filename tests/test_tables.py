@@ -55,6 +55,14 @@ def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(
         pass
 
 
+def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> None:
+    answers = ["coffee", 3, "7", True, ["杯", "cup"], None]
+    lines = [{"question": "?", "answer": answer} for answer in answers]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    found = tables(str(tmp_path / "rows.jsonl"))["test"]["answer"]
+    assert found == ["coffee", "3", "7", "true", '["杯", "cup"]', None]
+
+
 META = {
     "begin": [{"role": "SYSTEM", "prompt": "Be exact."}],
     "round": [
