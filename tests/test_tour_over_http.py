@@ -12,13 +12,13 @@ import http.client
 import json
 import os
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from loopback import serving
 
 DATASETS = ("tour.jsonl", "tour.csv", "tour_columns.jsonl", "tour_mm_custom.jsonl", "tour_chat.jsonl", "tour.json")
 ROWS = {
@@ -66,22 +66,14 @@ class Recorder(BaseHTTPRequestHandler):
 def post_lines(lines: list[bytes]) -> list[dict[str, Any]]:
     """Post the messages of each line and return the requests as the server read them."""
     bodies: list[bytes] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Recorder,), {"bodies": bodies}))
-    server.daemon_threads = False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    with serving(type("Bound", (Recorder,), {"bodies": bodies})) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         for line in lines:
             messages = json.loads(line)["messages"]
             body = json.dumps({"model": "a-model", "messages": messages}, ensure_ascii=False).encode("utf-8")
             connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
             assert connection.getresponse().read()
         connection.close()
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
     return [json.loads(body) for body in bodies]
 
 

@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 from typing import Any
 
+import loopback
 import pytest
 
 from mmprompt import MediaPart, Message, ServerError, TargetError, TextPart
@@ -60,19 +61,9 @@ def serving(*answers: Any) -> Iterator[Server]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.over = threading.Event()  # type: ignore[attr-defined]
-    record.base_url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with loopback.serving(Handler) as port:
+        record.base_url = f"http://127.0.0.1:{port}/v1"
         yield record
-    finally:
-        server.over.set()  # type: ignore[attr-defined]
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def ok() -> tuple[int, dict[str, str], Any]:
