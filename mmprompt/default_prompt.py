@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from mmprompt.cells import listed
-from mmprompt.errors import MMPromptError, TemplateError, Where
+from mmprompt.errors import MMPromptError, TemplateError, Where, nearest
 from mmprompt.parts import MediaRef, Message, Part, TextPart
 from mmprompt.row_ids import ID_COLUMNS
 from mmprompt.segments import scan
@@ -48,13 +48,32 @@ def default_messages(
     return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
 
 
-def unsent_texts(
+def left_behind(
     entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
 ) -> list[str]:
-    """Return the columns of text that a row without a template leaves behind where it sends media alone.
+    """Return in words what the first row without a template leaves behind: texts beside media alone, mapped columns.
 
     The arguments are those of ``default_messages``, and what it returned.
     """
+    notes = []
+    if texts := _unsent_texts(entry, messages, media_columns, output_column):
+        what = f"the first row sends media alone, and of its texts not {', '.join(map(repr, texts))}"
+        notes.append(f"{what}; call the text 'question', or use a task with a template")
+    known = entry.columns
+    if unsent := [name for name in media_columns if name not in known or name == QUESTION or CONTENT in known]:
+        what = f"the first row sends no media of {', '.join(map(repr, unsent))}, which --map names"
+        mend = (
+            "its 'content' is all it sends"
+            if CONTENT in known
+            else nearest(unsent[0], [n for n in known if n != QUESTION])
+        )
+        notes.append(f"{what}; {mend}")
+    return notes
+
+
+def _unsent_texts(
+    entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
+) -> list[str]:
     if CONTENT in entry.columns or any(isinstance(part, TextPart) for message in messages for part in message.parts):
         return []
     known = {*ID_COLUMNS, QUESTION, output_column, *media_columns}

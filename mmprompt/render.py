@@ -169,7 +169,7 @@ class Renderer:
 
     def _wire(self, sample: Sample, messages: list[Message]) -> Any:
         try:
-            return self._write(messages)
+            return self._write(messages if self._sends else self._media.in_place(messages))
         except UnreadError as unread:
             raise unread.error.located(**self._task.place_of(sample, unread.source)) from None
         except (MediaError, TargetError) as error:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from typing import Any
 
-from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
 from mmprompt.media.changes import Changes, Room, changes_of
 from mmprompt.media.engine import MediaEngine
-from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.media.store.cache import MediaCache
-from mmprompt.parts import MediaPart, MediaRef, Message
+from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.limits import limits, room_of
 from mmprompt.task_config import POLICY_KEYS
 from mmprompt.tasks import Task
@@ -67,6 +66,7 @@ class TaskMedia:
         asked = task_changes(task) if changes is None else changes
         if self.reader.policy.fetch and self.reader.mode != "inline":
             raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
+        self._splits = limits(target).frames_as_images
         self._changer: MediaChanger | None = None
         if asked == _NOTHING:
             return
@@ -94,16 +94,40 @@ class TaskMedia:
         except MMPromptError as error:
             raise UnreadError(ref.source, error) from None
 
+    def in_place(self, messages: Iterable[Message]) -> list[Message]:
+        """Return messages with their media read, for a string that has one placeholder for each.
+
+        Raises:
+            UnreadError: a medium that cannot be read or changed; a video whose frames or sound go in its place, for
+                which the string has no placeholder.
+        """
+        return [message._replace(parts=tuple([self._placed(part) for part in message.parts])) for message in messages]
+
+    def _placed(self, part: Part) -> Part:
+        if isinstance(part, TextPart):
+            return part
+        read = self.read(part) if isinstance(part, MediaRef) and part.name is None else part
+        sent = "images" if isinstance(read, MediaPart) and read.frames and self._splits else read.modality
+        if sent != part.modality:
+            what = f"the string holds a placeholder of {part.modality}, and {sent} would go in its place"
+            raise UnreadError(getattr(part, "source", part), TargetError(what, "use --emit messages"))
+        return read
+
     def received(self, messages: tuple[Message, ...], *, change: bool = True) -> list[Message]:
         """Return the messages of a chat row with the media that came with their bytes checked, and changed as asked.
 
         Without ``change`` they are checked only.
 
         Raises:
+            SourceError: one that the mode would have to name.
             PolicyError: one is longer than ``max_bytes``.
             MMPromptError: one cannot be changed.
         """
         self.reader.check_size(messages)
+        held = next((p for m in messages for p in m.parts if type(p) is MediaPart), None)
+        if held is not None and self.reader.mode in ("file", "url"):
+            what = f"the chat holds {held.modality} as bytes, and media mode {self.reader.mode} sends names"
+            raise SourceError(what, "use --media inline or keep, or name a file")
         return list(messages) if self._changer is None or not change else self._changer.change_all(messages)
 
     def close(self) -> None:
@@ -124,11 +148,10 @@ class MediaChanger:
         self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
         self._takes_sound = asked.sound_track
         self._frames_room: Room | None = None  # where the frames of a video go as pictures
-        known = limits(target).modalities if asked.fit else {}
-        self._rooms = {modality: room_of(target, modality) for modality in known}
-        video = self._rooms.get("video")
-        if "image" in self._rooms and (video is None or VIDEO_FRAMES not in video.formats):
-            self._frames_room = self._rooms["image"]
+        known = limits(target)
+        self._rooms = {modality: room_of(target, modality) for modality in known.modalities if asked.fit}
+        if known.frames_as_images:
+            self._frames_room = self._rooms.get("image")
 
     def change(self, part: MediaPart) -> MediaPart:
         """Return a part changed; see ``MediaEngine.change``.
@@ -145,11 +168,22 @@ class MediaChanger:
         return self._engine.change(part, room)
 
     def change_all(self, messages: Iterable[Message]) -> list[Message]:
-        """Return messages with the media that were read changed; what is only named stays."""
-        return [
-            message._replace(parts=tuple([self.change(p) if type(p) is MediaPart else p for p in message.parts]))
-            for message in messages
-        ]
+        """Return messages with the media that were read changed; what is only named stays.
+
+        Raises:
+            MMPromptError: as ``change``, with the numbers of the message and the part.
+        """
+        changed = []
+        for number, message in enumerate(messages, 1):
+            parts: list[Part] = []
+            for place, part in enumerate(message.parts, 1):
+                try:
+                    parts.append(self.change(part) if type(part) is MediaPart else part)
+                except MMPromptError as error:
+                    what = f"message {number}, part {place}: {error.what}"
+                    raise type(error)(what, error.mend, error.where) from None
+            changed.append(message._replace(parts=tuple(parts)))
+        return changed
 
     def close(self) -> None:
         """End the child processes of an isolating policy."""

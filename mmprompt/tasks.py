@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.default_prompt import content_messages, default_messages, unsent_texts
+from mmprompt.default_prompt import content_messages, default_messages, left_behind
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.rooted import RootedPath
@@ -41,11 +41,11 @@ class Task:
     meta_template: MetaTemplate
     map_columns: Mapping[str, str]
     _tagged: frozenset[str] | None
-    _plain: bool  # neither template nor meta template: rows go out as default messages
+    _plain: bool  # nothing shapes rows or asks for columns of them: they go out as default messages
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
     _first_columns: list[tuple[str, ...]]  # of the first sample that was assembled, for notes
-    _first_unsent: list[list[str]]  # of the first sample without a template, likewise
+    _first_left: list[list[str]]  # what the first sample without a template leaves behind, likewise
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Task:
             meta_template=meta,
             map_columns=dict(map_columns or {}),
             _tagged=tagged,
-            _plain=infer is None and config.meta_template is None and not config.input_columns,
+            _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
             _count_tokens=count_tokens,
             _first_columns=[],
-            _first_unsent=[],
+            _first_left=[],
             _own_notes=tuple(notes),
         )
         if self.assembly is not None:
@@ -140,11 +140,7 @@ class Task:
             unknown = dict.fromkeys(self.assembly.unknown_slots(columns))
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
-        if any(self._first_unsent):
-            what = (
-                f"the first row sends media alone, and of its texts not {', '.join(map(repr, self._first_unsent[0]))}"
-            )
-            notes.append(f"{what}; call the text 'question', or use a task with a template")
+        notes += [note for left in self._first_left for note in left]
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes
@@ -234,8 +230,8 @@ class Task:
         if sample.messages is not None:
             return list(sample.messages)
         messages = default_messages(entry, self.map_columns, self.output_column)
-        if not self._first_unsent:
-            self._first_unsent.append(unsent_texts(entry, messages, self.map_columns, self.output_column))
+        if not self._first_left:
+            self._first_left.append(left_behind(entry, messages, self.map_columns, self.output_column))
         return messages
 
     def _to_string(self, prompt: Any, mode: str) -> Any:

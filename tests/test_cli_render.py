@@ -718,6 +718,24 @@ def test_a_column_is_mapped_to_its_modality(folder: Path, capfd: pytest.CaptureF
     assert [part["type"] for part in content] == ["image_url", "text"]
 
 
+@pytest.mark.parametrize(
+    ("row", "column", "said"),
+    [
+        ({"question": "q", "photo": "media/coffee.jpg"}, "foto", "did you mean 'photo'?"),
+        ({"question": "q"}, "question", "which --map names"),
+        ({"content": "q", "photo": "media/coffee.jpg"}, "photo", "its 'content' is all it sends"),
+    ],
+)
+def test_a_mapped_column_that_sends_nothing_is_noted(
+    row: dict[str, str], column: str, said: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = rendered(capfd, write_rows(folder / "data.jsonl", row, row), "--map", f"{column}=image")
+    assert code == 0
+    assert err.startswith(f"note: the first row sends no media of '{column}', which --map names; ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
 def test_a_format_can_be_forced(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data.txt"
     data.write_text("question\nWhat?\n")

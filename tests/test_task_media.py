@@ -17,6 +17,7 @@ from typing import Any
 import av
 import pytest
 import soundfile
+from clips import clip
 from PIL import Image
 from time_taken import wait_until
 
@@ -32,7 +33,9 @@ from mmprompt import (
     to_openai,
 )
 from mmprompt.cli import main
+from mmprompt.errors import SourceError
 from mmprompt.media.changes import Changes
+from mmprompt.parts import MediaPart
 from mmprompt.render import Renderer
 from mmprompt.task_media import TaskMedia, task_changes, task_policy
 
@@ -329,6 +332,18 @@ def test_media_inside_chat_rows_are_changed_once_whether_or_not_there_is_a_meta_
     assert "(sample r): audio: declared audio/mpeg, bytes are audio/wav" in without[2]  # it has no name of its own
 
 
+@pytest.mark.parametrize("mode", ["file", "url"])
+def test_bytes_inside_chat_rows_are_no_names(mode: str, run: Any, tour: Path) -> None:
+    uri = "data:image/jpeg;base64," + base64.b64encode((tour / "media/coffee.jpg").read_bytes()).decode()
+    part = {"type": "image_url", "image_url": {"url": uri}}
+    row = {"messages": [{"role": "user", "content": [part]}]}
+    plain = {"messages": [{"role": "user", "content": "q"}]}
+    code, lines, err = run([row, plain], "--media", mode)
+    assert (code, [line["id"] for line in lines]) == (1, [1])
+    assert f"the chat holds image as bytes, and media mode {mode} sends names; use --media inline" in err
+    assert run(row, "--media", "keep")[1][0]["messages"][0]["content"] == [part]
+
+
 def test_a_template_may_say_the_format_of_its_input_audio(run: Any) -> None:
     audio = {"type": "input_audio", "input_audio": {"data": "{audio}", "format": "mp3"}}
     template = {"round": [{"role": "HUMAN", "prompt_mm": {"audio": audio}}]}
@@ -371,6 +386,32 @@ def test_the_media_beside_a_string_are_changed(run: Any) -> None:
     assert (code, err) == (0, "")
     assert "<i>" in line["string"]
     assert [max(p.size) for p in pictures(line["media"])] == [40]
+
+
+@pytest.mark.parametrize(
+    ("media", "target", "sent"),
+    [
+        ({"sound_track": True}, "vllm", "audio"),
+        ({"frames": 2}, "openai", "images"),
+        ({"frames": 2}, "vllm", ""),
+        ({"frames": 2}, "hf", ""),
+    ],
+)
+def test_what_a_string_has_no_placeholder_for_is_refused(
+    media: Any, target: str, sent: str, run: Any, folder: Path
+) -> None:
+    template = template_of("{question}")
+    template["template"]["round"][0]["prompt_mm"] = {"video": {"type": "video_url", "video_url": {"url": "{video}"}}}
+    task = {"infer_cfg": {"prompt_template": template}, "model": {"media_placeholder": {"video": "<v>"}}}
+    (folder / "film.mp4").write_bytes(clip(5, sound=True))
+    options = ("--media-root", ".", "--emit", "string", "--target", target)
+    code, lines, err = run({"video": "film.mp4"}, *options, media=media, **task)
+    if not sent:
+        assert (code, lines[0]["string"].count("<v>"), len(lines[0]["media"])) == (0, 1, 1)
+        return
+    assert (code, lines) == (1, [])
+    what = f"the string holds a placeholder of video, and {sent} would go in its place; use --emit messages"
+    assert err.startswith(f"data.jsonl:1 video (sample 0): {what}")
 
 
 def test_the_media_of_label_prompts_are_changed(run: Any) -> None:
@@ -448,6 +489,13 @@ def test_the_mode_of_a_task_is_how_its_media_are_sent(mode: str, run: Any, tour:
     assert (code, err) == (0, "")
     begins = {"inline": "data:image/jpeg", "file": "file:///", "keep": "media/coffee.jpg"}
     assert line["messages"][0]["content"][0]["image_url"]["url"].startswith(begins[mode])
+
+
+@pytest.mark.parametrize("mode", ["file", "keep"])
+def test_a_target_that_takes_no_names_of_files_says_how_to_send_them(mode: str, run: Any) -> None:
+    code, lines, err = run([COFFEE, {"question": "q"}], "--media", mode, "--target", "anthropic")
+    assert (code, len(lines)) == (1, 1)
+    assert "anthropic takes names with https; send it inline: --media inline" in err
 
 
 @pytest.mark.parametrize("mode", ["keep", "file", "url"])
@@ -629,5 +677,8 @@ def test_media_are_changed_from_python_too(tour: Path) -> None:
     assert change_messages(read) == read
     with pytest.raises(TaskError, match="did you mean 'max_side'"):
         change_messages(read, max_sides=3)
+    broken = read[0]._replace(parts=(picture, MediaPart("image", "image/jpeg", picture.data[:900])))
+    with pytest.raises(SourceError, match=r"^message 2, part 2: "):
+        change_messages([read[0], broken], max_side=9)
     [fitted] = change_messages(read, MediaPolicy.preset("hostile"), target="openai", fit=True, frames=2, max_side=64)
     assert to_openai([fitted], "openai")[0]["content"][1]["type"] == "image_url"

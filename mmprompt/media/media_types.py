@@ -14,7 +14,8 @@ from mmprompt.media.not_media import describe_unknown, mend_unknown
 class Kind(NamedTuple):
     """A kind of media file: its name, its media type per modality, and the suffixes that its files have.
 
-    ``by_choice`` is a kind that is known but refused unless asked for; ``mend`` says what to do instead.
+    ``by_choice`` is a kind that is known but refused unless asked for; ``mend`` says what to do instead, there and
+    where it is not decoded.
     """
 
     name: str
@@ -34,7 +35,7 @@ WEBP = Kind("WebP", image="image/webp", suffixes=(".webp", ".WEBP"))
 BMP = Kind("BMP", image="image/bmp", suffixes=(".bmp", ".BMP", ".dib"))
 TIFF = Kind("TIFF", image="image/tiff", suffixes=(".tif", ".tiff"), by_choice=True, mend=_TO_PNG)
 AVIF = Kind("AVIF", image="image/avif", suffixes=(".avif",), by_choice=True, mend=_TO_PNG)
-HEIC = Kind("HEIC", image="image/heic", suffixes=(".heic", ".heif"), by_choice=True, mend=_TO_PNG)
+HEIC = Kind("HEIC", image="image/heic", suffixes=(".heic", ".heif"), mend=_TO_PNG)
 WAV = Kind("WAV", audio="audio/wav", suffixes=(".wav", ".wave", ".WAV"))
 FLAC = Kind("FLAC", audio="audio/flac", suffixes=(".flac",))
 MP3 = Kind("MP3", audio="audio/mpeg", suffixes=(".mp3", ".mpga", ".MP3"))

@@ -84,8 +84,11 @@ _MENDS = (
     ("a ZIP", "unpack it, and name the file inside"),
     ("gzip", "unpack it"),
 )
+_UNREAD = {"picture": "convert it to PNG or JPEG", "sound": "convert it to WAV", "video": "convert it to MP4"}
+"""The last word of a format's name that is not read here, and what to convert it to."""
 
 
 def mend_unknown(description: str) -> str:
     """Return how to mend what ``describe_unknown`` named, or an empty string where it only is the wrong file."""
-    return next((mend for start, mend in _MENDS if description.startswith(start)), "")
+    known = next((mend for start, mend in _MENDS if description.startswith(start)), "")
+    return known or next((mend for end, mend in _UNREAD.items() if description.endswith(end)), "")

@@ -30,7 +30,7 @@ from mmprompt.media.media_types import (
     suffix_type,
 )
 from mmprompt.media.objects import encode_image, encode_object, is_frames
-from mmprompt.media.policy import READ_ALSO, MediaPolicy
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
 
@@ -286,19 +286,21 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = describe_unknown(data)
-        raise SourceError(f"{subject} is {found}, not {_AN[modality]}", mend_unknown(found) or f"give {_AN[modality]}")
+        one, word = _AN[modality]
+        wrong = "which is not read here" if found.endswith(word) else f"not {one}"
+        raise SourceError(f"{subject} is {found}, {wrong}", mend_unknown(found) or f"give {one}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
     if kind.by_choice and kind.name.lower() not in read_also:
-        name = kind.name.lower()
-        choice = f", or let --read-also {name} and --fit do it" if name in READ_ALSO else ""
+        choice = f", or let --read-also {kind.name.lower()} and --fit do it"
         raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend + choice)
     return kind, media_type
 
 
-_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
+_AN = {"image": ("an image", "picture"), "audio": ("a sound", "sound"), "video": ("a video", "video")}
+"""What a modality is called, and the last word of the names of its formats that are not read."""
 
 
 def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated, picture_size
+from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
 from mmprompt.parts import MediaPart
 
 
@@ -53,8 +55,14 @@ class Limits(NamedTuple):
     source_keys: frozenset[str] | None = None
     left_out: frozenset[str] = frozenset()
 
+    @property
+    def frames_as_images(self) -> bool:
+        """Whether the frames of a video go as so many pictures."""
+        video = self.modalities.get("video")
+        return video is None or VIDEO_FRAMES not in video.formats
 
-_AS_FRAMES = "send frames as images: --frames N"
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _MODALITIES = ("image", "audio", "video")
 _TARGETS: dict[str, Limits] = {}
 _OWN: dict[str, Limits] = {}
@@ -86,8 +94,8 @@ def register_target(
     name: str,
     *,
     like: str = "vllm",
-    schemes: Iterable[str] | None = None,
-    formats: Mapping[str, Iterable[str]] | None = None,
+    schemes: Iterable[str] | str | None = None,
+    formats: Mapping[str, Iterable[str] | str] | None = None,
     max_bytes: Mapping[str, int] | None = None,
     max_count: Mapping[str, int] | None = None,
     max_side: Mapping[str, int] | None = None,
@@ -97,12 +105,12 @@ def register_target(
 
     It takes what ``like`` takes and is written in its wire form, except for what is given: URL ``schemes``; ``formats``
     by modality (media types; an empty list refuses the modality); ``max_bytes`` of one file, ``max_count`` in one
-    request and ``max_side`` in pixels, each by modality. Registering a name again replaces it. Other processes,
-    spawned workers included, register for themselves.
+    request and ``max_side`` in pixels (of a picture, and of the frames of a video), each by modality. Registering a
+    name again replaces it. Other processes, spawned workers included, register for themselves.
 
     Raises:
-        TargetError: ``name`` is a shipped target, ``like`` is unknown, a key is no modality that the target takes, or
-            a limit is no whole number from 1.
+        TargetError: ``name`` is a shipped target, ``like`` is unknown, a key is no modality that the target takes, a
+            scheme or format is no such name, or a limit is no whole number from 1.
     """
     origin = limits(like)
     if not name or name in _TARGETS:
@@ -110,18 +118,38 @@ def register_target(
     modalities = dict(origin.modalities)
     own = origin._replace(name=name, modalities=modalities, source=source)
     for modality, types in (formats or {}).items():
-        modalities[modality] = taken_of(own, modality)._replace(formats=frozenset(types), source=source)
+        modalities[modality] = taken_of(own, modality)._replace(formats=_types(modality, types), source=source)
     for limit, numbers in (("max_bytes", max_bytes), ("max_count", max_count), ("max_side", max_side)):
         for modality, number in (numbers or {}).items():
             if type(number) is not int or number < 1:
                 raise TargetError(f"{limit} of {modality} is {shown(number)}", "give a whole number from 1")
+            if (limit, modality) == ("max_side", "audio"):
+                raise TargetError("max_side of audio is given, and sound has no sides", "leave it out")
             changes: dict[str, Any] = {limit: number, "source": source}
             modalities[modality] = taken_of(own, modality)._replace(**changes)
     if schemes is not None:
-        own = own._replace(schemes=frozenset(schemes))
+        own = own._replace(schemes=_schemes(schemes))
     kept = {modality: taken for modality, taken in modalities.items() if taken.formats}
     _OWN[name] = own._replace(modalities=kept, counted=_counted(kept))
     return _OWN[name]
+
+
+def _types(modality: str, types: Iterable[str] | str) -> frozenset[str]:
+    """Return media types under their usual names; a lone string is one type, not a row of letters."""
+    names = frozenset(map(normal_type, (types,) if isinstance(types, str) else types))
+    for name in names:
+        if name.partition("/")[0] != modality:
+            raise TargetError(f"{shown(name)} is no media type of {modality}", f"write it as {modality}/FORMAT")
+    return names
+
+
+def _schemes(schemes: Iterable[str] | str) -> frozenset[str]:
+    """Return URL schemes in lower case; a lone string is one of them."""
+    names = frozenset(name.lower() for name in ((schemes,) if isinstance(schemes, str) else schemes))
+    for name in names:
+        if not _SCHEME.fullmatch(name):
+            raise TargetError(f"{shown(name)} is no URL scheme", "write what stands before ://, such as https")
+    return names
 
 
 def taken_of(known: Limits, modality: str) -> Taken:
@@ -132,7 +160,7 @@ def taken_of(known: Limits, modality: str) -> Taken:
     """
     taken = known.modalities.get(modality)
     if taken is None:
-        mend = _AS_FRAMES if modality == "video" else "choose another target"
+        mend = _frames_of(known) if modality == "video" else "choose another target"
         raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", mend)
     return taken
 
@@ -157,7 +185,9 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
-        mend = _AS_FRAMES if part.modality == "video" else "convert it, or let --fit do it"
+        mend = HEIC.mend if part.media_type == HEIC.image else "convert it, or let --fit do it"
+        if part.modality == "video":
+            mend = _frames_of(known)
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
         raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
     if part.media_type in taken.still and is_animated(part.data):
@@ -166,11 +196,19 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
             f"{known.name} takes no animated {kind}", "send a single frame, or let --fit choose the first"
         )
     if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
-        mend = _AS_FRAMES if part.modality == "video" else "shrink it, or let --fit do it"
+        mend = _frames_of(known) if part.modality == "video" else "shrink it, or let --fit do it"
+        if part.frames:
+            mend = "send fewer or smaller frames: --frames N, --max-side N"
         raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", mend)
-    if taken.max_side is not None and part.modality == "image":
-        _check_side(part.data, known.name, taken.max_side)
+    if taken.max_side is not None:
+        for picture in part.frames or ((part.data,) if part.modality == "image" else ()):
+            _check_side(picture, known.name, taken.max_side)
     return taken
+
+
+def _frames_of(known: Limits) -> str:
+    """Return what to do about a video that a target does not take as it is."""
+    return "send frames as images: --frames N" if known.frames_as_images else "send its frames: --frames N"
 
 
 def _check_side(picture: bytes, target: str, most: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mmprompt.errors import MMPromptError, TargetError, shown
 from mmprompt.media.base64_text import encode
 from mmprompt.media.classify import classify, in_short
-from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
+from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import Limits, check_count, limits
@@ -52,9 +52,8 @@ class PartWriter(ABC):
         known = limits(target)
         if known.wire != self.wire:
             raise TargetError(f"target {target} has another wire form", f"use to_{known.wire}")
-        video = known.modalities.get("video")
         self._known = known
-        self._as_images = video is None or VIDEO_FRAMES not in video.formats
+        self._as_images = known.frames_as_images
         self._tallied = known.counted or known.request_bytes is not None
         self._payload = payload
         self._read = read
@@ -178,9 +177,10 @@ def url_of(ref: MediaRef, known: Limits) -> str:
     if scheme not in known.schemes:
         what = f"{quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{quoted(url)} is no URL"
         names = ", ".join(sorted(known.schemes))
-        raise TargetError(
-            f"{what}, and {known.name} takes names with {names}", "give such a URL, or a file under the media root"
-        )
+        mend = "give such a URL, or a file under the media root"
+        if scheme == "file" or "://" not in url[:40]:  # a file that was read under a root goes by its name
+            mend = "send it inline: --media inline"
+        raise TargetError(f"{what}, and {known.name} takes names with {names}", mend)
     return url
 
 

@@ -178,6 +178,19 @@ def test_bytes_of_another_modality_are_an_error(reader, source, modality, word):
     assert word in str(refusal(reader, source, modality))
 
 
+@pytest.mark.parametrize(
+    ("data", "modality", "said"),
+    [
+        (b"FORM\0\0\0\4AIFF", "audio", "an AIFF sound, which is not read here; convert it to WAV"),
+        (b"FORM\0\0\0\4AIFF", "image", "an AIFF sound, not an image; convert it to WAV"),
+        (b"\xff\x0a\xfa", "image", "a JPEG XL picture, which is not read here; convert it to PNG or JPEG"),
+        (b"FLV\x01\5", "video", "a Flash video, which is not read here; convert it to MP4"),
+    ],
+)
+def test_a_format_that_is_not_read_is_told_with_one_that_is(reader, data, modality, said):
+    assert said in str(refusal(reader, data, modality))
+
+
 def test_a_container_is_typed_by_the_tag(reader):
     assert read(reader, "media/clip.mp4", "audio").media_type == "audio/mp4"
     part = reader.read(MediaRef("video", f"data:audio/mp4;base64,{base64.b64encode(CLIP).decode()}"))
@@ -191,8 +204,6 @@ def test_pictures_that_are_not_sent_as_they_are_say_how_to_mend_it(reader):
     assert str(refusal(reader, buffer.getvalue())).endswith(f"TIFF, which is not sent as it is; {mend}")
     part = read(MediaReader(MediaPolicy(read_also="tiff")), buffer.getvalue())
     assert (part.media_type, part.data) == ("image/tiff", buffer.getvalue())
-    heic = b"\0\0\0\x18ftypheic" + bytes(12)
-    assert str(refusal(reader, heic)).endswith("convert it to PNG or JPEG")
     assert "SVG" in str(refusal(reader, b"<svg xmlns='x'></svg>"))
     assert "HTML" in str(refusal(reader, "data:text/html,<html>"))
 

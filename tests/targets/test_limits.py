@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated
 from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.read import MediaReader
 from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.limits import check_media, limits, register_target, room_of, target_names
@@ -55,6 +57,36 @@ def test_a_limit_is_a_whole_number(number):
     assert "test-odd" not in target_names()
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [("image/png", "image/png"), (["image/jpg"], "image/jpeg"), (["IMAGE/PNG"], "image/png")],
+)
+def test_the_formats_of_a_target_of_ones_own_may_have_any_of_their_names(given, taken):
+    register_target("test-named", formats={"image": given})
+    assert limits("test-named").modalities["image"].formats == {taken}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"formats": {"image": ["png"]}}, "'png' is no media type of image; write it as image/FORMAT"),
+        ({"formats": {"image": ["audio/wav"]}}, "'audio/wav' is no media type of image"),
+        ({"schemes": ["https://"]}, "'https://' is no URL scheme; write what stands before ://"),
+        ({"max_side": {"audio": 9}}, "max_side of audio is given, and sound has no sides"),
+    ],
+)
+def test_what_a_target_of_ones_own_can_never_hold_is_refused(given, said):
+    with pytest.raises(TargetError, match=re.escape(said)):
+        register_target("test-odd", **given)
+    assert "test-odd" not in target_names()
+
+
+@pytest.mark.parametrize("schemes", ["https", ["HTTPS"]])
+def test_a_scheme_of_a_target_of_ones_own_may_stand_alone_and_in_capitals(schemes):
+    register_target("test-schemes", schemes=schemes)
+    assert limits("test-schemes").schemes == {"https"}
+
+
 def test_a_target_like_another_is_written_in_its_form():
     register_target("test-claude-bmp", like="anthropic", formats={"image": ["image/bmp"]})
     [block] = to_anthropic(user(BMP), "test-claude-bmp")["messages"][0]["content"]
@@ -81,6 +113,23 @@ def test_the_bytes_of_frames_count_too():
     register_target("test-clips", max_bytes={"video": 100})
     with pytest.raises(TargetError, match=r"the video has \d+ bytes, test-clips takes 100"):
         to_openai(user(FRAMES), "test-clips")
+    with pytest.raises(TargetError, match="send fewer or smaller frames"):
+        to_openai(user(FRAMES), "test-clips")
+
+
+def test_the_sides_of_frames_are_held_against_those_of_a_video():
+    side = max(Image.open(io.BytesIO(FRAMES.frames[0])).size)
+    register_target("test-wide", max_side={"video": side})
+    register_target("test-narrow", max_side={"video": side - 1})
+    assert to_openai(user(FRAMES), "test-wide")
+    with pytest.raises(TargetError, match=rf"test-narrow takes {side - 1} a side"):
+        to_openai(user(FRAMES), "test-narrow")
+
+
+def test_how_a_video_is_sent_as_frames_is_told_as_the_target_takes_them():
+    for target, how in (("openai", "as images"), ("gemini", "as images"), ("hf", "its frames")):
+        with pytest.raises(TargetError, match=rf"; send .*{how}.*: --frames N"):
+            check_media(MediaPart("video", "video/ogg", b"x"), limits(target))
 
 
 def test_what_openai_takes_of_one_request():
@@ -149,6 +198,16 @@ def test_a_scheme_that_a_target_of_ones_own_lists_is_emitted():
     register_target("test-cloud", schemes=["gs", "https"])
     ref = MediaRef("image", "gs://bucket/a.png")
     assert one(user(ref)[0], "test-cloud")["image_url"] == {"url": "gs://bucket/a.png"}
+
+
+def test_a_heic_goes_where_it_is_taken_and_has_no_decoder_elsewhere():
+    reader = MediaReader(MediaPolicy())
+    part = reader.read(MediaRef("image", b"\0\0\0\x18ftypheic" + bytes(12)))
+    assert check_media(part, limits("gemini"))
+    with pytest.raises(TargetError, match=r"not image/heic; convert it to PNG or JPEG$"):
+        check_media(part, limits("openai"))
+    with pytest.raises(SourceError, match="HEIC, which is not read; convert it to PNG or JPEG"):
+        image_facts(part.data, reader.policy)
 
 
 def test_a_picture_with_too_long_a_side_is_refused_without_fit():
