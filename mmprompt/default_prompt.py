@@ -6,20 +6,16 @@ The tagged column ``content`` feeds it if there is one; else the columns that ho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
 
 from mmprompt.cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, Where
 from mmprompt.parts import MediaRef, Message, Part, TextPart
-from mmprompt.row_ids import ID_COLUMNS
 from mmprompt.segments import scan
-from mmprompt.structure import modality_of
+from mmprompt.structure import media_column, modality_of
 from mmprompt.templates.entry import CONTENT, Entry, check_source, null_column
 
 QUESTION = "question"
-_NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 _NOTHING = TextPart("")
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 
@@ -46,20 +42,6 @@ def default_messages(
             raise _no_column(entry.columns)
         return _message(parts, entry.columns)
     return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
-
-
-def unsent_texts(
-    entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
-) -> list[str]:
-    """Return the columns of text that a row without a template leaves behind where it sends media alone.
-
-    The arguments are those of ``default_messages``, and what it returned.
-    """
-    if CONTENT in entry.columns or any(isinstance(part, TextPart) for message in messages for part in message.parts):
-        return []
-    known = {*ID_COLUMNS, QUESTION, output_column, *media_columns}
-    texts = (name for name, value in entry.columns.items() if isinstance(value, str) and name not in known)
-    return [name for name in texts if not media_column(name)]
 
 
 def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
@@ -134,10 +116,3 @@ def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column:
             raise null_column(QUESTION)
         if text := str(question):
             yield TextPart(text)
-
-
-@lru_cache(maxsize=1024)
-def media_column(column: object) -> tuple[str, bool] | None:
-    """Return the modality that a column's name says, and whether it is one of a numbered series (``image_2``)."""
-    match = _NAMED.fullmatch(column) if isinstance(column, str) else None
-    return (match.group(1), match.group(2) is not None) if match else None
