@@ -131,6 +131,7 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         "media/network/fetch.py",
         "media/network/hosts.py",
         "run/client.py",
+        "run/connections.py",
     }
 
 

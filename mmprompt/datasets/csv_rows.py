@@ -131,7 +131,7 @@ def read(
                 yield fault.located(file=file, line=line)
             elif len(cells) == width:
                 columns = dict(zip(header, cells, strict=True))
-                if media and not any([cells[at].strip() for at in media]):
+                if media and not any(cells[at].strip() for at in media):
                     notes.add([Remark("no media", header[media[0]], _NO_MEDIA)], file, line)
                 yield Sample(columns, id_of(columns, row), file, line, row, scanned)
             elif len(cells) == 1 and not cells[0].strip():
