@@ -238,11 +238,11 @@ class ChatClient:
 
         import requests  # noqa: PLC0415  # heavy
 
-        from mmprompt.run.connections import TimedAdapter  # noqa: PLC0415  # likewise
+        from mmprompt.run.connections import timed_adapter  # noqa: PLC0415  # likewise
 
         session = requests.Session()
         for scheme in ("http://", "https://"):
-            session.mount(scheme, TimedAdapter(self.timeout))
+            session.mount(scheme, timed_adapter(self.timeout))
         session.headers["User-Agent"] = f"mmprompt/{__version__}"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         session.auth = self._signed  # an auth of our own also keeps netrc's away

@@ -9,13 +9,15 @@ Loaded with the first request, as it needs urllib3.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from mmprompt.media.network.connections import TimedResponse
+
+if TYPE_CHECKING:
+    from requests.adapters import HTTPAdapter
 
 
 class _TimedHTTP(HTTPConnection):
@@ -58,19 +60,18 @@ class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
     """The same through TLS."""
 
 
-class TimedAdapter(HTTPAdapter):
-    """Gives a session connections, through proxies too, whose requests take ``seconds`` at most."""
+def timed_adapter(seconds: float) -> HTTPAdapter:
+    """Return what gives a session connections, through proxies too, whose requests take ``seconds`` at most."""
+    from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._seconds = seconds
+    class TimedAdapter(HTTPAdapter):
+        def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+            pool: Any = super().get_connection_with_tls_context(*args, **options)
+            pool.ConnectionCls = _TimedHTTPS if issubclass(pool.ConnectionCls, HTTPSConnection) else _TimedHTTP
+            pool.conn_kw["seconds"] = seconds
+            return pool
 
-    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
-        """Return the pool of a request, which makes timed connections."""
-        pool: Any = super().get_connection_with_tls_context(*args, **options)
-        pool.ConnectionCls = _TimedHTTPS if issubclass(pool.ConnectionCls, HTTPSConnection) else _TimedHTTP
-        pool.conn_kw["seconds"] = self._seconds
-        return pool
+    return TimedAdapter()
 
 
 def is_late(fault: Exception) -> bool:
