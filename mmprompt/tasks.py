@@ -129,7 +129,10 @@ class Task:
             DatasetError: the dataset cannot be read.
         """
         if self.dataset is None:
-            raise TaskError("the task names no dataset", "give dataset={'path': …} or {'rows': […]}")
+            raise TaskError(
+                "the task names no dataset",
+                "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows",
+            )
         rows = self.config.test_range
         return itertools.islice(self.dataset, rows.start, rows.stop, rows.step)
 
