@@ -16,8 +16,7 @@ from mmprompt.media.classify import classify, in_short
 from mmprompt.media.objects import is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
-from mmprompt.targets.part_writer import checked
+from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart, checked
 
 Content = Union[str, TextPart, MediaRef, MediaPart]
 """What a message takes by position: text, or a part."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Union
 
-from mmprompt.errors import PromptError, shown
+from mmprompt.errors import PromptError, TargetError, shown
 
 Pairs = tuple[tuple[str, object], ...]
 """Keys and values that are carried along, in order."""
@@ -121,6 +121,18 @@ class Message(_MessageFields):
     def text(self) -> str:
         """The texts of the message joined without a separator."""
         return "".join([p.text for p in self.parts if isinstance(p, TextPart)])
+
+
+def checked(message: object) -> Message:
+    """Return the message, or say that it is none.
+
+    Raises:
+        TargetError: it is something else, such as a dict.
+    """
+    if not isinstance(message, Message):
+        kind = type(message).__name__
+        raise TargetError(f"a message is {kind}", "give a list of Messages; from_openai(…) makes them of dicts")
+    return message
 
 
 _SOURCE_KEYS = ("url", "data", "path")

@@ -212,7 +212,11 @@ def _batch_body(task: Task, target: str) -> dict[str, Any]:
         raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
     if task.mode == "ppl":
         raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
-    return {**task.config.generation, "model": task.config.model_name}
+    generation = dict(task.config.generation)
+    length = None if task.assembly is None else task.assembly.arguments.get("max_out_len")
+    if isinstance(length, int) and "max_completion_tokens" not in generation:
+        generation.setdefault("max_tokens", length)
+    return {**generation, "model": task.config.model_name}
 
 
 def render(

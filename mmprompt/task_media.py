@@ -12,7 +12,7 @@ from mmprompt.media.engine import MediaEngine
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
 from mmprompt.media.store.cache import MediaCache
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
+from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart, checked
 from mmprompt.targets.limits import limits, room_of
 from mmprompt.task_config import POLICY_KEYS
 from mmprompt.tasks import Task
@@ -210,10 +210,10 @@ def change_messages(
     Raises:
         TaskError: an unknown change, or a value that is none for it.
         MediaError: a medium cannot be decoded, or is more than the policy allows.
-        TargetError: an unknown target, or a medium that cannot be made to fit.
+        TargetError: an unknown target, a medium that cannot be made to fit, or what is no message.
     """
     with closing(MediaChanger(policy or MediaPolicy(), changes_of(changes), target)) as changer:
-        return changer.change_all(messages)
+        return changer.change_all(map(checked, messages))
 
 
 def task_changes(task: Task, **given: Any) -> Changes:

@@ -63,7 +63,10 @@ def _loader() -> type[yaml.SafeLoader]:
 
     class Loader(yaml.SafeLoader):
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            _check_keys([key for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            _check_keys(keys)
+            if node.flow_style and len(keys) == len(node.value) == 1 and node.value[0][1].value == "":
+                raise _slot(keys[0].value, node.start_mark)
             made: dict[Any, Any] = super().construct_mapping(node, deep)
             return made
 
@@ -76,6 +79,12 @@ def _loader() -> type[yaml.SafeLoader]:
                 raise malformed("YAML", str(error), mend, mark.line + 1, mark.column + 1) from None
 
     return Loader
+
+
+def _slot(name: str, mark: yaml.Mark) -> TaskError:
+    """Return the error of a slot without quotes, which YAML reads as a mapping of a key to nothing."""
+    what = f"{{{name}}} without quotes is a mapping"
+    return malformed("YAML", what, f'write "{{{name}}}"', mark.line + 1, mark.column + 1)
 
 
 def _check_keys(keys: list[yaml.ScalarNode]) -> None:

@@ -25,6 +25,7 @@ from mmprompt import (
     MediaPolicy,
     MediaRef,
     Message,
+    TargetError,
     TaskError,
     change_messages,
     load_task,
@@ -664,6 +665,13 @@ def test_a_task_can_only_tighten_the_policy_that_the_caller_names():
     assert task_policy(more, preset="default", read_also=["avif"]).read_also == ("avif",)
     loose = load_task({"media": {"isolate": True}, "dataset": {"rows": []}})
     assert task_policy(loose, preset="trusted").isolate
+
+
+@pytest.mark.parametrize("messages", [[{"role": "user", "content": "x"}], Message("HUMAN", "x"), "x"])
+def test_what_is_no_message_is_neither_read_nor_changed(messages: Any) -> None:
+    for asked in (read_messages, change_messages):
+        with pytest.raises(TargetError, match=r"a message is (dict|str); give a list of Messages; from_openai\(…\)"):
+            asked(messages)
 
 
 def test_media_are_changed_from_python_too(tour: Path) -> None:

@@ -104,6 +104,7 @@ _SUFFIX_TYPES = {
     suffix.lower(): kind.image or kind.video or kind.audio or "" for kind in reversed(KINDS) for suffix in kind.suffixes
 }
 _SUFFIX_TYPES.update({
+    ".mp4": "video/mp4",
     ".m4a": "audio/mp4",
     ".m4b": "audio/mp4",
     ".ogg": "audio/ogg",

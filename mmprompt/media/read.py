@@ -32,7 +32,7 @@ from mmprompt.media.media_types import (
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs
+from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, checked
 
 if TYPE_CHECKING:
     from mmprompt.media.network.fetch import Fetched, Fetcher
@@ -261,9 +261,10 @@ def read_messages(
 
     Raises:
         MediaError: the first source that cannot be read.
+        TargetError: what is no message.
     """
     reader = MediaReader(policy or MediaPolicy(), media)
-    return [read_message(message, reader) for message in messages]
+    return [read_message(checked(message), reader) for message in messages]
 
 
 def read_message(message: Message, reader: MediaReader) -> Message:

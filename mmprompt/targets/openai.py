@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from mmprompt.errors import TargetError, nearest, shown
-from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
+from mmprompt.parts import MediaPart, MediaRef, Message, TextPart, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, taken_of
 from mmprompt.targets.openai_reading import AUDIO_FORMATS, from_openai
-from mmprompt.targets.part_writer import PartWriter, Payload, Read, Tally, Wire, checked, quoted, text_payload, url_of
+from mmprompt.targets.part_writer import PartWriter, Payload, Read, Tally, Wire, quoted, text_payload, url_of
 
 __all__ = ["OpenAIWriter", "from_openai", "text_payload", "to_openai"]
 

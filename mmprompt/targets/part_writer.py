@@ -10,7 +10,7 @@ from mmprompt.errors import MMPromptError, TargetError, shown
 from mmprompt.media.base64_text import encode
 from mmprompt.media.classify import classify, in_short
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
+from mmprompt.parts import MediaPart, MediaRef, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import Limits, check_count, limits
 
@@ -146,18 +146,6 @@ class Tally:
             what = f"the texts and media of a request have {self._size} bytes"
             mend = "send fewer or smaller media, or less text"
             raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", mend)
-
-
-def checked(message: object) -> Message:
-    """Return the message, or say that it is none.
-
-    Raises:
-        TargetError: it is something else, such as a dict.
-    """
-    if not isinstance(message, Message):
-        kind = type(message).__name__
-        raise TargetError(f"a message is {kind}", "give a list of Messages; from_openai(…) makes them of dicts")
-    return message
 
 
 def url_of(ref: MediaRef, known: Limits) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TargetError, shown
-from mmprompt.parts import Message, TextPart
+from mmprompt.parts import Message, TextPart, checked
 from mmprompt.targets.json_values import plain
-from mmprompt.targets.part_writer import PartWriter, Tally, Wire, checked
+from mmprompt.targets.part_writer import PartWriter, Tally, Wire
 
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "user", "system": "system", "developer": "system"}
 """In whose turn a message goes."""

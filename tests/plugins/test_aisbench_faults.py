@@ -15,8 +15,6 @@ from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
 from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench import MMPromptDataset, MMPromptMultimodal, MMPromptRetriever, MMPromptTask, MMPromptText
-from mmprompt.plugins.aisbench.chat_model import Parser
 
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners
@@ -29,6 +27,15 @@ with warnings.catch_warnings():
     from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
     from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET, MODELS
     from ais_bench.benchmark.utils.prompt import PromptList as RunnerList
+
+    from mmprompt.plugins.aisbench import (
+        MMPromptDataset,
+        MMPromptMultimodal,
+        MMPromptRetriever,
+        MMPromptTask,
+        MMPromptText,
+    )
+    from mmprompt.plugins.aisbench.chat_model import Parser
 
 ROUND = [{"role": "HUMAN", "prompt_mm": SKELETONS}]
 TAGGED = "<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?<AIS_CONTENT_TAG>"

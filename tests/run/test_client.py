@@ -153,17 +153,26 @@ def test_a_broken_connection_is_tried_again(pauses: list[float]) -> None:
     assert len(pauses) == 1
 
 
-def test_a_body_that_is_cut_is_tried_again(pauses: list[float]) -> None:
-    def cut(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", "1000")
-        handler.end_headers()
-        handler.wfile.write(b'{"choices"')
-        break_off(handler)
+def cut(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices"')
+    break_off(handler)
 
+
+def test_a_body_that_is_cut_is_tried_again(pauses: list[float]) -> None:
     with serving(cut, ok()) as server, asking(server) as client:
         assert client.ask(ASKED) == "A cat."
     assert len(pauses) == 1
+
+
+def test_a_server_that_breaks_off_its_answers_is_there(pauses: list[float]) -> None:
+    with serving(cut) as server, asking(server, attempts=2) as client:
+        for _ in range(2):
+            with pytest.raises(ServerError, match=r"broke off its answer \(2 attempts\); its log may say why"):
+                client.ask(ASKED)
+    assert len(server.requests) == 4
 
 
 def test_retry_after_is_honoured(pauses: list[float]) -> None:
@@ -231,9 +240,9 @@ def test_a_server_that_is_not_there_is_tried_once_from_then_on_until_it_is(pause
         serving(break_off, break_off, break_off, ok(), break_off, ok()) as server,
         asking(server, attempts=2) as client,
     ):
-        with pytest.raises(ServerError, match=r"cannot be reached \(2 attempts\); "):
+        with pytest.raises(ServerError, match=r"ended the connection without an answer \(2 attempts\); "):
             client.ask(ASKED)
-        with pytest.raises(ServerError, match="cannot be reached; "):
+        with pytest.raises(ServerError, match="ended the connection without an answer; "):
             client.ask(ASKED)
         assert len(pauses) == 1
         assert client.ask(ASKED) == "A cat."
@@ -300,6 +309,54 @@ def test_an_answer_that_takes_too_long_ends(head: bytes, piece: bytes) -> None:
             client.ask(ASKED)
         assert time.monotonic() - begun < 10
     assert len(server.requests) == 1
+
+
+@contextmanager
+def reading_late(begin: threading.Event) -> Iterator[str]:
+    """A server that takes the first request only when it may ``begin``; gives its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                begin.wait(20)
+                with suppress(OSError), connection.makefile("rb") as stream:
+                    size = 0
+                    while line := stream.readline().strip():
+                        if line.lower().startswith(b"content-length:"):
+                            size = int(line.partition(b":")[2])
+                    stream.read(size)
+                    body = json.dumps(GOOD).encode()
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        finally:
+            begin.set()
+            thread.join()
+
+
+LARGE = [Message("HUMAN", "x" * (24 << 20))]
+"""More than the buffers of a connection on this host hold."""
+
+
+def test_a_request_may_take_longer_to_send_than_a_host_to_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "_LONGEST_CONNECT", 0.2)
+    begin = threading.Event()
+    with reading_late(begin) as address:
+        later = threading.Timer(0.8, begin.set)
+        later.start()
+        assert ChatClient(address, "m", timeout=20, attempts=1).ask(LARGE) == "A cat."
+
+
+def test_a_request_that_nobody_takes_ends() -> None:
+    with (
+        reading_late(threading.Event()) as address,
+        pytest.raises(ServerError, match=r"gave no answer within 0\.4 s; raise the timeout"),
+    ):
+        ChatClient(address, "m", timeout=0.4, attempts=1).ask(LARGE)
 
 
 def test_an_answer_through_a_proxy_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
