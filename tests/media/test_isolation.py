@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import math
 import multiprocessing
@@ -12,15 +11,14 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from leaks import held, left_behind
 from PIL import Image
 from time_taken import wait_until
 
@@ -42,13 +40,6 @@ def jpeg(side: int = 64) -> bytes:
     return buffer.getvalue()
 
 
-def left_over() -> tuple[int, int, list[int]]:
-    """Return how many descriptors, threads and children this process has; zombies are children too."""
-    gc.collect()
-    children = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
-    return len(os.listdir("/proc/self/fd")), threading.active_count(), sorted(map(int, children))
-
-
 def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -59,14 +50,6 @@ def is_alive(pid: int) -> bool:
 
 def is_gone_soon(pid: int) -> bool:
     return wait_until(lambda: not is_alive(pid))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    resource_tracker.ensure_running()  # multiprocessing's own helper, which stays once it was started
-    before = left_over()
-    yield
-    assert left_over() == before
 
 
 @pytest.fixture
@@ -338,16 +321,16 @@ def test_the_child_prints_nothing_reads_nothing_and_writes_no_file(isolated, cap
 
 
 def test_nothing_is_left_after_crashes_timeouts_and_the_end_of_the_object():
-    before = left_over()
+    before = held()
     it = IsolatedDecoder(MediaPolicy(timeout=0.3))
     for function, argument in [("crash", b""), ("sleep", 60), ("echo", 1), ("bug", None)]:
         with contextlib.suppress(SourceError):
             it.run(T + function, *([] if argument is None else [argument]))
     it.policy = MediaPolicy(timeout=20)
     assert it.run(T + "echo", 1) == 1
-    assert left_over() != before
+    assert "child" in left_behind(before, patience=0.0)
     del it
-    assert left_over() == before
+    assert left_behind(before, patience=0.0) == ""
 
 
 def test_close_ends_the_children_and_the_decoder_can_be_used_again(isolated):
@@ -362,7 +345,7 @@ def test_threads_have_children_of_their_own_and_all_get_their_answers(isolated):
     with ThreadPoolExecutor(4) as pool:
         sizes = list(pool.map(lambda d: isolated.run(T + "size_of_image", d), data))
     assert sizes == [isolated.run(T + "size_of_image", d) for d in data]
-    assert len(left_over()[2]) <= 4 + 1
+    assert len(held().children) <= 4 + 1
 
 
 def test_a_decoder_pickles_without_its_children(isolated):
