@@ -195,7 +195,7 @@ def test_tags_of_wav_are_left_out(chunk):
     data = with_chunk(sound, chunk)
     assert seconds_to_open(data, "wav") > SOON
     began = time.process_time()
-    reader = AvReader(data, WAV)
+    reader = AvReader(data, WAV, POLICY)
     assert time.process_time() - began < SOON
     samples = np.concatenate(list(reader.blocks(Watch(POLICY, "the sound"))))
     reader.close()
@@ -241,7 +241,7 @@ def test_many_comments_of_ogg_are_refused():
     assert seconds_to_open(data, "ogg") > SOON
     began = time.process_time()
     with pytest.raises(SourceError, match="far more comments"):
-        AvReader(data, OGG)
+        AvReader(data, OGG, POLICY)
     assert time.process_time() - began < SOON
     for listed in (comments(1000), comments(0) + bytes(100), struct.pack("<II", 0, 1) + b"\0\0\3\0=" + bytes(3 << 16)):
         usual = opus(listed)
@@ -318,7 +318,7 @@ def test_files_with_all_that_files_have_are_read(container, tmp_path):
     if container not in ("wav", "adts"):
         assert len(video_frames(data, POLICY, count=4)) == 4
     kind = {"wav": WAV, "ogg": OGG, "adts": AAC, "avi": AVI, "webm": WEBM}.get(container, MATROSKA)
-    reader = AvReader(data, kind)
+    reader = AvReader(data, kind, POLICY)
     assert sum(map(len, reader.blocks(Watch(POLICY, "the sound")))) > 80_000
     assert reader.broken == 0
     reader.close()

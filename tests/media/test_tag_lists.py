@@ -76,7 +76,7 @@ def test_many_comments_of_flac_cost_nothing(flac):
     unguarded = seconds_to_open(data, "flac")
     assert unguarded > 10 * max(seconds_to_open(flac, "flac"), 0.001)
     began = time.process_time()
-    reader = AvReader(data, FLAC)
+    reader = AvReader(data, FLAC, POLICY)
     assert time.process_time() - began < unguarded / 3
     samples = np.concatenate(list(reader.blocks(Watch(POLICY, "the sound"))))
     reader.close()
