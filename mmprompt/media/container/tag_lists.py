@@ -48,8 +48,8 @@ _OGG_HEAD, _CONTINUES, _BEGINS, _LONG = 27, 1, 2, 255
 _IN_VAIN = 1 << 24
 """So many bytes of pages may have a wrong checksum, and for larger files as many as they have."""
 
-_MOST_PAGES = 1 << 20
-"""Six hours of pages of 20 ms; a page lasts a second, or has 4 KiB."""
+_MOST_PAGES = 1 << 19
+"""Three hours of pages of 20 ms; a page lasts a second, or has 4 KiB."""
 
 _PACKETS = re.compile(rb"\xff*[^\xff]|\xff+")
 _MOST_PACKETS = 1 << 22
