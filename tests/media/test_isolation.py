@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import math
 import multiprocessing
 import os
@@ -13,8 +14,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -286,6 +289,33 @@ def test_an_answer_makes_no_type_but_ours():
         assert forged != blob[4:]
         with pytest.raises(AnswerError):
             answer_of(len(forged).to_bytes(4, "big") + forged)
+
+
+def forged_answer(value: object, *sizes: int) -> bytes:
+    header = json.dumps(["result", value, sizes]).encode()
+    return len(header).to_bytes(4, "big") + header + bytes(sum(sizes))
+
+
+def test_an_answer_cannot_make_the_host_work():
+    assert Fraction("1e5000").numerator.bit_length() > 16_000  # of 1e9999999999 it would never come back
+    with pytest.raises(SyntaxError):
+        np.dtype("i4,,")
+    many = [[]] * 3_000_000
+    answers = (
+        ["fraction", "1e9999999999"],
+        ["fraction", 1.5, 2],
+        ["array", "i4,,", [1], 0],
+        ["array", "|V4", [1], 0],
+        many,
+    )
+    began = time.process_time()
+    for value in answers:
+        with pytest.raises(AnswerError):
+            answer_of(forged_answer(value, 4))
+    assert time.process_time() - began < 5
+    for value in (Fraction(-3, 7), np.arange(3, dtype=">i2"), np.array([True]), (b"x",) * 100_000):
+        back = answer_of(packed_answer("result", value))[1]
+        assert back.tolist() == value.tolist() if isinstance(value, np.ndarray) else back == value
 
 
 @settings(max_examples=300, deadline=None)

@@ -196,8 +196,8 @@ def test_lists_within_lists_of_matroska_are_counted_once_and_not_without_end(mat
 def test_tags_of_wav_are_left_out(chunk):
     sound = written(tone(16000, 440), 16000, "WAV", "PCM_16")
     data = with_chunk(sound, chunk)
-    assert_costs_little(lambda: AvReader(data, WAV).close(), seconds_to_open(data, "wav"))
-    reader = AvReader(data, WAV)
+    assert_costs_little(lambda: AvReader(data, WAV, POLICY).close(), seconds_to_open(data, "wav"))
+    reader = AvReader(data, WAV, POLICY)
     samples = np.concatenate(list(reader.blocks(Watch(POLICY, "the sound"))))
     reader.close()
     assert np.array_equal(samples, soundfile.read(io.BytesIO(sound), dtype="float32", always_2d=True)[0])
@@ -236,7 +236,7 @@ def test_many_comments_of_ogg_are_refused():
 
     def refuse():
         with pytest.raises(SourceError, match="far more comments"):
-            AvReader(data, OGG)
+            AvReader(data, OGG, POLICY)
 
     assert_costs_little(refuse, seconds_to_open(data, "ogg"))
     for listed in (comments(1000), comments(0) + bytes(100), struct.pack("<II", 0, 1) + b"\0\0\3\0=" + bytes(3 << 16)):
@@ -314,7 +314,7 @@ def test_files_with_all_that_files_have_are_read(container, tmp_path):
     if container not in ("wav", "adts"):
         assert len(video_frames(data, POLICY, count=4)) == 4
     kind = {"wav": WAV, "ogg": OGG, "adts": AAC, "avi": AVI, "webm": WEBM}.get(container, MATROSKA)
-    reader = AvReader(data, kind)
+    reader = AvReader(data, kind, POLICY)
     assert sum(map(len, reader.blocks(Watch(POLICY, "the sound")))) > 80_000
     assert reader.broken == 0
     reader.close()

@@ -124,7 +124,7 @@ def refused(data: bytes) -> None:
         audio_facts(data, POLICY)
     for kind in (WAV, FLAC, MP3, AAC, OGG, MP4, WEBM):
         try:
-            reader = AvReader(data, kind)
+            reader = AvReader(data, kind, POLICY)
         except SourceError:
             continue
         # the demuxer of MP3 takes any text, and finds no sound in it
