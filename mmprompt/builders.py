@@ -7,7 +7,7 @@ different types, so that a dataset's names stay names wherever they go.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union
 
@@ -86,29 +86,43 @@ def read_own(
     """
     folder = os.path.abspath(base)
     given = [checked(message) for message in messages]
-    sources = [p.source for m in given for p in m.parts if isinstance(p, MediaRef) and type(p.source) is OwnPath]
+    sources = [path for m in given for p in m.parts if isinstance(p, MediaRef) for path in _own_paths(p.source)]
     full = {source: os.path.join(folder, str(classify(source).value)) for source in sources}
     reader = MediaReader((policy or MediaPolicy()).with_files(*full.values()))
 
     def read(part: Part) -> Part:
         if not isinstance(part, MediaRef) or part.name is not None:
             return part
-        if type(part.source) is OwnPath:
-            return _read_own_file(part, part.source, full[part.source], reader)
-        return reader.read(part)
+        paths = _own_paths(part.source)
+        return _read_own_files(part, {path: full[path] for path in paths}, reader) if paths else reader.read(part)
 
     return [message._replace(parts=tuple(map(read, message.parts))) for message in given]
 
 
-def _read_own_file(ref: MediaRef, source: OwnPath, full: str, reader: MediaReader) -> MediaPart | MediaRef:
-    """Read a file of the caller's; errors show it as it was written."""
-    if not os.path.lexists(full):
-        raise SourceError(f"no such file: {shown(source)}", f"it was looked for in {os.path.dirname(full)}")
+def _own_paths(source: object) -> list[OwnPath]:
+    """Return the paths of the caller's that a source is, or has among its frames."""
+    found = source if isinstance(source, list) else [source]
+    return [path for path in found if type(path) is OwnPath]
+
+
+def _read_own_files(ref: MediaRef, full: Mapping[OwnPath, str], reader: MediaReader) -> MediaPart | MediaRef:
+    """Read a file of the caller's, or those of frames; errors show them as they were written."""
+    for source, path in full.items():
+        if not os.path.lexists(path):
+            raise SourceError(f"no such file: {shown(source)}", f"it was looked for in {os.path.dirname(path)}")
+
+    frames = ref.source if isinstance(ref.source, list) else None
+    found = [Path(full[s]) if type(s) is OwnPath else s for s in ([ref.source] if frames is None else frames)]
     try:
-        part = reader.read(ref._replace(source=Path(full)))
+        part = reader.read(ref._replace(source=found[0] if frames is None else found))
     except MediaError as error:
-        raise type(error)(error.what.replace(shown(full), shown(source)), error.mend) from None
-    return part._replace(origin=in_short(str(source))) if isinstance(part, MediaPart) else part
+        what = error.what
+        for source, path in full.items():
+            what = what.replace(shown(path), shown(source))
+        raise type(error)(what, error.mend) from None
+    if frames is not None or not isinstance(part, MediaPart):
+        return part
+    return part._replace(origin=in_short(str(ref.source)))
 
 
 def _message(role: str, content: Sequence[Content], image: object, audio: object, video: object) -> Message:
@@ -135,8 +149,10 @@ def _several(given: object) -> list[object]:
 
 
 def _own(source: object) -> object:
-    """Return a source with the caller's permission, where it is a path."""
+    """Return a source with the caller's permission, where it is a path or a list of frames with paths."""
     kind, _ = classify(source)
+    if isinstance(source, (list, tuple)) and is_frames(source):
+        return [_own(frame) for frame in source]
     if kind in ("path", "file") and isinstance(source, (str, os.PathLike)):
         return OwnPath(os.fsdecode(source))
     return source

@@ -51,7 +51,8 @@ class Renderer:
         task: the task, or a dataset's default one.
         emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (OpenAI's
             batch files, for ``"vllm"`` and ``"openai"``; the task names the model).
-        target: the wire form of messages: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"`` or a user's own.
+        target: the wire form of messages: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"``, ``"hf"``
+            or a user's own.
         media: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``.
         policy: what may be read; by default paths under the dataset's directory.
         changes: what is to be changed in media; by default what the task asks for.
@@ -84,7 +85,7 @@ class Renderer:
         self._changes = emit != "prompt"  # which holds its media as the sample does
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         images = limits(target).modalities.get("image")
-        self._max_images = images.max_count if images is not None and self._sends else None
+        self._max_images = images.max_count if images is not None and emit != "prompt" else None
         self._answer = task.output_column if emit != "batch" else None
         self._put = {"prompt": self._prompt, "string": self._string}.get(emit, self._messages)
         self._batch = _batch_body(task, target) if emit == "batch" else None
@@ -195,13 +196,20 @@ class Renderer:
 
     def _string(self, sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
         string = self._task.string_of(made)
+        media: Any
         if isinstance(string, Mapping):
             record["string"] = {str(label): str(s) for label, s in string.items()}
-            return
-        record["string"] = str(string)
-        media = getattr(string, "media", ())
+            media = {str(label): beside for label, s in string.items() if (beside := self._beside(sample, s))}
+        else:
+            record["string"] = str(string)
+            media = self._beside(sample, string)
         if media:
-            record["media"] = content_of(self._wire(sample, [Message("user", media)]))
+            record["media"] = media
+
+    def _beside(self, sample: Sample, string: object) -> Any:
+        """Return the content parts of the media beside a string, None where it has none."""
+        media = getattr(string, "media", ())
+        return content_of(self._wire(sample, [Message("user", media)])) if media else None
 
 
 def _batch_body(task: Task, target: str) -> dict[str, Any]:
@@ -300,7 +308,10 @@ _warmed: list[bool] = []
 
 
 def _warm_heap() -> None:
-    """Free one large block once, so that glibc keeps freed megabytes instead of asking the kernel for each row's."""
+    """Free one large block once, so that glibc keeps freed megabytes instead of asking the kernel for each row's.
+
+    A threshold set in the environment (``MALLOC_TRIM_THRESHOLD_``) stays: glibc moves none of its own then.
+    """
     if not _warmed:
         _warmed.append(True)
         block = bytes(30 << 20)

@@ -95,6 +95,18 @@ def test_the_permission_is_for_that_file_alone(tour: Path, tmp_path: Path) -> No
         read_own([user(image="pipe.jpg")], tmp_path)
 
 
+def test_the_permission_is_for_the_files_of_frames_too(tour: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["media/clock.jpg", Path("media/coffee.jpg")]
+    [frames] = read_own([user(video([*names, (tour / "media/clock.jpg").read_bytes()]))], tour)[0].parts
+    assert frames.frames == tuple((tour / name).read_bytes() for name in (*names, names[0]))
+    with pytest.raises(SourceError, match=r"^no such file: 'media/none.jpg'; it was looked for in "):
+        read_own([user(video(["media/clock.jpg", "media/none.jpg"]))], tour)
+    with pytest.raises(SourceError, match=r"^'media/train.wav' is WAV, which is no image"):
+        read_own([user(video=[["media/train.wav"]])], tour)
+    with pytest.raises(PolicyError, match="no media root is set"):  # those of a sample stay names
+        read_own([Message("HUMAN", [MediaRef("video", ["media/clock.jpg"])])], tour)
+
+
 def test_what_is_wrong_is_said(tour: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=rf"no such file: 'dog.jpg'; it was looked for in {tmp_path}"):
         read_own([user(image="dog.jpg")], tmp_path)

@@ -90,6 +90,38 @@ def test_the_media_of_a_string_are_parts_of_the_target(tour):
     assert [list(part) for part in line["media"]] == [["inline_data"]]
 
 
+def test_the_media_of_the_strings_of_labels_stand_under_each_label(tour):
+    row = {"question": "q", "image": (tour / "media" / "coffee.jpg").read_bytes()}
+    ask = {"role": "HUMAN", "prompt_mm": {"image": {"type": "image_url", "image_url": {"url": "{image}"}}, "text": {"type": "text", "text": "{question}"}}}  # fmt: skip
+    template = {
+        "A": {"round": [ask, {"role": "BOT", "prompt": "A"}]},
+        "B": {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "B"}]},
+    }
+    model = {"media_placeholder": {"image": "<image>"}}
+    task = task_of([row], template, "MMPromptTemplate", "PPLInferencer", model=model)
+    [line] = lines(task, target="anthropic", emit="string")
+    assert line["string"] == {"A": "<image>q\nA", "B": "q\nB"}
+    assert [(label, [part["type"] for part in parts]) for label, parts in line["media"].items()] == [("A", ["image"])]
+
+
+def test_examples_over_the_images_of_a_target_are_dropped_from_strings_as_from_messages(tour):
+    register_target("test-two", max_count={"image": 2})
+    coffee = (tour / "media" / "coffee.jpg").read_bytes()
+    ask = {"role": "HUMAN", "prompt_mm": {"image": {"type": "image_url", "image_url": {"url": "{image}"}}}}
+    kind = {"type": "MMPromptTemplate", "ice_token": "</E>"}
+    infer = {
+        "ice_template": {**kind, "template": {"round": [ask]}},
+        "prompt_template": {**kind, "template": {"begin": ["</E>"], "round": [ask]}},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1]},
+    }
+    rows = {"rows": [{"image": coffee}], "train_rows": [{"image": coffee}] * 2}
+    task = load_task({"infer_cfg": infer, "model": {"media_placeholder": {"image": "<i>"}}}, rows)
+    [sent] = lines(task, target="test-two")
+    [string] = lines(task, target="test-two", emit="string")
+    assert sent["dropped_examples"] == string["dropped_examples"] == 1
+    assert string["string"].count("<i>") == len(string["media"]) == 2
+
+
 def test_a_target_of_ones_own_is_rendered():
     register_target("test-claude", like="anthropic", max_count={"image": 1})
     assert lines(task_of([{"question": "q"}]), target="test-claude")[0]["messages"] == [

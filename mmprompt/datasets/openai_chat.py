@@ -1,8 +1,9 @@
-"""OpenAI chat: JSON lines with ``messages``, or lines of the Batch API with ``body.messages``."""
+"""OpenAI chat: rows with ``messages``, or lines of the Batch API with ``body.messages``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets import jsonl
@@ -20,9 +21,25 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
 
     A Batch line has its ``custom_id`` as id, and its messages as the column ``messages`` too.
     """
+    return _chats(jsonl.read(source, notes, thorough, scanned=False))
+
+
+def of_rows(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield the rows of a form that says nothing of chats, as ``read`` does if the first sample is one."""
+    for row in rows:
+        if isinstance(row, RowError):
+            yield row
+        elif recognises(row.columns):
+            yield from _chats(itertools.chain((row,), rows))
+        else:
+            yield row
+            yield from rows
+
+
+def _chats(rows: Iterable[Row]) -> Iterator[Row]:
     from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
 
-    for sample in jsonl.read(source, notes, thorough, scanned=False):
+    for sample in rows:
         if isinstance(sample, RowError):
             yield sample
             continue
@@ -44,7 +61,7 @@ def _with_messages(sample: Sample, from_openai: Callable[[Any], Sequence[Message
         raise RowError("no messages", "give at least one, or drop the row")
     if not isinstance(wire, list):
         raise RowError("a chat row without a list of messages", 'give "messages": [{"role": …, "content": …}]')
-    return sample._replace(messages=tuple(from_openai(wire)))
+    return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
 
 
 def recognises(columns: Mapping[str, object]) -> bool:

@@ -17,13 +17,19 @@ from mmprompt.row_ids import id_of
 Reader = Callable[[Source, Notes, bool], Iterator[Row]]
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
+
+
+def _read_array(source: Source, notes: Notes, thorough: bool) -> Iterator[Row]:
+    return openai_chat.of_rows(json_rows.read(source, notes, thorough))
+
+
 READERS: dict[str, Reader] = {
     "jsonl": jsonl.read,
     "mm_custom": mm_custom.read,
     "openai": openai_chat.read,
     "csv": csv_rows.read,
     "tsv": partial(csv_rows.read, delimiter="\t", scanned=False),
-    "json": json_rows.read,
+    "json": _read_array,
 }
 """Format to reader: what takes a source, collects notes and yields samples and row errors."""
 
@@ -103,11 +109,12 @@ def _read(reader: Reader, source: Source, thorough: bool, notes: Notes) -> Itera
 def rows_dataset(rows: Iterable[Mapping[str, object]]) -> Dataset:
     """Return the dataset of rows given in Python; values may be bytes, images, lists and segments as well.
 
+    They are chats if the first that is a row is one, as those of a file.
     A row that is no mapping of names to values is a ``RowError`` when its turn comes. An iterator can be read once.
     """
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DatasetError(f"rows are given as {type(rows).__name__}", "give a list or another iterable of mappings")
-    return Dataset(None, "rows", None, partial(_python_rows, _Once(rows)))
+    return Dataset(None, "rows", None, partial(_read_rows, _Once(rows)))
 
 
 class _Once:
@@ -126,8 +133,12 @@ class _Once:
         return iterator
 
 
-def _python_rows(rows: _Once, notes: Notes) -> Iterator[Row]:
+def _read_rows(rows: _Once, notes: Notes) -> Iterator[Row]:
     del notes  # rows in Python are what they are
+    return openai_chat.of_rows(_python_rows(rows))
+
+
+def _python_rows(rows: _Once) -> Iterator[Row]:
     for row, columns in enumerate(rows):
         if not isinstance(columns, Mapping):  # what callers give is not checked by a type checker
             yield RowError(f"a row is a mapping, this is {type(columns).__name__}", "give column and value").located(

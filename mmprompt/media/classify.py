@@ -41,6 +41,9 @@ _BASE64_STARTS = frozenset(
 )
 """The first two characters that the base64 of a known kind may have, in both alphabets."""
 
+_FRAME = (str, bytes, bytearray, memoryview, os.PathLike, Mapping)
+"""What a frame in a list may be, beside an object that holds one."""
+
 _LONGEST_PATH = 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+\Z")
 _URL = re.compile(
@@ -132,7 +135,7 @@ def _classify_object(source: object) -> Source:
     if isinstance(source, Mapping):
         return _classify_struct(source)
     if isinstance(source, (list, tuple)):
-        if source and all(is_media_object(item) or isinstance(item, (str, bytes)) for item in source):
+        if source and all(isinstance(item, _FRAME) or is_media_object(item) for item in source):
             return Source("object", source)
         if len(source) == 2 and _is_array(source[0]):
             return Source("object", source)

@@ -54,7 +54,9 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
     if isinstance(source, (list, tuple)) and _is_sound_pair(source):
         return _encode_sound(source[0], source[1], modality, policy)
     if modality != "image":
-        mend = "give (samples, rate)" if modality == "audio" else "give a list of frames, or the bytes of a video file"
+        mend = "give (samples, rate)"
+        if modality == "video":  # a column of several media takes a list of frames for one of them
+            mend = "give its frames as a list (in a list of media as a list inside it), or the bytes of a video file"
         raise SourceError(f"a value of type {type(source).__name__} is no {modality}", mend)
     return encode_image(source, policy)
 

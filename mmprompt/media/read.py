@@ -200,6 +200,7 @@ class MediaReader:
 
     def _object_frames(self, ref: MediaRef, items: Sequence[object]) -> MediaPart:
         """Read a list of frames: each a PIL image, an array, or anything that names or holds a JPEG."""
+        _check_video(ref)  # before they are read: a frame that is a list of frames ends here, however deep it is
         self._check_count(len(items))
         frames: list[bytes] = []
         notes: list[str] = []
@@ -313,8 +314,7 @@ def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
 
 def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]) -> MediaPart:
     """Return the video of these frames, all JPEG."""
-    if ref.modality != "video":
-        raise SourceError(f"several frames are no {ref.modality}", "tag them as video, or give one picture a segment")
+    _check_video(ref)
     for number, frame in enumerate(frames):
         kind = sniff(frame)
         if kind is not JPEG:
@@ -322,6 +322,11 @@ def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], 
             raise SourceError(f"frame {number} is {found}", "the frames of a video are JPEG")
     origin = in_short(ref.source)
     return MediaPart("video", VIDEO_FRAMES, b"", tuple(frames), *_shape(ref), origin, changes, findings)
+
+
+def _check_video(ref: MediaRef) -> None:
+    if ref.modality != "video":
+        raise SourceError(f"several frames are no {ref.modality}", "tag them as video, or give one picture a segment")
 
 
 def _shape(ref: MediaRef) -> tuple[str, Pairs, Pairs]:

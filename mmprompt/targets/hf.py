@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Decode = Callable[[MediaPart], object]
 
 _READ = "let it be read first: read_messages(...)"
+_FRAMES = "send its frames: change_messages(..., frames=N)"
 _NAMING = frozenset(
     ("type", "text", "image", "audio", "video", "url", "path", "base64", "image_url", "audio_url", "video_url")
 )
@@ -172,6 +173,8 @@ class HFWriter(PartWriter):
         check_media(part, self._known)
         if part.media_type == VIDEO_FRAMES and not part.frames:
             raise SourceError("the video has no frames", "give at least one")
+        if self._decode is not None and part.modality == "video" and not part.frames:  # a target of one's own takes it
+            raise TargetError(f"a video is decoded as frames, and this one is {part.media_type}", _FRAMES)
         value: object
         if self._decode is not None:
             value = self._decode(part)

@@ -92,6 +92,8 @@ def _refuse_key(key: object, value: object, number: int) -> None:
         if value:
             raise TargetError(f"message {number} has the key {shown(key)}, which a message cannot hold", "take it out")
         return
+    if key == "type" and value == "message":  # what the Responses form calls it
+        return
     raise TargetError(f"message {number} has the unknown key {shown(key)}", nearest(key, _FIELDS))
 
 

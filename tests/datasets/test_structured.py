@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mmprompt.datasets.read import open_dataset
+from mmprompt.datasets.read import open_dataset, rows_dataset
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
 from mmprompt.parts import MediaRef, Message, TextPart
@@ -82,6 +82,24 @@ def test_chat_rows_carry_messages():
     assert text == TextPart("What is beside the cup on the saucer?")
     assert rows[0].columns["answer"] == "a spoon"
     assert not rows[0].scanned
+
+
+def test_chat_rows_of_an_array_and_of_python_carry_messages_too(tmp_path):
+    chats = [
+        {"id": 7, "messages": [{"role": "user", "content": "<AIS_TEXT_START>a"}]},
+        {"custom_id": "r-1", "body": {"messages": [{"role": "user", "content": "b"}]}},
+    ]
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([3, *chats, {"messages": 3}]), encoding="utf-8")
+    given = [3, *chats, {"messages": 3}]
+    for rows in (open_dataset(path), rows_dataset(given), rows_dataset(iter(given))):
+        bad, one, other, worse = rows
+        assert (one.id, one.messages, one.scanned) == (7, (Message("user", "<AIS_TEXT_START>a"),), False)
+        assert (other.id, other.messages) == ("r-1", (Message("user", "b"),))
+        assert isinstance(bad, RowError)
+        assert "without a list of messages" in worse.what
+    plain, chat = rows_dataset([{"question": "q"}, chats[0]])
+    assert (plain.messages, chat.messages, chat.scanned) == (None, None, True)
 
 
 def test_batch_lines_take_their_id_and_messages_from_the_request(tmp_path):

@@ -191,6 +191,20 @@ def test_a_format_that_is_not_read_is_told_with_one_that_is(reader, data, modali
     assert said in str(refusal(reader, data, modality))
 
 
+def test_frames_may_be_anything_that_names_or_holds_a_picture(reader, tour):
+    name = "media/clock.jpg"
+    data = (tour / name).read_bytes()
+    frames = [name, pathlib.Path(name), data, bytearray(data), {"bytes": data, "path": None}, {"path": name}]
+    assert reader.read(MediaRef("video", frames)).frames == (data,) * len(frames)
+
+
+def test_frames_of_frames_are_refused_however_deep_they_are(reader):
+    nested = "media/clock.jpg"
+    for _ in range(5000):
+        nested = [{"path": nested}]
+    assert "several frames are no image" in str(refusal(reader, nested, "video"))
+
+
 def test_a_container_is_typed_by_the_tag(reader):
     assert read(reader, "media/clip.mp4", "audio").media_type == "audio/mp4"
     part = reader.read(MediaRef("video", f"data:audio/mp4;base64,{base64.b64encode(CLIP).decode()}"))

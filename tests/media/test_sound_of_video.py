@@ -59,6 +59,20 @@ def test_a_task_sends_the_sound_of_a_video_in_its_place(folder, command, target)
     assert info.duration == pytest.approx(1, abs=0.1)
 
 
+def test_a_string_has_no_placeholder_for_the_sound_in_a_videos_place(folder, command):
+    part = {"type": "video_url", "video_url": {"url": "{video}"}}
+    task = {
+        "dataset": {"path": "data.jsonl"},
+        "media": {"sound_track": True},
+        "infer_cfg": {"prompt_template": {"type": "MMPromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt_mm": {"video": part}}]}}},
+        "model": {"media_placeholder": {"video": "<v>"}},
+    }  # fmt: skip
+    (folder / "task.json").write_text(json.dumps(task))
+    done = command("render", folder / "task.json", "--emit", "string")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"the string holds a placeholder of video, and audio would go in its place; use --emit mess" in done.stderr
+
+
 def test_the_sound_is_made_to_fit_the_target(folder, command):
     asked = {"sound_track": True, "audio_format": "mp3"}
     line = rendered(folder, command, asked, "--target", "openai", "--fit")

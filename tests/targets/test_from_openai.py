@@ -83,6 +83,12 @@ class TestReading:
         with pytest.raises(TargetError, match=words):
             from_openai([message])
 
+    def test_a_message_may_be_called_one_as_in_the_responses_form(self):
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        assert from_openai([item]) == [Message("user", "hi")]
+        with pytest.raises(TargetError, match="unknown key 'type'"):
+            from_openai([{**item, "type": "reasoning"}])
+
     def test_a_reply_as_servers_send_it(self):
         reply = {
             "role": "assistant",

@@ -24,6 +24,7 @@ from mmprompt import (
     SourceError,
     TargetError,
     TextPart,
+    change_messages,
     from_openai,
     read_messages,
     register_target,
@@ -335,6 +336,15 @@ def test_a_target_of_ones_own_limits_the_count():
     assert len(to_hf(user(picture()), "test-one-picture").images) == 1
     with pytest.raises(TargetError, match="2 parts of image"):
         to_hf(user(picture(), picture()), "test-one-picture")
+
+
+def test_a_file_that_a_target_of_ones_own_takes_as_a_video_is_not_decoded_to_nothing(tour):
+    register_target("test-files", like="hf", formats={"video": ["video/mp4", "video/jpeg"]})
+    film = user(MediaPart("video", "video/mp4", (tour / "media/short.mp4").read_bytes()))
+    assert HFWriter("test-files").write(film)[0]["content"][0]["video"].startswith("data:video/mp4;base64,")
+    with pytest.raises(TargetError, match=r"this one is video/mp4; send its frames: change_messages\(\.\.\., frames=N"):
+        to_hf(film, "test-files")
+    assert len(to_hf(change_messages(film, frames=2), "test-files").videos[0]) == 2
 
 
 @pytest.mark.parametrize("where", ["options", "extra"])
