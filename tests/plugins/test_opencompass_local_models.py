@@ -29,14 +29,14 @@ ROWS = [
     {"question": "Is snow cold ?", "cont": "cold ?", "choices": ["no", "yes"], "answer": "yes"},
     {"question": "Is {answer} red ?", "cont": "red ?", "choices": ["no", "yes"], "answer": "no"},
 ]
-WORDS = ("[UNK]", "[PAD]", *"no yes Is snow cold ? red Q A answer".split())
+WORDS = ("[UNK]", "[PAD]", "no", "yes", "Is", "snow", "cold", "?", "red", "Q", "A", "answer")
 TEXT = "</E>Q {question} A {answer}"
 LABELS = {label: f"</E>Q {{question}} A {label}" for label in ("no", "yes")}
 
 
-class Rows(BaseDataset):  # type: ignore[misc]  # the runner has no types
+class Rows(BaseDataset):
     @staticmethod
-    def load(path: str) -> Any:  # noqa: ARG004  # OpenCompass gives one
+    def load(path: str) -> Any:
         return DatasetDict({split: Dataset.from_list(ROWS) for split in ("train", "test")})
 
 
