@@ -5,7 +5,7 @@ All of it is told as notes, since a row may well hold what is meant for nobody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mmprompt.cells import listed
 from mmprompt.default_prompt import QUESTION
@@ -16,13 +16,14 @@ from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.read import MODALITIES
 from mmprompt.parts import Message, TextPart
 from mmprompt.row_ids import ID_COLUMNS
-from mmprompt.structure import media_column
+from mmprompt.structure import media_column, modality_of
 from mmprompt.task_config import TaskConfig
 from mmprompt.templates.entry import CONTENT, Entry
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
 """What datasets of multiple choice call their choices."""
 
+_TASK = "use a task with a template"
 _HEAD = 160
 """Characters of base64 that tell of what kind it is."""
 
@@ -38,45 +39,70 @@ def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
 
 
 def unsent_notes(
-    entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
+    entry: Entry,
+    messages: Sequence[Message],
+    media_columns: Mapping[str, str],
+    output_column: str | None,
+    *,
+    chat: bool = False,
 ) -> list[str]:
     """Return a note for each kind of thing that a row without a template leaves behind.
 
-    The arguments are those of ``default_messages``, and what it returned.
+    The arguments are those of ``default_messages``, and what it returned; ``chat`` tells that the row is a chat.
     """
     columns = entry.columns
-    notes = [f"{_lacking('--map', name)}; {nearest(name, columns)}" for name in media_columns if name not in columns]
-    parts = [part for message in messages for part in message.parts]
-    texts = [part for part in parts if isinstance(part, TextPart)]
-    known = {*ID_COLUMNS, QUESTION, CONTENT, output_column}
+    fed = "messages" if chat else CONTENT if CONTENT in columns else ""
+    sent = {type(part) is TextPart for message in messages for part in message.parts}
+    used = {fed} if fed else {QUESTION, *media_columns}
+    known = {*ID_COLUMNS, *used, output_column}
     beside = {name: value for name, value in columns.items() if name not in known}
-    if not texts and CONTENT not in columns:
-        names = [name for name, value in beside.items() if isinstance(value, str) and not media_column(name)]
-        if names := [name for name in names if name not in media_columns]:
-            what = f"the first row sends media alone, and of its texts not {', '.join(map(repr, names))}"
-            notes.append(f"{what}; call the text 'question', or use a task with a template")
-    elif CONTENT not in columns and (choices := [name for name in _CHOICES if name in beside]):
-        notes.append(f"the first row's choices ({', '.join(choices)}) are not sent; use a task with a template")
-    if len(texts) == len(parts):
-        notes += _unsent_media(beside, CONTENT in columns, entry.list_cells)
+    notes = [f"{_lacking('--map', name)}; {nearest(name, columns)}" for name in media_columns if name not in columns]
+    if not fed:
+        notes += _unusual_texts(columns)
+    if True not in sent and not chat:
+        notes += _unsent_texts(beside, fed)
+    if False not in sent:
+        notes += _unsent_media(beside, fed, entry.list_cells)
     return notes
 
 
-def _unsent_media(columns: Mapping[str, object], tagged: bool, cells: bool) -> Iterator[str]:
+def _unusual_texts(columns: Mapping[str, object]) -> Iterator[str]:
+    """Give a note for choices beside the question, and for a question that is no text."""
+    question = columns.get(QUESTION)
+    if isinstance(question, (list, Mapping)):
+        yield f"the first row's 'question' is {type(question).__name__}, sent as Python writes it; {_TASK}"
+    if QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
+        yield f"the first row's choices ({', '.join(choices)}) are not sent; {_TASK}"
+
+
+def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
+    """Give a note for the columns of text, nested or not, of a row that sends media alone."""
+    names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
+    if names:
+        mend = f"tag the text in '{fed}'" if fed else "call the text 'question'"
+        yield f"the first row sends media alone, and of its texts not {', '.join(map(repr, names))}; {mend}, or {_TASK}"
+
+
+def _has_text(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_text, value))
+    return isinstance(value, str) or (isinstance(value, Mapping) and modality_of(value) is None)
+
+
+def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[str]:
     """Give a note for each column that holds media, by the look of it, of a row that sends text alone."""
     for name, value in columns.items():
         modality = next(filter(None, (_modality(element) for element in listed(value, cells=cells))), None)
         if modality is None:
             continue
-        start = f"<AIS_{modality.upper()}_START>"
-        mend = f"tag it in 'content' ({start}…)" if tagged else f"add --map {name}={modality}"
-        yield f"the first row sends text alone, and {shown(name)} looks like {modality}; {mend}, or use a task"
+        mend = f"put it into '{fed}'" if fed else f"add --map {name}={modality}"
+        yield f"the first row sends text alone, and {shown(name)} looks like {modality}; {mend}, or {_TASK}"
 
 
 def _modality(value: object) -> str | None:
-    """Return the modality of a text that can hardly be anything but the source of a medium, or None."""
+    """Return the modality of what can hardly be anything but a medium or the source of one, or None."""
     if not isinstance(value, str):
-        return None
+        return modality_of(value)
     try:
         kind = classify(value).kind
     except SourceError:

@@ -234,8 +234,9 @@ class Task:
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
-            return list(sample.messages)
-        messages = default_messages(entry, self.map_columns, self.output_column)
+            messages = list(sample.messages)
+        else:
+            messages = default_messages(entry, self.map_columns, self.output_column)
         self._look_at(sample, messages)
         return messages
 
@@ -245,7 +246,9 @@ class Task:
             self._first_columns.append(tuple(sample.columns))
         if messages is not None and not self._first_unsent:
             entry = self.entry_of(sample)
-            self._first_unsent.append(unsent_notes(entry, messages, self.map_columns, self.output_column))
+            chat = sample.messages is not None
+            notes = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
+            self._first_unsent.append(notes)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
