@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
-from mmprompt.first_row import column_notes, unsent_notes
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.rooted import RootedPath
 from mmprompt.meta_template import MetaTemplate
@@ -19,6 +18,7 @@ from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item,
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
+from mmprompt.task_notes import column_notes, example_notes, unsent_notes
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -145,6 +145,8 @@ class Task:
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
         notes += itertools.chain(*self._first_unsent[:1])
+        if self.assembly is None or not self.assembly.needs_examples:
+            notes += example_notes(self.config, self.train is not None)
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes

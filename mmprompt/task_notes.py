@@ -1,4 +1,4 @@
-"""What the first row tells of a run: columns that are named and not there, and what of the row goes to no model.
+"""What a task says and its first row does not bear out, and what of the row goes to no model.
 
 All of it is told as notes, since a row may well hold what is meant for nobody.
 """
@@ -36,6 +36,18 @@ def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
         notes.append(f"{_lacking('output_column', config.masked)}, {what}; {nearest(config.masked, columns)}")
     lacking = [name for name in config.tagged_columns or () if name not in columns]
     return [*notes, *(f"{_lacking('tagged_columns', name)}; {nearest(name, columns)}" for name in lacking)]
+
+
+def example_notes(config: TaskConfig, trained: bool) -> list[str]:
+    """Return a note for examples that a task speaks of where no retriever takes any.
+
+    ``trained`` tells that there is a dataset of examples.
+    """
+    infer = config.infer_cfg or {}
+    alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
+    unused = "dataset.train" if trained else "ice_template" if alone else ""
+    mend = "name one, such as FixKRetriever"
+    return [f"{unused} is not used: no retriever takes examples; {mend}"] if unused else []
 
 
 def unsent_notes(
