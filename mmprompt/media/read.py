@@ -23,6 +23,7 @@ from mmprompt.media.media_types import (
     agree,
     any_type,
     describe_unknown,
+    is_format,
     media_type_for,
     mend_unknown,
     normal_type,
@@ -287,7 +288,8 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = describe_unknown(data)
-        raise SourceError(f"{subject} is {found}, not {_AN[modality]}", mend_unknown(found) or f"give {_AN[modality]}")
+        rest = "a format that is not taken" if is_format(found) else f"not {_AN[modality]}"
+        raise SourceError(f"{subject} is {found}, {rest}", mend_unknown(found) or f"give {_AN[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
