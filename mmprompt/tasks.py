@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
-from mmprompt.first_row import column_notes, unsent_notes
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.rooted import RootedPath
 from mmprompt.meta_template import MetaTemplate
@@ -19,6 +18,7 @@ from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item,
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
+from mmprompt.task_notes import column_notes, example_notes, unsent_notes
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -145,6 +145,8 @@ class Task:
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
         notes += itertools.chain(*self._first_unsent[:1])
+        if self.assembly is None or not self.assembly.needs_examples:
+            notes += example_notes(self.config, self.train is not None)
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes
@@ -234,8 +236,9 @@ class Task:
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
-            return list(sample.messages)
-        messages = default_messages(entry, self.map_columns, self.output_column)
+            messages = list(sample.messages)
+        else:
+            messages = default_messages(entry, self.map_columns, self.output_column)
         self._look_at(sample, messages)
         return messages
 
@@ -245,7 +248,9 @@ class Task:
             self._first_columns.append(tuple(sample.columns))
         if messages is not None and not self._first_unsent:
             entry = self.entry_of(sample)
-            self._first_unsent.append(unsent_notes(entry, messages, self.map_columns, self.output_column))
+            chat = sample.messages is not None
+            notes = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
+            self._first_unsent.append(notes)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)

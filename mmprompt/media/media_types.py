@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mmprompt.media.not_media import describe_unknown, mend_unknown
+from mmprompt.media.not_media import describe_unknown, is_format, mend_unknown
 
 
 class Kind(NamedTuple):
@@ -56,8 +56,8 @@ KINDS = (
 )  # fmt: skip
 
 __all__ = [
-    "KINDS", "VIDEO_FRAMES", "Kind", "agree", "any_type", "describe_unknown", "media_type_for", "mend_unknown",
-    "normal_type", "sniff", "suffix_type",
+    "KINDS", "VIDEO_FRAMES", "Kind", "agree", "any_type", "describe_unknown", "is_format", "media_type_for",
+    "mend_unknown", "normal_type", "sniff", "suffix_type",
 ]  # fmt: skip
 
 VIDEO_FRAMES = "video/jpeg"
