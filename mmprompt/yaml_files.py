@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import yaml
 
 _MEND = "mend what stands there"
+_MOST_KEYS = 1 << 18
 _MENDS = (
     ("\\t", "indent with blanks, not with tabs"),
     ("mapping values", "put a text with ': ' in it in quotes, or check the indentation"),
@@ -62,6 +63,12 @@ def _loader() -> type[yaml.SafeLoader]:
     import yaml  # noqa: PLC0415  # as above
 
     class Loader(yaml.SafeLoader):
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            super().flatten_mapping(node)
+            if len(node.value) > _MOST_KEYS:  # forty lines can merge each other to a million million keys
+                mark = node.start_mark
+                raise malformed("YAML", f"more than {_MOST_KEYS} keys, merged", _MEND, mark.line + 1, mark.column + 1)
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
             _check_keys(keys)

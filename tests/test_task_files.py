@@ -210,6 +210,17 @@ def test_a_fault_in_a_module_that_a_python_task_imports_is_told_at_the_import(
     assert "task.py:2" in message_of(tmp_path / "task.py")
 
 
+def test_mappings_that_merge_each_other_beyond_number_are_refused(tmp_path: Path) -> None:
+    merged = [f"b{n}: &b{n} {{<<: [*b{n - 1}, *b{n - 1}]}}" for n in range(1, 40)]
+    path = tmp_path / "task.yaml"
+    path.write_text("\n".join(["b0: &b0 {x: 1}", *merged[:3]]))
+    with pytest.raises(MMPromptError, match="unknown key 'b0'"):
+        load_task(path)
+    path.write_text("\n".join(["b0: &b0 {x: 1}", *merged]))
+    with pytest.raises(MMPromptError, match="more than 262144 keys, merged"):
+        load_task(path)
+
+
 def test_no_tag_of_yaml_runs_code(tmp_path: Path) -> None:
     (tmp_path / "task.yaml").write_text(f"dataset: !!python/object/apply:os.mkdir ['{tmp_path}/made']\n")
     message_of(tmp_path / "task.yaml")

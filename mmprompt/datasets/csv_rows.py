@@ -153,14 +153,16 @@ def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str
     for line, cells, fault in records:
         if fault is not None:
             raise DatasetError(fault.what, fault.mend).located(file=file, line=line)
+        names: set[str] = set()
         for position, name in enumerate(cells):
             if not name.strip():
                 raise DatasetError(f"column {position + 1} of the header has no name", "name it").located(
                     file=file, line=line
                 )
-            if name in cells[:position]:
+            if name in names:
                 raise DatasetError(f"the header names {shown(name)} twice", "rename one of the two").located(
                     file=file, line=line
                 )
+            names.add(name)
         return cells
     raise DatasetError("no header", "begin the file with the names of its columns").located(file=file)
