@@ -21,7 +21,7 @@ from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.prompt_items import plain_prompt
 from mmprompt.rendered import Prepared, Rendered, bytes_of, media_of, weight_of
 from mmprompt.targets.limits import limits
-from mmprompt.targets.records import batch_line, content_of, keyed, labelled, writer_for
+from mmprompt.targets.records import batch_line, content_of, custom_id, keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload, record_chunks
 from mmprompt.task_media import TaskMedia, UnreadError
 from mmprompt.tasks import Task, at
@@ -94,6 +94,12 @@ class Renderer:
     def file(self) -> str | None:
         """The dataset's file, for messages about lines of it."""
         return None if self._task.dataset is None else self._task.dataset.path
+
+    def remembering(self, ids: RepeatedIds) -> Callable[[object, int], None]:
+        """Return what remembers an id and its line as they go out: in a batch 2 and "2" are one."""
+        if self._batch is None:
+            return ids.add
+        return lambda name, line: ids.add(custom_id(name), line)
 
     def close(self) -> None:
         """End the child processes of an isolating policy; it can be used again."""
@@ -254,7 +260,7 @@ def render(
     _warm_heap()
     done = failed = 0
     with RepeatedIds() as ids, closing(_prepared(renderer, itertools.islice(rows, limit), workers)) as prepared:
-        write, add = writer.write, ids.add
+        write, add = writer.write, renderer.remembering(ids)
         for row, chunks, error, findings in map(renderer.finish, prepared):
             if on_row is not None:
                 on_row()

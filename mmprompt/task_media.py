@@ -176,7 +176,7 @@ class MediaChanger:
         changed = []
         for number, message in enumerate(messages, 1):
             parts: list[Part] = []
-            for place, part in enumerate(message.parts, 1):
+            for place, part in enumerate(checked(message).parts, 1):
                 try:
                     parts.append(self.change(part) if type(part) is MediaPart else part)
                 except MMPromptError as error:
@@ -213,7 +213,7 @@ def change_messages(
         TargetError: an unknown target, a medium that cannot be made to fit, or what is no message.
     """
     with closing(MediaChanger(policy or MediaPolicy(), changes_of(changes), target)) as changer:
-        return changer.change_all(map(checked, messages))
+        return changer.change_all(messages)
 
 
 def task_changes(task: Task, **given: Any) -> Changes:

@@ -159,6 +159,14 @@ class TestBatch:
         }
         assert [line["custom_id"] for line in found] == ["a", "3", '[1, "ü"]']
 
+    def test_ids_that_become_one_are_told(self, command, tmp_path):
+        (tmp_path / "data.jsonl").write_text('{"id": 2, "question": "q"}\n{"id": "2", "question": "r"}\n')
+        (tmp_path / "task.json").write_text(json.dumps({"dataset": "data.jsonl", "model": MODEL}))
+        assert command("render", tmp_path / "task.json").returncode == 0
+        done = command("render", tmp_path / "task.json", "--emit", "batch")
+        assert done.returncode == 1
+        assert b"data.jsonl:2 id: the id of line 1 again" in done.stderr
+
     def test_through_a_template_with_media(self, tour):
         task = load_task(tour / "task.yaml")
         with pytest.raises(TaskError, match="needs the name of a model; give model"):

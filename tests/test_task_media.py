@@ -674,6 +674,10 @@ def test_media_are_changed_from_python_too(tour: Path) -> None:
     with pytest.raises(TaskError, match="did you mean 'max_side'"):
         change_messages(read, max_sides=3)
     broken = read[0]._replace(parts=(picture, MediaPart("image", "image/jpeg", picture.data[:900])))
+    plain: Any = [{"role": "user", "content": "q"}]
+    for act in (read_messages, change_messages):
+        with pytest.raises(TargetError, match="a message is dict; give a list of Messages; from_openai"):
+            act(plain)
     with pytest.raises(SourceError, match=r"^message 2, part 2: "):
         change_messages([read[0], broken], max_side=9)
     [fitted] = change_messages(read, MediaPolicy.preset("hostile"), target="openai", fit=True, frames=2, max_side=64)

@@ -136,7 +136,7 @@ def register_target(
 
 def _types(modality: str, types: Iterable[str] | str) -> frozenset[str]:
     """Return media types under their usual names; a lone string is one type, not a row of letters."""
-    names = frozenset(map(normal_type, (types,) if isinstance(types, str) else types))
+    names = frozenset(normal_type(str(name)) for name in ((types,) if isinstance(types, str) else types))
     for name in names:
         if name.partition("/")[0] != modality:
             raise TargetError(f"{shown(name)} is no media type of {modality}", f"write it as {modality}/FORMAT")
@@ -145,7 +145,7 @@ def _types(modality: str, types: Iterable[str] | str) -> frozenset[str]:
 
 def _schemes(schemes: Iterable[str] | str) -> frozenset[str]:
     """Return URL schemes in lower case; a lone string is one of them."""
-    names = frozenset(name.lower() for name in ((schemes,) if isinstance(schemes, str) else schemes))
+    names = frozenset(str(name).lower() for name in ((schemes,) if isinstance(schemes, str) else schemes))
     for name in names:
         if not _SCHEME.fullmatch(name):
             raise TargetError(f"{shown(name)} is no URL scheme", "write what stands before ://, such as https")

@@ -57,14 +57,19 @@ def labelled(wires: Mapping[str, Any]) -> dict[str, Any]:
     return {key: {label: request[key] for label, request in by_label.items() if key in request} for key in keys}
 
 
+def custom_id(sample_id: object) -> str:
+    """Return the id of a sample as batch files have it: text, and JSON of what is none."""
+    return sample_id if isinstance(sample_id, str) else json.dumps(sample_id, ensure_ascii=False)
+
+
 def batch_line(sample_id: object, turn: int | None, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line of OpenAI's batch files.
 
-    ``custom_id`` is the sample's id as text; that of a turn ends in ``#`` and its number.
+    Its ``custom_id`` is that of the sample; that of a turn ends in ``#`` and its number.
     """
-    custom_id = sample_id if isinstance(sample_id, str) else json.dumps(sample_id, ensure_ascii=False)
+    name = custom_id(sample_id)
     return {
-        "custom_id": custom_id if turn is None else f"{custom_id}#{turn}",
+        "custom_id": name if turn is None else f"{name}#{turn}",
         "method": "POST",
         "url": "/v1/chat/completions",
         "body": body,
