@@ -17,8 +17,10 @@ class RunnerLog(Handler):
         self._logger = logger
 
     def emit(self, record: LogRecord) -> None:
-        """Tell a warning as the runner tells its own."""
-        self._logger().warning("mmprompt: %s", record.getMessage())
+        """Tell a warning as the runner tells its own; nothing where it does not run, and so has no log."""
+        logger = self._logger()
+        if logger.hasHandlers():
+            logger.warning("mmprompt: %s", record.getMessage())
 
 
 def tell_in(logger: Callable[[], Any]) -> None:
