@@ -6,20 +6,16 @@ The tagged column ``content`` feeds it if there is one; else the columns that ho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
 
 from mmprompt.cells import listed
-from mmprompt.errors import MMPromptError, TemplateError, Where, nearest
+from mmprompt.errors import MMPromptError, TemplateError, Where
 from mmprompt.parts import MediaRef, Message, Part, TextPart
-from mmprompt.row_ids import ID_COLUMNS
 from mmprompt.segments import scan
-from mmprompt.structure import modality_of
+from mmprompt.structure import media_column, modality_of
 from mmprompt.templates.entry import CONTENT, Entry, check_source, null_column
 
 QUESTION = "question"
-_NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 _NOTHING = TextPart("")
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 
@@ -46,39 +42,6 @@ def default_messages(
             raise _no_column(entry.columns)
         return _message(parts, entry.columns)
     return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
-
-
-def left_behind(
-    entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
-) -> list[str]:
-    """Return in words what the first row without a template leaves behind: texts beside media alone, mapped columns.
-
-    The arguments are those of ``default_messages``, and what it returned.
-    """
-    notes = []
-    if texts := _unsent_texts(entry, messages, media_columns, output_column):
-        what = f"the first row sends media alone, and of its texts not {', '.join(map(repr, texts))}"
-        notes.append(f"{what}; call the text 'question', or use a task with a template")
-    known = entry.columns
-    if unsent := [name for name in media_columns if name not in known or name == QUESTION or CONTENT in known]:
-        what = f"the first row sends no media of {', '.join(map(repr, unsent))}, which --map names"
-        mend = (
-            "its 'content' is all it sends"
-            if CONTENT in known
-            else nearest(unsent[0], [n for n in known if n != QUESTION])
-        )
-        notes.append(f"{what}; {mend}")
-    return notes
-
-
-def _unsent_texts(
-    entry: Entry, messages: list[Message], media_columns: Mapping[str, str], output_column: str | None
-) -> list[str]:
-    if CONTENT in entry.columns or any(isinstance(part, TextPart) for message in messages for part in message.parts):
-        return []
-    known = {*ID_COLUMNS, QUESTION, output_column, *media_columns}
-    texts = (name for name, value in entry.columns.items() if isinstance(value, str) and name not in known)
-    return [name for name in texts if not media_column(name)]
 
 
 def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
@@ -153,10 +116,3 @@ def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column:
             raise null_column(QUESTION)
         if text := str(question):
             yield TextPart(text)
-
-
-@lru_cache(maxsize=1024)
-def media_column(column: object) -> tuple[str, bool] | None:
-    """Return the modality that a column's name says, and whether it is one of a numbered series (``image_2``)."""
-    match = _NAMED.fullmatch(column) if isinstance(column, str) else None
-    return (match.group(1), match.group(2) is not None) if match else None

@@ -1,4 +1,4 @@
-"""The logger of the package: named ``mmprompt``, silent unless the host configures it, never configured by us."""
+"""The logger of the package: named ``mmprompt``, silent unless the host configures it, or a runner's plugin does."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def ready_requests(
 
     Raises:
         TaskError: the task compares labels, or later turns need the replies of earlier ones.
-        DatasetError: rows that cannot be asked, or whose id came before; the first of them by name.
+        DatasetError: rows that cannot be asked, or whose id came before, the first of them by name; or no row at all.
         TargetError: an unknown target, or one of another wire form.
     """
     if limits(target).wire != "openai":
@@ -93,10 +93,19 @@ def ready_requests(
     for note in [*task.notes(), *(f"left out: {error}" for error in errors if skip_bad)]:
         log.warning("%s", note)
     if errors and not skip_bad:
-        lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
-        more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-        raise DatasetError(f"{len(errors)} requests cannot be made; mend them, or skip_bad=true\n{lines}{more}")
+        raise _refused(errors)
+    if not ready:
+        mend = "mend those that were left out" if errors else "give the dataset rows"
+        raise DatasetError("there is no row to ask", mend)
     return list(ready.values())
+
+
+def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
+    """Return the errors as one, the first of them line by line."""
+    count, mend = ("1 request", "mend it") if len(errors) == 1 else (f"{len(errors)} requests", "mend them")
+    lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
+    more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+    return DatasetError(f"{count} cannot be made; {mend}, or skip_bad=true\n{lines}{more}")
 
 
 def _requests(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.store.cache import MediaCache
 from mmprompt.parts import MediaPart, MediaRef, Message
 from mmprompt.prompt_items import plain_prompt
+from mmprompt.rendered import Prepared, Rendered, bytes_of, media_of, weight_of
 from mmprompt.targets.limits import limits
 from mmprompt.targets.records import batch_line, content_of, custom_id, keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload, record_chunks
@@ -33,23 +34,6 @@ if TYPE_CHECKING:
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 _OF_A_PART = re.compile(r"message (\d+), part (\d+): ")
 EMITS = ("messages", "prompt", "string", "batch")
-
-
-class Prepared(NamedTuple):
-    """One row made ready: its records, whose media are bytes still, or why there are none."""
-
-    row: Sample | RowError
-    records: Sequence[dict[str, Any]]
-    error: MMPromptError | None
-
-
-class Rendered(NamedTuple):
-    """One row rendered: the bytes of its line in pieces, or why there are none; and media worth a report."""
-
-    row: Sample | RowError
-    chunks: list[bytes] | None
-    error: MMPromptError | None
-    findings: Sequence[MediaPart]
 
 
 class RenderReport(NamedTuple):
@@ -111,9 +95,11 @@ class Renderer:
         """The dataset's file, for messages about lines of it."""
         return None if self._task.dataset is None else self._task.dataset.path
 
-    def known_as(self, sample_id: object) -> object:
-        """Return what a sample's id becomes in a line: in a batch 2 and "2" are one."""
-        return sample_id if self._batch is None else custom_id(sample_id)
+    def remembering(self, ids: RepeatedIds) -> Callable[[object, int], None]:
+        """Return what remembers an id and its line as they go out: in a batch 2 and "2" are one."""
+        if self._batch is None:
+            return ids.add
+        return lambda name, line: ids.add(custom_id(name), line)
 
     def close(self) -> None:
         """End the child processes of an isolating policy; it can be used again."""
@@ -157,7 +143,7 @@ class Renderer:
         if self._answer in row.columns:
             record["answer"] = row.columns[self._answer]  # type: ignore[index]  # no column is called None
         chunks = record_chunks(record, newline=True)
-        found = [part for part in _media_of(record) if part.findings] if len(chunks) > 1 else ()
+        found = [part for part in media_of(record) if part.findings] if len(chunks) > 1 else ()
         return _new(Rendered, (row, chunks, None, found))
 
     def _assembled(self, row: Sample) -> list[Assembled]:
@@ -240,7 +226,11 @@ def _batch_body(task: Task, target: str) -> dict[str, Any]:
         raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
     if task.mode == "ppl":
         raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
-    return {**task.config.generation, "model": task.config.model_name}
+    generation = dict(task.config.generation)
+    length = None if task.assembly is None else task.assembly.arguments.get("max_out_len")
+    if isinstance(length, int) and "max_completion_tokens" not in generation:
+        generation.setdefault("max_tokens", length)
+    return {**generation, "model": task.config.model_name}
 
 
 def render(
@@ -270,20 +260,20 @@ def render(
     _warm_heap()
     done = failed = 0
     with RepeatedIds() as ids, closing(_prepared(renderer, itertools.islice(rows, limit), workers)) as prepared:
-        write, add, known_as = writer.write, ids.add, renderer.known_as
+        write, add = writer.write, renderer.remembering(ids)
         for row, chunks, error, findings in map(renderer.finish, prepared):
             if on_row is not None:
                 on_row()
             if chunks is not None:
                 done += 1
                 write(chunks)
-                add(known_as(row.id), row.line or row.row)  # type: ignore[union-attr]  # what has chunks is a sample
+                add(row.id, row.line or row.row)  # type: ignore[union-attr]  # what has chunks is a sample
                 if findings and on_note is not None:
                     _tell(row, findings, on_note)  # type: ignore[arg-type]  # likewise
                 continue
             failed += 1
             if not isinstance(row, RowError):
-                add(known_as(row.id), row.line or row.row)
+                add(row.id, row.line or row.row)
             if strict and error is not None:
                 writer.flush()
                 raise error
@@ -310,49 +300,6 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptErr
             again = RowError(f"the id of line {first} again", "give each row an id of its own")
             on_error(again.located(file=file, line=line, column="id"))
     return repeated
-
-
-def bytes_of(prepared: Prepared) -> int:
-    """Return how many bytes of media a prepared row holds."""
-    media = [part for record in prepared.records for part in _media_of(record)]
-    return sum(map(_held, media))
-
-
-def weight_of(row: Sample | RowError) -> int:
-    """Return about how many bytes a row holds: those of its texts, and of the media that came with it."""
-    if isinstance(row, RowError):
-        return 0
-    weight = 0
-    pending: list[object] = list(row.columns.values())
-    while pending:
-        value = pending.pop()
-        if isinstance(value, (str, bytes, bytearray)):
-            weight += len(value)
-        elif isinstance(value, Mapping):
-            pending.extend(value.values())
-        elif isinstance(value, (list, tuple)):
-            pending.extend(value)
-    for message in row.messages or ():
-        weight += len(message.text) + sum([_held(part) for part in message.parts if isinstance(part, MediaPart)])
-    return weight
-
-
-def _held(part: MediaPart) -> int:
-    return len(part.data) + sum(map(len, part.frames))
-
-
-def _media_of(record: Mapping[str, Any]) -> list[MediaPart]:
-    """Return the media that a record holds."""
-    pending = [value for key, value in record.items() if key not in ("id", "answer")]
-    found = []
-    for value in pending:
-        if type(value) is Payload:
-            found.append(value.part)
-        elif isinstance(value, dict):
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-    return found
 
 
 def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], None]) -> None:

@@ -1,8 +1,13 @@
-"""Columns that hold the structure itself: parts, segments, images, sound, bytes, in place of tagged text."""
+"""Columns that hold the structure itself: parts, segments, images, sound, bytes, in place of tagged text.
+
+And those whose name says that they hold media.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from mmprompt.cells import is_sound_pair
 from mmprompt.media.classify import is_media_object
@@ -11,6 +16,7 @@ from mmprompt.parts import MediaPart, MediaRef, Part, TextPart, part_of
 from mmprompt.segments import Segment
 
 _PARTS = (TextPart, MediaRef, MediaPart)
+_NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 
 
 def parts_in(value: object, *, media: bool = True) -> list[Part] | None:
@@ -75,3 +81,10 @@ def modality_of(value: object) -> str | None:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return "image" if str(value.dtype) == "uint8" and len(value.shape) in (2, 3) else None
     return "image" if is_media_object(value) else None
+
+
+@lru_cache(maxsize=1024)
+def media_column(column: object) -> tuple[str, bool] | None:
+    """Return the modality that a column's name says, and whether it is one of a numbered series (``image_2``)."""
+    match = _NAMED.fullmatch(column) if isinstance(column, str) else None
+    return (match.group(1), match.group(2) is not None) if match else None

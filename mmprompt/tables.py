@@ -15,6 +15,7 @@ from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled
+from mmprompt.log import log
 from mmprompt.outgoing import Outgoing
 from mmprompt.parts import Message
 from mmprompt.prompt_items import role_item
@@ -60,6 +61,8 @@ def tables(
         dataset = {name: value for name, value in given.items() if value is not None}
         task = load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})
     test = _table(task.samples(), task, task.dataset)
+    if not test["id"]:
+        log.warning("there is no row to ask")
     return {"train": test if task.train is None else _table(task.train, task, task.train), "test": test}
 
 
@@ -69,9 +72,11 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         if isinstance(row, RowError):
             raise row
         samples.append(row)
+    for note in () if dataset is None else dataset.notes:
+        log.warning("%s", note)
     return {
         "id": [sample.label for sample in samples],
-        task.output_column: _answers(samples, task.output_column),
+        task.output_column: [_answer(sample.columns.get(task.output_column)) for sample in samples],
         CARRIED: [_text(sample, dataset) for sample in samples],
     }
 
@@ -82,12 +87,9 @@ def _text(sample: Sample, dataset: Dataset | None) -> str:
     return json.dumps(kept._asdict())
 
 
-def _answers(samples: list[Sample], column: str) -> list[object]:
-    """Return the answers in one type: as they are where all are texts, else as JSON text; None for none."""
-    found = [sample.columns.get(column) for sample in samples]
-    if all(answer is None or isinstance(answer, str) for answer in found):
-        return found
-    return [None if answer is None else json.dumps(answer, ensure_ascii=False) for answer in found]
+def _answer(value: object) -> str | None:
+    """Return an answer in the one type that a column has: text as it is, what is no text as JSON, None for none."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def carried(row: Mapping[str, Any]) -> Carried | None:
@@ -150,6 +152,7 @@ class TaskRows:
         self._task = load_task(task, abbr=abbr)
         self.outgoing = Outgoing(self._task, target, opener=opener)
         self._samples: dict[int, Sample] = {}
+        self._told = False
 
     @property
     def labels(self) -> tuple[object, ...]:
@@ -159,6 +162,8 @@ class TaskRows:
     @contextmanager
     def sample_of(self, row: Mapping[str, Any]) -> Iterator[Sample]:
         """Give the sample of a row, the media that came with its bytes checked; errors in the block get its place.
+
+        After the first, what is worth a look in the task is logged.
 
         Raises:
             TaskError: the row is of another dataset.
@@ -176,6 +181,16 @@ class TaskRows:
             yield sample
         except MMPromptError as error:
             raise at(error, sample) from None
+        if not self._told:
+            self._told = True
+            self._tell()
+
+    def _tell(self) -> None:
+        """Log what the first prompt showed of the task; what is worth a look of its dataset was told by ``tables``."""
+        told = () if self._task.dataset is None else self._task.dataset.notes
+        for note in self._task.notes():
+            if note not in told:
+                log.warning("%s", note)
 
     def prompt(self, sample: Sample) -> Any:
         """Return the one prompt of a sample; where the task has a meta template, its messages as items of a prompt.

@@ -33,9 +33,9 @@ _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder"
 class TaskConfig(NamedTuple):
     """A task's settings.
 
-    ``output_column`` is the column that goes out as ``answer``; ``masked`` the one that prompts hide, None where the
-    task says that it has no output column. ``model_name`` and ``generation`` are what requests say to a server,
-    ``scorer`` names one of ``SCORERS``.
+    ``output_column`` is the column that goes out as ``answer``; ``names_output`` tells that the task names it, and
+    ``masked`` is the one that prompts hide, None where the task says that it has none. ``model_name`` and
+    ``generation`` are what requests say to a server, ``scorer`` names one of ``SCORERS``.
     """
 
     dataset: Mapping[str, Any] | None
@@ -52,6 +52,7 @@ class TaskConfig(NamedTuple):
     model_name: str | None
     generation: Mapping[str, Any]
     scorer: str | None = None
+    names_output: bool = False
 
 
 def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfig:
@@ -84,6 +85,7 @@ def task_config(config: Mapping[str, Any], dataset: Any, base: str) -> TaskConfi
         _name(model.get("model"), "model.model", "the model's name"),
         _generation(model),
         scorer,
+        "output_column" in reader,
     )
 
 

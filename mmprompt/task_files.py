@@ -54,7 +54,8 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
     if isinstance(value, TaskFile):
         return value
     if not isinstance(value, Mapping):
-        raise TaskError(f"{shown(path)} holds {type(value).__name__}", "a task is a mapping")
+        found = "nothing" if value is None else type(value).__name__
+        raise TaskError(f"{shown(path)} holds {found}", f"a task is a mapping of {', '.join(known)}")
     return TaskFile(value)
 
 

@@ -210,7 +210,7 @@ def change_messages(
     Raises:
         TaskError: an unknown change, or a value that is none for it.
         MediaError: a medium cannot be decoded, or is more than the policy allows.
-        TargetError: an unknown target, or a medium that cannot be made to fit.
+        TargetError: an unknown target, a medium that cannot be made to fit, or what is no message.
     """
     with closing(MediaChanger(policy or MediaPolicy(), changes_of(changes), target)) as changer:
         return changer.change_all(messages)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.default_prompt import content_messages, default_messages, left_behind
+from mmprompt.default_prompt import content_messages, default_messages
 from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.rooted import RootedPath
@@ -18,6 +18,7 @@ from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item,
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
+from mmprompt.task_notes import column_notes, example_notes, unsent_notes
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Task:
     _plain: bool  # nothing shapes rows or asks for columns of them: they go out as default messages
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
-    _first_columns: list[tuple[str, ...]]  # of the first sample that was assembled, for notes
-    _first_left: list[list[str]]  # what the first sample without a template leaves behind, likewise
+    _first_columns: list[tuple[str, ...]]  # of the first sample, for notes
+    _first_unsent: list[list[str]]  # notes on the first sample without a template
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Task:
             _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
             _count_tokens=count_tokens,
             _first_columns=[],
-            _first_left=[],
+            _first_unsent=[],
             _own_notes=tuple(notes),
         )
         if self.assembly is not None:
@@ -128,19 +129,24 @@ class Task:
             DatasetError: the dataset cannot be read.
         """
         if self.dataset is None:
-            raise TaskError("the task names no dataset", "give dataset={'path': …} or {'rows': […]}")
+            raise TaskError(
+                "the task names no dataset",
+                "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows",
+            )
         rows = self.config.test_range
         return itertools.islice(self.dataset, rows.start, rows.stop, rows.step)
 
     def notes(self) -> list[str]:
         """Return what the dataset's reader accepted and found worth a report, so far, and what cannot be rendered."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes)]
-        if self.assembly is not None and self._first_columns:
-            columns = self._first_columns[0]
-            unknown = dict.fromkeys(self.assembly.unknown_slots(columns))
+        for columns in self._first_columns[:1]:
+            notes += column_notes(self.config, columns)
+            unknown = () if self.assembly is None else dict.fromkeys(self.assembly.unknown_slots(columns))
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
-        notes += [note for left in self._first_left for note in left]
+        notes += itertools.chain(*self._first_unsent[:1])
+        if self.assembly is None or not self.assembly.needs_examples:
+            notes += example_notes(self.config, self.train is not None)
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes
@@ -169,8 +175,7 @@ class Task:
         entry = self.entry_of(sample)
         if self.assembly is None:
             return [Assembled(PromptList(role_item(m) for m in self._default(entry, sample)))]
-        if not self._first_columns:
-            self._first_columns.append(tuple(sample.columns))
+        self._look_at(sample)
         limit = self.assembly.arguments.get("max_seq_len")
         bounded = limit is not None or max_images is not None
         fits = (lambda prompt: self._fits(prompt, limit, max_images)) if bounded else None
@@ -189,7 +194,10 @@ class Task:
         if self._plain:
             content = sample.columns.get(CONTENT)
             if type(content) is str and sample.messages is None:
-                return content_messages(content, scanned=sample.scanned)
+                messages = content_messages(content, scanned=sample.scanned)
+                if not self._first_unsent:
+                    self._look_at(sample, messages)
+                return messages
         elif self.assembly is not None or self.meta_template.meta is not None:
             return None
         return self._default(self.entry_of(sample), sample)
@@ -228,11 +236,21 @@ class Task:
 
     def _default(self, entry: Entry, sample: Sample) -> list[Message]:
         if sample.messages is not None:
-            return list(sample.messages)
-        messages = default_messages(entry, self.map_columns, self.output_column)
-        if not self._first_left:
-            self._first_left.append(left_behind(entry, messages, self.map_columns, self.output_column))
+            messages = list(sample.messages)
+        else:
+            messages = default_messages(entry, self.map_columns, self.output_column)
+        self._look_at(sample, messages)
         return messages
+
+    def _look_at(self, sample: Sample, messages: list[Message] | None = None) -> None:
+        """Keep what notes are due for the first sample; ``messages`` are its default ones."""
+        if not self._first_columns:
+            self._first_columns.append(tuple(sample.columns))
+        if messages is not None and not self._first_unsent:
+            entry = self.entry_of(sample)
+            chat = sample.messages is not None
+            notes = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
+            self._first_unsent.append(notes)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)

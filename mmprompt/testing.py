@@ -18,7 +18,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Union
 
 from mmprompt.builders import assistant, audio, image, read_own, system, user, video
-from mmprompt.errors import MMPromptError, RowError, nearest, shown
+from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.parts import MediaPart, Message
 from mmprompt.targets.records import keyed, labelled, writer_for
@@ -145,12 +145,15 @@ def assert_sends(
             raise AssertionError(f"{what}\n  expected: {expects}\n      sent: {sends}")
 
 
-def _task(source: Source) -> Task:
+def _task(source: Any) -> Task:
     from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the first use
     from mmprompt.tasks import Task, dataset_task, load_task  # noqa: PLC0415  # likewise
 
     if isinstance(source, Task):
         return source
+    if not isinstance(source, (str, os.PathLike, Mapping)):
+        mend = "give a file, a Task, or a mapping: {'dataset': {'rows': […]}}"
+        raise PromptError(f"the source is {type(source).__name__}", mend)
     if isinstance(source, Mapping) or is_task_file(os.fspath(source)):
         return load_task(source)
     return dataset_task(source)

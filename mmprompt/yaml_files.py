@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import yaml
 
 _MEND = "mend what stands there"
+_MOST_KEYS = 1 << 18
 _MENDS = (
     ("\\t", "indent with blanks, not with tabs"),
     ("mapping values", "put a text with ': ' in it in quotes, or check the indentation"),
@@ -62,8 +63,17 @@ def _loader() -> type[yaml.SafeLoader]:
     import yaml  # noqa: PLC0415  # as above
 
     class Loader(yaml.SafeLoader):
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            super().flatten_mapping(node)
+            if len(node.value) > _MOST_KEYS:  # forty lines can merge each other to a million million keys
+                mark = node.start_mark
+                raise malformed("YAML", f"more than {_MOST_KEYS} keys, merged", _MEND, mark.line + 1, mark.column + 1)
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            _check_keys([key for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            _check_keys(keys)
+            if node.flow_style and len(keys) == len(node.value) == 1 and node.value[0][1].value == "":
+                raise _slot(keys[0].value, node.start_mark)
             made: dict[Any, Any] = super().construct_mapping(node, deep)
             return made
 
@@ -76,6 +86,12 @@ def _loader() -> type[yaml.SafeLoader]:
                 raise malformed("YAML", str(error), mend, mark.line + 1, mark.column + 1) from None
 
     return Loader
+
+
+def _slot(name: str, mark: yaml.Mark) -> TaskError:
+    """Return the error of a slot without quotes, which YAML reads as a mapping of a key to nothing."""
+    what = f"{{{name}}} without quotes is a mapping"
+    return malformed("YAML", what, f'write "{{{name}}}"', mark.line + 1, mark.column + 1)
 
 
 def _check_keys(keys: list[yaml.ScalarNode]) -> None:

@@ -17,12 +17,19 @@ Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give examples no deadline: it goes by the wall clock, and a loaded machine is no fault."""
-    if config.pluginmanager.hasplugin("hypothesispytest"):  # not beside the runners
-        from hypothesis import settings
+    """Have hypothesis draw the same examples each time, and never ask how long one took.
 
-        settings.register_profile("suite", deadline=None)
-        settings.load_profile("suite")
+    A loaded machine is no fault, and a change must not fail for an example that was drawn just then: new ones are
+    looked for by ``--hypothesis-profile=search``, and by fuzz/run.py.
+    """
+    if config.pluginmanager.hasplugin("hypothesispytest"):  # not beside the runners
+        from hypothesis import HealthCheck, settings
+
+        patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+        settings.register_profile("search", patient)
+        settings.register_profile("suite", patient, derandomize=True)
+        if not config.getoption("--hypothesis-profile"):
+            settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:

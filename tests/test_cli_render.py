@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from time_taken import wait_until
 
 import mmprompt
 from mmprompt.cli import main
@@ -51,11 +51,12 @@ def start(environment: dict[str, str], *arguments: object, **more: Any) -> subpr
     )
 
 
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def unread(pipe: Any) -> int:
+    """Return how many bytes in a pipe the process at its other end has not read yet."""
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 # ---- help, version, usage
@@ -138,7 +139,7 @@ def test_a_closed_stream_is_told(
     closed: str, words: bytes, tmp_path: Path, command_environment: dict[str, str]
 ) -> None:
     data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
-    line = f'"{sys.executable}" -m mmprompt render {"-" if closed == "0" else data} {closed}{"<" if closed == "0" else ">"}&-'
+    line = f'"{sys.executable}" -m mmprompt render "{"-" if closed == "0" else data}" {closed}{"<" if closed == "0" else ">"}&-'
     done = subprocess.run(line, shell=True, capture_output=True, env=command_environment, check=False, timeout=30)
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert words in done.stderr
@@ -146,7 +147,7 @@ def test_a_closed_stream_is_told(
 
 def test_rows_are_rendered_with_standard_error_closed(tmp_path: Path, command_environment: dict[str, str]) -> None:
     data = write_rows(tmp_path / "data.jsonl", {"question": "q"}, {"question": None})
-    line = f'"{sys.executable}" -m mmprompt render {data} 2>&-'
+    line = f'"{sys.executable}" -m mmprompt render "{data}" 2>&-'
     done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, env=command_environment, check=False, timeout=30)
     assert (done.returncode, done.stdout) == (1, b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n')
 
@@ -181,7 +182,9 @@ def test_the_old_output_is_kept_when_a_run_dies(
         def others() -> set[str]:
             return set(os.listdir(tmp_path)) - {out.name, fifo.name}
 
-        wait_for(lambda: written(process.pid, tmp_path) or any((tmp_path / name).stat().st_size for name in others()))
+        assert wait_until(
+            lambda: written(process.pid, tmp_path) or any((tmp_path / name).stat().st_size for name in others())
+        )
         assert out.read_bytes() == b"old\n"
         process.send_signal(end)
         stderr = process.communicate()[1]
@@ -286,7 +289,7 @@ def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) ->
     reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
     reader.start()
     assert main(["render", str(data), "-o", str(fifo)]) == 0
-    reader.join(10)
+    reader.join(20)
     assert got == [b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n']
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "fifo"]
     assert main(["render", str(data), "-o", os.devnull]) == 0
@@ -346,7 +349,7 @@ def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) 
     assert process.stdout is not None
     process.stdin.write(b'{"question": "q"}\n')
     process.stdin.flush()
-    time.sleep(1)
+    assert wait_until(lambda: not unread(process.stdin))
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=20)
     assert (process.returncode, stderr) == (130, b"")

@@ -235,6 +235,11 @@ def test_samples_with_their_rate_are_one_sound(column: str) -> None:
         assert (modality, data[:4], data[8:12]) == ("audio", b"RIFF", b"WAVE")
 
 
+@pytest.mark.parametrize(("path", "modality"), [("a.mp4", "video"), ("a.m4a", "audio"), ("a.webm", "video")])
+def test_a_struct_without_bytes_is_the_medium_that_its_path_says(path: str, modality: str) -> None:
+    assert parts_of({"clip": {"bytes": None, "path": path}, "question": "q"})[0][0] == modality
+
+
 def test_an_array_that_is_no_picture_is_no_media() -> None:
     import numpy as np
 

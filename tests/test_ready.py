@@ -69,6 +69,14 @@ def test_all_that_is_wrong_is_told_before_anything_is_sent(tmp_path, caplog):
     assert sum(record.getMessage().startswith("left out: ") for record in caplog.records) == 3
 
 
+@pytest.mark.parametrize("lines", ["", '{"id": 1, "image": "gone.jpg"}'])
+def test_a_run_without_a_row_to_ask_is_refused_by_name(tmp_path, lines):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(lines)
+    with pytest.raises(DatasetError, match=r"there is no row to ask"):
+        ready_requests(open_task(str(path)), skip_bad=True)
+
+
 def test_of_many_errors_the_first_twenty_are_told(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps({"id": n, "image": "gone.jpg"}) + "\n" for n in range(23)))
@@ -80,7 +88,7 @@ def test_what_the_runner_refuses_is_located():
     def check(request):
         raise TargetError("no", "yes")
 
-    with pytest.raises(DatasetError, match=r"row 1 \(sample 9\): no; yes"):
+    with pytest.raises(DatasetError, match=r"^1 request cannot be made; .*\n  row 1 \(sample 9\): no; yes"):
         ready_requests(task([{"id": 9, "question": "?"}]), check=check)
 
 

@@ -177,6 +177,20 @@ class TestBatch:
         assert first["body"]["messages"][0] == {"role": "system", "content": "Answer in a few words."}
         assert first["body"]["messages"][1]["content"][0]["image_url"]["url"].startswith("data:image/jpeg;base64,/9j/")
 
+    @pytest.mark.parametrize(
+        ("generation", "body"),
+        [
+            ({}, {"max_tokens": 64}),
+            ({"max_tokens": 5}, {"max_tokens": 5}),
+            ({"max_completion_tokens": 5}, {"max_completion_tokens": 5}),
+        ],
+    )
+    def test_the_length_of_the_reply_goes_along(self, generation: dict[str, int], body: dict[str, int]):
+        model = {"model": "m", "generation": generation}
+        task = task_of([{"question": "q"}], {"round": [ASK]}, infer={"max_out_len": 64}, model=model)
+        found = lines(task, emit="batch")[0]["body"]
+        assert {key: value for key, value in found.items() if key not in ("model", "messages")} == body
+
     def test_it_is_openais_and_asks_for_replies(self):
         with pytest.raises(TargetError, match="batch lines are OpenAI's, and anthropic has another form"):
             Renderer(task_of([], model=MODEL), emit="batch", target="anthropic")

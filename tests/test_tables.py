@@ -55,6 +55,34 @@ def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(
         pass
 
 
+def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> None:
+    answers = ["coffee", 3, "7", True, ["杯", "cup"], None]
+    lines = [{"question": "?", "answer": answer} for answer in answers]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    found = tables(str(tmp_path / "rows.jsonl"))["test"]["answer"]
+    assert found == ["coffee", "3", "7", "true", '["杯", "cup"]', None]
+
+
+def test_what_is_worth_a_look_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "rows.csv").write_text("q;a\n1;2\n3;4\n", encoding="utf-8")
+    task = {"dataset": "rows.csv", "infer_cfg": {"prompt_template": {"template": "{p}?"}}}
+    (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
+    table = rows_of(str(tmp_path / "task.json"))
+    rows = TaskRows(str(tmp_path / "task.json"))
+    for row in table:
+        with rows.sample_of(row) as sample:
+            rows.prompt(sample)
+    [header, slot] = caplog.messages
+    assert "the header is one column" in header
+    assert slot.startswith("{p} in a template names no column")
+
+
+def test_a_dataset_without_rows_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "rows.jsonl").touch()
+    assert tables(str(tmp_path / "rows.jsonl"))["test"]["id"] == []
+    assert caplog.messages == ["there is no row to ask"]
+
+
 META = {
     "begin": [{"role": "SYSTEM", "prompt": "Be exact."}],
     "round": [

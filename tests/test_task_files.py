@@ -162,7 +162,7 @@ def message_of(path: Path) -> str:
         ("task.yaml", "- 1\n- 2\n", "holds list"),
         ("task.yaml", "dataset: d.jsonl\nmodel: {a: &x [*x]}\n", "task.yaml:2: malformed YAML at column 12: found un"),
         ("task.yaml", "media: &x\n  roots: *x\n", "write the value out: it holds itself"),
-        ("task.yaml", "", "holds NoneType"),
+        ("task.yaml", "", "holds nothing; a task is a mapping of dataset, reader_cfg"),
         ("task.yaml", "a: [1\nb: 2\n", "task.yaml:2: malformed YAML at column 2: expected ',' or ']', but got ':'"),
         ("task.yaml", "a: [1\nb: 2\n", "that begins at line 1, column 4; close it"),
         ("task.yaml", "a: b: c\n", "task.yaml:1: malformed YAML at column 5: mapping values are not allowed here; put"),
@@ -170,6 +170,8 @@ def message_of(path: Path) -> str:
         ("task.yaml", "a:\n\t- b\n", "indent with blanks"),
         ("task.yaml", "a: 1\ntext: {question} is\n", "task.yaml:2: malformed YAML at column 18: "),
         ("task.yaml", "a: 1\ntext: {question} is\n", "put the whole text in quotes: it begins with a quote or a brace"),
+        ("task.yaml", "a: 1\nb: {question}\n", "task.yaml:2: malformed YAML at column 4: {question} without quotes is"),
+        ("task.yaml", "a: {type: text, text: {question}}\n", 'a mapping; write "{question}"'),
         ("task.yaml", "a: 1\nb: @x\n", "task.yaml:2: malformed YAML at column 4: found character '@'"),
         ("task.yaml", "a: 1\nb: *x\n", "task.yaml:2: malformed YAML at column 4: found undefined alias 'x'"),
         ("task.yaml", "a: 1\nb: 2026-13-45\n", "task.yaml:2: malformed YAML at column 4: month must be in 1..12"),
@@ -206,6 +208,17 @@ def test_a_fault_in_a_module_that_a_python_task_imports_is_told_at_the_import(
     (tmp_path / "task.py").write_text("a = 1\nimport faulty_part_of_task\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert "task.py:2" in message_of(tmp_path / "task.py")
+
+
+def test_mappings_that_merge_each_other_beyond_number_are_refused(tmp_path: Path) -> None:
+    merged = [f"b{n}: &b{n} {{<<: [*b{n - 1}, *b{n - 1}]}}" for n in range(1, 40)]
+    path = tmp_path / "task.yaml"
+    path.write_text("\n".join(["b0: &b0 {x: 1}", *merged[:3]]))
+    with pytest.raises(MMPromptError, match="unknown key 'b0'"):
+        load_task(path)
+    path.write_text("\n".join(["b0: &b0 {x: 1}", *merged]))
+    with pytest.raises(MMPromptError, match="more than 262144 keys, merged"):
+        load_task(path)
 
 
 def test_no_tag_of_yaml_runs_code(tmp_path: Path) -> None:
@@ -271,3 +284,12 @@ def test_a_large_dataset_is_not_read_whole_to_see_that_it_is_no_task(tmp_path: P
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["max_out_len", "max_seq_len"])
+@pytest.mark.parametrize(("value", "shown"), [("'64'", "64"), ("0", "0"), ("true", "True"), ("1.5", "1.5")])
+def test_a_length_that_is_no_number_is_told(name: str, value: str, shown: str, tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text(
+        f"infer_cfg: {{prompt_template: {{template: x}}, inferencer: {{type: GenInferencer, {name}: {value}}}}}\n"
+    )
+    assert f"infer_cfg.inferencer: {name} is '{shown}'; give a whole number" in message_of(tmp_path / "task.yaml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import av
 import pytest
 import soundfile
 from PIL import Image
+from time_taken import wait_until
 
 from mmprompt import (
     MediaPolicy,
@@ -584,8 +586,11 @@ def test_a_cache_folder_that_cannot_be_used_is_noted(run: Any, folder: Path) -> 
 
 
 def children(pid: int) -> set[int]:
-    found = [child for t in Path(f"/proc/{pid}/task").iterdir() for child in (t / "children").read_text().split()]
-    return set(map(int, found))
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread that has ended meanwhile
+            found.update(map(int, (task / "children").read_text().split()))
+    return found
 
 
 THREADS = """
@@ -630,9 +635,7 @@ def test_no_child_outlives_the_run(
     assert process.returncode == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
     assert b"Traceback" not in err
     if end == "Ctrl-C":  # one that was being started just then ends by itself: its pipe is closed
-        until = time.monotonic() + 4
-        while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
 
 
@@ -650,6 +653,13 @@ def test_a_task_can_only_tighten_the_policy_that_the_caller_names():
     assert task_policy(more, preset="default", read_also=["avif"]).read_also == ("avif",)
     loose = load_task({"media": {"isolate": True}, "dataset": {"rows": []}})
     assert task_policy(loose, preset="trusted").isolate
+
+
+@pytest.mark.parametrize("messages", [[{"role": "user", "content": "x"}], Message("HUMAN", "x"), "x"])
+def test_what_is_no_message_is_neither_read_nor_changed(messages: Any) -> None:
+    for asked in (read_messages, change_messages):
+        with pytest.raises(TargetError, match=r"a message is (dict|str); give a list of Messages; from_openai\(…\)"):
+            asked(messages)
 
 
 def test_media_are_changed_from_python_too(tour: Path) -> None:

@@ -443,3 +443,37 @@ def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object],
     assert task.notes() == [
         f"the first row sends media alone, and of its texts not {names}; {mend}" for names in unsent
     ]
+
+
+@pytest.mark.parametrize(
+    ("infer", "train", "unused"),
+    [
+        ({"ice_template": {"template": "{q}"}, "prompt_template": {"template": "{q}"}}, False, ["ice_template"]),
+        ({"prompt_template": {"template": "{q}"}}, True, ["dataset.train"]),
+        ({"ice_template": {"template": "{q}"}}, False, []),
+        (
+            {
+                "ice_template": {"template": "{q}"},
+                "prompt_template": {"template": "{q}"},
+                "retriever": {"type": "ZeroRetriever"},
+            },
+            False,
+            [],
+        ),
+        (
+            {
+                "ice_template": {"template": "{q}"},
+                "prompt_template": {"template": "</E>{q}", "ice_token": "</E>"},
+                "retriever": {"type": "FixKRetriever", "fix_id_list": [0]},
+            },
+            True,
+            [],
+        ),
+    ],
+)
+def test_examples_that_no_retriever_takes_are_a_note(infer: dict[str, object], train: bool, unused: list[str]) -> None:
+    rows = {"rows": [{"q": "a"}], **({"train_rows": [{"q": "b"}]} if train else {})}
+    task = load_task({"dataset": rows, "infer_cfg": infer})
+    assert len(list(task.prompts())) == 1
+    mend = "is not used: no retriever takes examples; name one, such as FixKRetriever"
+    assert task.notes() == [f"{name} {mend}" for name in unused]

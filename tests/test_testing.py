@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mmprompt.testing
-from mmprompt import MediaRef, Message, PolicyError, RowError, TargetError, load_task
+from mmprompt import MediaRef, Message, PolicyError, PromptError, RowError, TargetError, load_task
 from mmprompt.testing import assert_sends, assistant, audio, image, sent, sent_by, system, user, video
 
 
@@ -150,6 +150,12 @@ def test_media_that_a_sample_names_need_a_policy(tour: Path) -> None:
     with pytest.raises(PolicyError):
         sent(message)
     assert sent(message, policy=mmprompt.MediaPolicy([tour])) == sent(user(image=tour / "media" / "coffee.jpg"))
+
+
+def test_rows_alone_are_no_source() -> None:
+    rows: Any = [{"id": 1, "question": "q"}]
+    with pytest.raises(PromptError, match=r"the source is list; give a file, a Task, or a mapping: \{'dataset'"):
+        assert_sends(rows, {1: user("q")})
 
 
 def test_the_documented_names_are_there() -> None:

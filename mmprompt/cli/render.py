@@ -111,7 +111,9 @@ def _add_changes(group: Any) -> None:
     group.add_argument("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N")
     group.add_argument("--max-side", type=_natural, metavar="N", help="likewise, to a longest side of N pixels")
     group.add_argument("--frames", type=_natural, metavar="N", help="send N frames of each video, evenly in time")
-    group.add_argument("--fps", type=float, metavar="F", help="send F frames a second of each video")
+    group.add_argument(
+        "--fps", type=float, metavar="F", help="send F frames a second of each video, with --frames N at most N"
+    )
     group.add_argument("--audio-rate", type=_natural, metavar="HZ", help="resample sound")
     group.add_argument("--media-cache", metavar="DIR", help="keep changed media here, for further runs")
 

@@ -14,12 +14,15 @@ from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.exact_json import Remark
 from mmprompt.row_ids import id_of
+from mmprompt.structure import media_column
 
 LONGEST_CELL = 1 << 28
 """Characters of a cell; without an end a stray quote would pull the rest of the file into memory."""
 
 _OTHER_MARKS = ("\t", ";", "|")
 """What separates cells in files that are not CSV as we read it."""
+
+_NO_MEDIA = "every cell of media is blank, so the row goes without"
 
 _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
 
@@ -122,11 +125,14 @@ def read(
         width = len(header)
         if width == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
             notes.add([_one_column(header[0], mark)], file, 1)
+        media = [] if "content" in header else [at for at, name in enumerate(header) if media_column(name)]
         for line, cells, fault in content:
             if fault is not None:
                 yield fault.located(file=file, line=line)
             elif len(cells) == width:
                 columns = dict(zip(header, cells, strict=True))
+                if media and not any(cells[at].strip() for at in media):
+                    notes.add([Remark("no media", header[media[0]], _NO_MEDIA)], file, line)
                 yield Sample(columns, id_of(columns, row), file, line, row, scanned)
             elif len(cells) == 1 and not cells[0].strip():
                 continue
@@ -147,14 +153,16 @@ def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str
     for line, cells, fault in records:
         if fault is not None:
             raise DatasetError(fault.what, fault.mend).located(file=file, line=line)
+        names: set[str] = set()
         for position, name in enumerate(cells):
             if not name.strip():
                 raise DatasetError(f"column {position + 1} of the header has no name", "name it").located(
                     file=file, line=line
                 )
-            if name in cells[:position]:
+            if name in names:
                 raise DatasetError(f"the header names {shown(name)} twice", "rename one of the two").located(
                     file=file, line=line
                 )
+            names.add(name)
         return cells
     raise DatasetError("no header", "begin the file with the names of its columns").located(file=file)

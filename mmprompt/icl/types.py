@@ -45,6 +45,8 @@ INFERENCERS: dict[str, tuple[str, ...]] = {
 }
 """Each inferencer with the arguments it takes."""
 
+_LENGTHS = {"max_out_len", "max_seq_len"}
+
 
 def build_template(config: object, place: str) -> Template | None:
     """Return the template of a config: one that is built already, or a mapping with ``type`` and its arguments.
@@ -88,7 +90,7 @@ def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
     """Return the name of an inferencer and its arguments; ``GenInferencer`` by default.
 
     Raises:
-        TaskError: an unknown type or argument.
+        TaskError: an unknown type or argument, or a length that is no number.
     """
     if config is None:
         return "GenInferencer", {}
@@ -100,6 +102,12 @@ def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
     for argument in arguments:
         if argument not in INFERENCERS[name]:
             raise TaskError(f"{name} takes no argument {shown(argument)}", nearest(argument, INFERENCERS[name]))
+    for argument in _LENGTHS & arguments.keys():
+        value = arguments[argument]
+        of_turns = argument == "max_out_len" and isinstance(value, (list, tuple))
+        for length in value if of_turns else [value]:
+            if length is not None and (type(length) is not int or length < 1):
+                raise TaskError(f"{place}: {argument} is {shown(length)}", "give a whole number from 1")
     return name, arguments
 
 

@@ -15,6 +15,7 @@ import sys
 from typing import NoReturn
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, Where, shown
+from mmprompt.media.missing_names import name_hint
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.windows_paths import is_drive_path, windows_fault, windows_inside, windows_same
 
@@ -293,11 +294,7 @@ def _os_fault(error: OSError, path: str) -> MediaError:
     """Return our error for one of the system's, which would show the whole path."""
     code = error.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
-        mend = "check the name; relative paths begin at the media root"
-        if "\\" in path:
-            mend += "; write / for the backslashes"
-        elif path != path.strip():
-            mend += "; it begins or ends with a blank"
+        mend = f"check the name; relative paths begin at the media root{name_hint(path)}"
         return _MissingError(f"no such file: {shown(path)}", mend)
     if code in (errno.EACCES, errno.EPERM):
         return PolicyError(f"{shown(path)} may not be read: permission denied", "allow this user to read it")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mmprompt.media.not_media import describe_unknown, mend_unknown
+from mmprompt.media.not_media import describe_unknown, is_format, mend_unknown
 
 
 class Kind(NamedTuple):
@@ -56,8 +56,8 @@ KINDS = (
 )  # fmt: skip
 
 __all__ = [
-    "KINDS", "VIDEO_FRAMES", "Kind", "agree", "any_type", "describe_unknown", "media_type_for", "mend_unknown",
-    "normal_type", "sniff", "suffix_type",
+    "KINDS", "VIDEO_FRAMES", "Kind", "agree", "any_type", "describe_unknown", "is_format", "media_type_for",
+    "mend_unknown", "normal_type", "sniff", "suffix_type",
 ]  # fmt: skip
 
 VIDEO_FRAMES = "video/jpeg"
@@ -104,6 +104,7 @@ _SUFFIX_TYPES = {
     suffix.lower(): kind.image or kind.video or kind.audio or "" for kind in reversed(KINDS) for suffix in kind.suffixes
 }
 _SUFFIX_TYPES.update({
+    ".mp4": "video/mp4",
     ".m4a": "audio/mp4",
     ".m4b": "audio/mp4",
     ".ogg": "audio/ogg",

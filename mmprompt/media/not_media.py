@@ -73,6 +73,7 @@ def describe_unknown(data: bytes) -> str:
     return "JSON text" if text.startswith(("{", "[")) else "plain text"
 
 
+_FORMATS = {"image": ("picture", "icon"), "audio": ("sound", "MIDI", "ASF"), "video": ("ASF", "Flash")}
 _MENDS = (
     ("a Git LFS", "fetch the file itself with git lfs pull"),
     ("an HTML", "download the file again: a page came in its place"),
@@ -83,12 +84,22 @@ _MENDS = (
     ("an SDP", "give the video file itself"),
     ("a ZIP", "unpack it, and name the file inside"),
     ("gzip", "unpack it"),
+    ("a PDF", "send its pages as pictures"),
+    ("PostScript", "send its pages as pictures"),
+    ("an ASF", "convert it to MP4, or to WAV where it is sound"),
+    ("a Flash", "convert it to MP4"),
 )
-_UNREAD = {"picture": "convert it to PNG or JPEG", "sound": "convert it to WAV", "video": "convert it to MP4"}
-"""The last word of a format's name that is not read here, and what to convert it to."""
 
 
 def mend_unknown(description: str) -> str:
     """Return how to mend what ``describe_unknown`` named, or an empty string where it only is the wrong file."""
-    known = next((mend for start, mend in _MENDS if description.startswith(start)), "")
-    return known or next((mend for end, mend in _UNREAD.items() if description.endswith(end)), "")
+    if description.endswith("sound"):
+        return "convert it to WAV"
+    if description.endswith(("picture", "(ICO)")):
+        return "convert it to PNG or JPEG"
+    return next((mend for start, mend in _MENDS if description.startswith(start)), "")
+
+
+def is_format(description: str, modality: str) -> bool:
+    """Tell whether ``describe_unknown`` named media of this modality, in a format that is not taken."""
+    return any(word in description for word in _FORMATS[modality])

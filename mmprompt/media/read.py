@@ -23,6 +23,7 @@ from mmprompt.media.media_types import (
     agree,
     any_type,
     describe_unknown,
+    is_format,
     media_type_for,
     mend_unknown,
     normal_type,
@@ -262,15 +263,14 @@ def read_messages(
 
     Raises:
         MediaError: the first source that cannot be read.
-        TargetError: what is given is no message, such as a dict.
+        TargetError: what is no message.
     """
     reader = MediaReader(policy or MediaPolicy(), media)
-    return [read_message(message, reader) for message in messages]
+    return [read_message(checked(message), reader) for message in messages]
 
 
 def read_message(message: Message, reader: MediaReader) -> Message:
     """Return ``message`` with its media read by ``reader``; see ``read_messages``."""
-    checked(message)
     role, parts, name, tool_calls, tool_call_id = message
     read = tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
     return _new(Message, (role, read, name, tool_calls, tool_call_id))
@@ -289,9 +289,8 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = describe_unknown(data)
-        one, word = _AN[modality]
-        wrong = "which is not read here" if found.endswith(word) else f"not {one}"
-        raise SourceError(f"{subject} is {found}, {wrong}", mend_unknown(found) or f"give {one}")
+        rest = "a format that is not taken" if is_format(found, modality) else f"not {_AN[modality]}"
+        raise SourceError(f"{subject} is {found}, {rest}", mend_unknown(found) or f"give {_AN[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
@@ -302,7 +301,7 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     return kind, media_type
 
 
-_AN = {"image": ("an image", "picture"), "audio": ("a sound", "sound"), "video": ("a video", "video")}
+_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
 """What a modality is called, and the last word of the names of its formats that are not read."""
 
 

@@ -12,11 +12,21 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATA
 
 from mmprompt.plugins.opencompass_family import MarkedTemplate, dataset_class, retriever_class
 from mmprompt.plugins.opencompass_messages import NAME, MMPromptMessages, sent
+from mmprompt.plugins.runner_log import tell_in
 from mmprompt.tables import TaskRows
 
 __all__ = ["MMPromptDataset", "MMPromptMessages", "MMPromptRetriever", "MMPromptTask", "MMPromptText"]
 
 ICL_PROMPT_TEMPLATES.register_module(module=MMPromptMessages)
+
+
+def _logger() -> Any:
+    from opencompass.utils import get_logger  # noqa: PLC0415  # seconds of PyTorch, paid on use
+
+    return get_logger()
+
+
+tell_in(_logger)
 
 
 @ICL_PROMPT_TEMPLATES.register_module()

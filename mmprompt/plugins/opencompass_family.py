@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from mmprompt.tables import entry_of_row, sample_of_row, tables
 from mmprompt.templates.text import PromptTemplate
 
 
-class MarkedTemplate:
+class MarkedTemplate(ABC):
     """A template of the core, duck-typed as these runners call theirs, with their ``PromptList`` going in and out.
 
     Args:
@@ -31,9 +32,9 @@ class MarkedTemplate:
     core: ClassVar[type[PromptTemplate]] = PromptTemplate
 
     @staticmethod
+    @abstractmethod
     def list_class(items: Iterable[Any]) -> Any:
         """Return the runner's own ``PromptList`` of these items."""
-        raise NotImplementedError
 
     def __init__(
         self,

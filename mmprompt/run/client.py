@@ -161,11 +161,12 @@ class ChatClient:
             ServerError: none will.
         """
         import requests  # noqa: PLC0415  # heavy
-        from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415  # likewise
+
+        from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # likewise
 
         session = self._session()
         late = f"{self.base_url} gave no answer within {self.timeout:g} s"
-        deadline = time.monotonic() + self.timeout
+        begun = False
         try:
             with session.post(
                 f"{self.base_url}/chat/completions",
@@ -175,23 +176,26 @@ class ChatClient:
                 allow_redirects=False,
                 stream=True,
             ) as answer:
-                self._away = False
-                self._judge(answer, deadline)
-                return _body(answer, deadline)
+                self._away, begun = False, True
+                self._judge(answer)
+                return _body(answer)
         except requests.exceptions.SSLError:
             raise ServerError(f"{self.base_url} has no TLS certificate that holds", "check the address") from None
-        except (requests.exceptions.ReadTimeout, TimeoutError):
+        except requests.exceptions.ReadTimeout:
             raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
         except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as fault:
-            if isinstance(next(iter(fault.args), None), ReadTimeoutError):  # in the body requests has no name for it
+            if is_late(fault):
                 raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
             error = ServerError(f"{self.base_url} cannot be reached", "start the server, or check the address")
-            raise _PassingError(error, away=True) from None
+            if begun or was_there(fault):
+                what = "broke off its answer" if begun else "ended the connection without an answer"
+                error = ServerError(f"{self.base_url} {what}", "its log may say why")
+            raise _PassingError(error, away=not begun) from None
         except requests.exceptions.RequestException as fault:
             what = f"{self.base_url} cannot be asked ({type(fault).__name__})"
             raise ServerError(what, "check the address, and the proxy if there is one") from None
 
-    def _judge(self, answer: Response, deadline: float) -> None:
+    def _judge(self, answer: Response) -> None:
         """Refuse every status but 200, with what the server says about it."""
         status = answer.status_code
         if status == 200:
@@ -200,7 +204,7 @@ class ChatClient:
         if 300 <= status < 400:
             leads = in_short(answer.headers.get("Location", ""))
             raise ServerError(f"{what}, which leads to {leads}", "give that address as the base URL")
-        error = ServerError(what + self._said(_body(answer, deadline)), _MENDS.get(status, ""))
+        error = ServerError(what + self._said(_body(answer)), _MENDS.get(status, ""))
         if status in _PASSING or status >= 500:
             raise _PassingError(error, retry_after(answer.headers.get("Retry-After", "")))
         raise error
@@ -234,7 +238,11 @@ class ChatClient:
 
         import requests  # noqa: PLC0415  # heavy
 
+        from mmprompt.run.connections import timed_adapter  # noqa: PLC0415  # likewise
+
         session = requests.Session()
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, timed_adapter(self.timeout))
         session.headers["User-Agent"] = f"mmprompt/{__version__}"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         session.auth = self._signed  # an auth of our own also keeps netrc's away
@@ -283,8 +291,8 @@ def _check_numbers(name: str, value: object) -> None:
         return
 
 
-def _body(answer: Response, deadline: float) -> bytes:
-    """Read the body of an answer up to a size and a moment."""
+def _body(answer: Response) -> bytes:
+    """Read the body of an answer up to a size; its connection keeps the time."""
     pieces: list[bytes] = []
     count = 0
     for piece in answer.iter_content(1 << 16):
@@ -292,6 +300,4 @@ def _body(answer: Response, deadline: float) -> bytes:
         count += len(piece)
         if count > _LONGEST_REPLY:
             raise ServerError(f"the answer is longer than {_LONGEST_REPLY >> 20} MiB", "check the server")
-        if time.monotonic() > deadline:
-            raise TimeoutError
     return b"".join(pieces)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from mmprompt.builders import Content, assistant, read_own, system, user
@@ -13,11 +14,17 @@ from mmprompt.parts import Message
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
 
+_MEDIA = ("image", "audio", "video")
+_OTHER_WORDS = {"picture": "image", "photo": "image", "sound": "audio", "voice": "audio", "movie": "video"}
 _NO_OPTIONS = {
-    **{f"{name}s": f"{name}= takes a list too" for name in ("image", "audio", "video")},
+    **{f"{name}s": f"{name}= takes a list too" for name in _MEDIA},
+    **{name: f"media of messages that are sent go into them: user(…, {name}=…)" for name in _MEDIA},
     "system": "say it once, before the first turn: conversation(system=…)",
     "policy": "only send() takes one; a path written in the call needs none",
 }
+
+_NEAR = 0.75
+"""How like a medium's word an option must be, from 0 to 1, to be taken for it: ``img`` is."""
 
 
 class Exchange(NamedTuple):
@@ -85,6 +92,7 @@ class Asker:
         self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: Any
     ) -> Exchange:
         """Send messages, and return them as they were sent with the reply; as ``send``."""
+        _check_options(options)
         sent = [messages] if isinstance(messages, Message) else list(messages)
         try:
             sent = read_own(sent, self._base, policy or self._policy)
@@ -94,6 +102,17 @@ class Asker:
             raise
         self.exchanges.append(done)
         return done
+
+
+def _check_options(options: Mapping[str, object]) -> None:
+    """Refuse options that are meant for us: a server would take no notice of them, and the medium would be lost."""
+    for name, value in options.items():
+        if isinstance(value, Mapping):  # OpenAI's audio={"voice": …}
+            continue
+        near = get_close_matches(name, (*_MEDIA, *_OTHER_WORDS), n=1, cutoff=_NEAR)
+        mend = _NO_OPTIONS.get(name) or (f"write {_OTHER_WORDS.get(near[0], near[0])}=" if near else "")
+        if mend:
+            raise PromptError(f"{name} would go to the server as an option", mend)
 
 
 class Conversation:
@@ -116,9 +135,7 @@ class Conversation:
         **options: Any,
     ) -> Reply:
         """Ask the next question, and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
-        for name in options:
-            if name in _NO_OPTIONS:
-                raise PromptError(f"{name} would go to the server as an option", _NO_OPTIONS[name])
+        _check_options(options)
         question = user(*content, image=image, audio=audio, video=video)
         if not question.parts:
             raise PromptError("the question is empty", "give text, or media as image=, audio=, video=")

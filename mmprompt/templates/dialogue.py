@@ -180,6 +180,9 @@ def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Ca
             forms[label] = _compile_dialogue(value, compiler, loose, tokens, place)
         else:
             mend = "a dict that is no dialogue maps each label to a string or to a dialogue of begin, round and end"
+            if label in DIALOGUE_KEYS or isinstance(value, list):
+                strange = next(key for key in template if key not in DIALOGUE_KEYS)
+                mend = f"a dialogue has the keys begin, round and end, and not {shown(strange)}"
             raise TemplateError(f"the template of label {shown(label)} is no template", mend).located(template=place)
     return Labels(forms)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,14 @@ def test_rows_with_too_many_or_too_few_cells_are_errors_with_the_numbers(tmp_pat
     assert few.what.startswith("1 cells, but the header has 2")
     assert many.what.startswith("3 cells, but the header has 2")
     assert (first.line, first.row, last.line, last.row) == (2, 0, 8, 3)
+
+
+def test_a_header_of_very_many_columns_is_read_at_once(tmp_path):
+    names = ",".join(f"c{number}" for number in range(40_000))
+    began = time.process_time()
+    [row] = rows_of(tmp_path, f"{names}\n{names}\n")
+    assert row.columns["c39999"] == "c39999"
+    assert time.process_time() - began < 2  # 16 s when each name was looked for in a list
 
 
 @pytest.mark.parametrize(("header", "what"), [("a,b,a", "'a' twice"), ("a,,b", "column 2"), ("a, ", "column 2")])
@@ -124,3 +133,20 @@ def test_text_is_utf8_whatever_the_locale(tmp_path):
         check=True,
     )
     assert done.stdout.strip().decode() == ascii("售票处")
+
+
+def test_rows_whose_cells_of_media_are_all_blank_are_a_note(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("id,image_1,image_2,question\n1,a.jpg,,q\n2,, ,q\n3,,b.jpg,q\n4,,,q\n", encoding="utf-8")
+    dataset = open_dataset(path)
+    assert len(list(dataset)) == 4
+    assert dataset.notes == [f"{path}:3 image_1: every cell of media is blank, so the row goes without (and 1 more)"]
+
+
+@pytest.mark.parametrize("header", ["id,question", "content,image"])
+def test_rows_that_need_no_cell_of_media_are_no_note(tmp_path, header):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\nx,\n", encoding="utf-8")
+    dataset = open_dataset(path)
+    assert len(list(dataset)) == 1
+    assert dataset.notes == []

@@ -90,12 +90,21 @@ def grow_slowly(mebibytes):
     return len(held)
 
 
-def sleep(seconds):
+def sleep(seconds, begun=os.devnull):
+    with open(begun, "wb"):
+        pass
     time.sleep(seconds)
     return seconds
 
 
-def spin(seconds):
+def interrupt_the_host_and_sleep(number, seconds):
+    os.kill(os.getppid(), number)
+    time.sleep(seconds)
+
+
+def spin(seconds, begun=os.devnull):
+    with open(begun, "wb"):
+        pass
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass

@@ -99,6 +99,7 @@ resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import av
 from mmprompt.media.container.av_files import open_bytes
 from mmprompt.media.media_types import MP4
+from mmprompt.media.policy import MediaPolicy
 # not ru_maxrss, which a child inherits from its parent
 highest = lambda: int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 while size := int.from_bytes(sys.stdin.buffer.read(8), "big"):
@@ -111,7 +112,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "big"):
     resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
     before, began = highest(), time.process_time()
     try:
-        open_bytes(data, MP4, {}, "mov")  # of tag lists in MP4 files it knows nothing
+        open_bytes(data, MP4, {}, MediaPolicy(timeout=600), "mov")  # of tag lists in MP4 it knows nothing
     except (av.FFmpegError, ValueError, MemoryError):
         pass
     print((highest() - before) / 1024, time.process_time() - began, flush=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 DESCRIPTORS = "/proc/self/fd"
 TASKS = "/proc/self/task"
-PATIENCE = 2.0
+PATIENCE = 20.0
 """Seconds that a thread may still need to end, once nobody waits for it any more."""
 
 

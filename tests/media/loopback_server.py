@@ -6,12 +6,19 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Union
 
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
 """A key and its certificate, made for these tests: it is nobody's."""
+
+PATIENCE = 20.0
+"""Seconds for which a client may stand still; the end of a test ends its server at once."""
+
+LOOK = 0.01
+"""Seconds between two looks at whether the test is over."""
 
 Answer = Union[bytes, Callable[[socket.socket], None]]
 
@@ -42,7 +49,7 @@ class LoopbackServer:
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._tls.load_cert_chain(CERTIFICATE)
         self._listener = socket.create_server((host, 0), backlog=50)
-        self._listener.settimeout(0.05)
+        self._listener.settimeout(LOOK)
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -59,7 +66,7 @@ class LoopbackServer:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(2 * PATIENCE)
         self._listener.close()
         assert not any(thread.is_alive() for thread in self._threads)
 
@@ -95,7 +102,7 @@ class LoopbackServer:
 
     def hang(self, sock: socket.socket) -> None:
         """Answer nothing until the client goes."""
-        sock.settimeout(0.05)
+        sock.settimeout(LOOK)
         while not self._over.is_set():
             try:
                 if not sock.recv(1 << 16):
@@ -120,7 +127,7 @@ class LoopbackServer:
     def _serve(self, sock: socket.socket) -> None:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.settimeout(3)
+            sock.settimeout(PATIENCE)
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_side=True)
             while (head := self._head(sock)) is not None:
@@ -139,8 +146,8 @@ class LoopbackServer:
     def _head(self, sock: socket.socket) -> str | None:
         """Return the head of the next request, or None if the client or the test is through."""
         data = b""
-        until = time.monotonic() + 5
-        sock.settimeout(0.05)
+        until = time.monotonic() + PATIENCE
+        sock.settimeout(LOOK)
         while not data.endswith(b"\r\n\r\n"):
             try:
                 piece = sock.recv(1 << 16)
@@ -151,8 +158,28 @@ class LoopbackServer:
             if not piece:
                 return None
             data += piece
-        sock.settimeout(3)
+        sock.settimeout(PATIENCE)
         return data.decode("latin-1")
+
+
+@contextmanager
+def closed_port(host: str = "127.0.0.1") -> Iterator[int]:
+    """Give a port at which nobody answers; it is held, so that no other program opens it meanwhile."""
+    with socket.socket() as held:
+        held.bind((host, 0))
+        yield held.getsockname()[1]
+
+
+def free_udp_ports() -> int:
+    """Return an even port at which, and at the next, nobody listens just now."""
+    while True:
+        with socket.socket(type=socket.SOCK_DGRAM) as one, socket.socket(type=socket.SOCK_DGRAM) as other:
+            one.bind(("127.0.0.1", 0))
+            port: int = one.getsockname()[1]
+            if port % 2 == 0:
+                with suppress(OSError):
+                    other.bind(("127.0.0.1", port + 1))
+                    return port
 
 
 def reset(sock: socket.socket) -> None:

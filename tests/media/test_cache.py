@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from time_taken import GENEROUS, wait_until
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.changes import Changes, Room
@@ -142,7 +143,8 @@ def test_threads_that_race_for_a_key_have_it_made_once(held):
 
     def make():
         made.append(1)
-        time.sleep(0.1)
+        [making] = cache._making.values()
+        assert wait_until(lambda: len(making.done._cond._waiters) == 7)
         return KEPT
 
     def ask(_):
@@ -217,7 +219,7 @@ def test_a_process_forked_while_a_thread_makes_a_key_does_not_wait_for_it():
 
     def slow():
         began.set()
-        done.wait(5)
+        done.wait(60)
         return KEPT
 
     with ThreadPoolExecutor(1) as pool:
@@ -226,7 +228,7 @@ def test_a_process_forked_while_a_thread_makes_a_key_does_not_wait_for_it():
         with cache._lock:  # the worst moment
             pid = os.fork()
             if pid == 0:
-                signal.alarm(3)
+                signal.alarm(30)
                 os._exit(0 if cache.get_or_make(key(1), lambda: KEPT) == KEPT else 1)
         assert os.waitpid(pid, 0)[1] == 0
         done.set()
@@ -452,7 +454,7 @@ def is_half_written(folder: Path) -> bool:
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_a_process_killed_in_the_middle_of_writing_harms_no_other(folder, command_environment):
     cache = MediaCache(max_bytes=0, folder=folder, max_disk_bytes=64 << 20)
-    end = time.monotonic() + 4
+    end = time.monotonic() + GENEROUS
     halves = 0
     while halves < 2 and time.monotonic() < end:
         writer = subprocess.Popen(

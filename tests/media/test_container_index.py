@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +34,7 @@ from iso_files import (
     u,
 )
 from sound_files import ffmpeg, needs_ffmpeg, sweep
+from time_taken import processor_seconds
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
@@ -129,11 +129,14 @@ def test_durations_that_ffmpeg_takes_for_a_tick_are_taken_so(cost_of_opening):
 
 
 def refused_quickly(data: bytes, error: type[MMPromptError], policy: MediaPolicy = POLICY) -> MMPromptError:
-    began = time.process_time()
-    with pytest.raises(error) as refusal:
-        check_index(data, policy)
-    assert time.process_time() - began < 1
-    return refusal.value
+    def check() -> None:
+        with pytest.raises(error) as caught:
+            check_index(data, policy)
+        refusals.append(caught.value)
+
+    refusals: list[MMPromptError] = []
+    assert processor_seconds(check, enough=1) < 1
+    return refusals[0]
 
 
 @pytest.mark.parametrize("kind", ["iinf", "iloc"])
@@ -197,7 +200,8 @@ TIME = {
 def test_a_file_that_takes_much_time_is_refused(name, cost_of_opening):
     data = TIME[name]
     harmless = movie(trak(1, b"soun", stbl(sound(), 9)), after=box(b"free", bytes(len(data))))
-    assert cost_of_opening(data).seconds > 20 * max(cost_of_opening(harmless).seconds, 0.001)
+    least = min(cost_of_opening(harmless).seconds for _ in range(5))
+    assert cost_of_opening(data).seconds > 20 * max(least, 0.001)
     refused_quickly(data, SourceError)
 
 
@@ -254,7 +258,7 @@ def test_a_packed_header_is_unpacked_within_the_policy():
 
 
 def test_boxes_are_counted():
-    data = FTYP + box(b"moov", box(b"free") * 100_000)
+    data = FTYP + box(b"moov", box(b"free") * 70_000)
     with pytest.raises(PolicyError, match="more than 65616 boxes; raise max_frames"):
         check_index(data, MediaPolicy(max_frames=10))
     check_index(data, POLICY)
@@ -380,9 +384,7 @@ def test_what_is_no_such_file_passes():
 
 def test_a_walk_of_a_header_is_quick():
     data = movie(trak(1, b"vide", stbl(picture(), 100_000, sizes=full(b"stsz", u(0, 100_000), u(9) * 100_000))))
-    began = time.process_time()
-    check_index(data, POLICY)
-    assert time.process_time() - began < 0.05
+    assert processor_seconds(lambda: check_index(data, POLICY), enough=0.05) < 0.05
 
 
 ORIGINALS = [movie(trak(1, b"soun", stbl(sound(), 9))), TIME["runs times fragments"][:3000], *MEMORY.values()]
@@ -393,7 +395,7 @@ KINDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=1000)
+@settings(max_examples=400)
 @given(
     st.sampled_from(ORIGINALS),
     st.lists(st.tuples(st.integers(0, 3000), EXTREMES | KINDS | st.binary(min_size=4, max_size=12)), max_size=8),
@@ -404,7 +406,11 @@ def test_any_tree_of_boxes_passes_or_is_refused(original, changes, end):
     for at, value in changes:
         place = at % max(1, len(data)) // 4 * 4
         data[place : place + 4] = value.to_bytes(4, "big") if isinstance(value, int) else value
-    try:
-        check_index(bytes(data[:end]), SMALL)
-    except MMPromptError as refusal:
-        assert isinstance(refusal, (SourceError, PolicyError))
+
+    def check() -> None:
+        try:
+            check_index(bytes(data[:end]), SMALL)
+        except MMPromptError as refusal:
+            assert isinstance(refusal, (SourceError, PolicyError))
+
+    assert processor_seconds(check, enough=1) < 1

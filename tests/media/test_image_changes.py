@@ -31,9 +31,14 @@ from mmprompt.targets.limits import check_media, limits, room_of
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 POLICY = MediaPolicy()
 MORE = MediaPolicy(read_also=("tiff", "avif"))
-RNG = np.random.default_rng(11)
+RNG = np.random.default_rng(11)  # for what stands here alone: each test draws from its own
 NOISE = RNG.integers(0, 256, (40, 60, 3), dtype=np.uint8)
 ffmpeg_only = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(11)
 
 
 def part_of(data):
@@ -171,12 +176,12 @@ def test_sixteen_bits_are_scaled_not_clipped():
 
 
 @ffmpeg_only
-def test_sixteen_bits_agree_with_ffmpeg():
-    wide = RNG.integers(0, 65536, (32, 32)).astype(">u2")
+def test_sixteen_bits_agree_with_ffmpeg(rng):
+    wide = rng.integers(0, 65536, (32, 32)).astype(">u2")
     data = png(32, 32, 16, 0, [row.tobytes() for row in wide])
     theirs = by_ffmpeg(data, "gray", (32, 32)).astype(int)
     assert abs(pixels(changed(data, mode="L")).astype(int) - theirs).max() <= 1
-    colours = RNG.integers(0, 65536, (32, 96)).astype(">u2")
+    colours = rng.integers(0, 65536, (32, 96)).astype(">u2")
     data = png(32, 32, 16, 2, [row.tobytes() for row in colours])
     ours = pixels(changed(data, mode="RGB")).astype(int)
     assert abs(ours - by_ffmpeg(data, "rgb24", (32, 32, 3))).max() <= 1
@@ -197,8 +202,8 @@ def laid(colour, alpha, background):
 
 
 @pytest.mark.parametrize("background", [(255, 255, 255), (0, 0, 0), (10, 200, 77)])
-def test_alpha_is_laid_on_the_background(background):
-    colour, alpha = NOISE, RNG.integers(0, 256, (40, 60), dtype=np.uint8)
+def test_alpha_is_laid_on_the_background(background, rng):
+    colour, alpha = NOISE, rng.integers(0, 256, (40, 60), dtype=np.uint8)
     rgba = saved(Image.fromarray(np.dstack([colour, alpha])), "PNG")
     part = changed(rgba, mode="RGB", background=background)
     assert np.array_equal(pixels(part), laid(colour, alpha, background))
@@ -213,9 +218,9 @@ def test_alpha_is_laid_on_the_background(background):
     if background == (0, 0, 0):
         assert np.array_equal(pixels(changed(grey, mode="L", background=background)), expected[:, :, 0])
 
-    indices = RNG.integers(0, 8, (40, 60), dtype=np.uint8)
+    indices = rng.integers(0, 8, (40, 60), dtype=np.uint8)
     palette, clear = (
-        RNG.integers(0, 256, (8, 3), dtype=np.uint8),
+        rng.integers(0, 256, (8, 3), dtype=np.uint8),
         np.array([0, 50, 100, 200, 255, 255, 255, 255], np.uint8),
     )
     data = png(
@@ -617,8 +622,8 @@ def fit_to_least(data):
     return best
 
 
-def test_a_small_picture_is_never_scaled_for_bytes():
-    data = saved(Image.fromarray(RNG.integers(0, 256, (200, 256, 3), dtype=np.uint8)), "JPEG", quality=95)
+def test_a_small_picture_is_never_scaled_for_bytes(rng):
+    data = saved(Image.fromarray(rng.integers(0, 256, (200, 256, 3), dtype=np.uint8)), "JPEG", quality=95)
     with pytest.raises(TargetError, match="quality 50 and 256 pixels a side"):
         fitted(data, max_bytes=5000)
 
@@ -782,14 +787,14 @@ def test_every_mode_takes_every_change(mode, width, height, changes):
     assert again.changes == () or (facts.format == "WEBP" and changes.mode == "L")
 
 
-def test_mutated_pictures_are_changed_or_refused():
+def test_mutated_pictures_are_changed_or_refused(rng):
     refused = 0
     for name in ("rotated.jpg", "chart.png", "cat.webp", "spinner.gif", "depth16.png"):
         seed = np.frombuffer((MEDIA / name).read_bytes(), np.uint8)
         for number in range(40):
             data = seed.copy()
             reach = min(len(data), (80, 1 << 20)[number % 2])
-            data[RNG.integers(0, reach, 2)] = RNG.integers(0, 256, 2)
+            data[rng.integers(0, reach, 2)] = rng.integers(0, 256, 2)
             part = MediaPart("image", "image/jpeg", data.tobytes())
             try:
                 change_image(part, Changes(upright=True, max_side=40, mode="RGB"), MediaPolicy(max_pixels=400_000))

@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -180,16 +181,25 @@ def test_bytes_of_another_modality_are_an_error(reader, source, modality, word):
 
 
 @pytest.mark.parametrize(
-    ("data", "modality", "said"),
+    ("head", "modality", "words"),
     [
-        (b"FORM\0\0\0\4AIFF", "audio", "an AIFF sound, which is not read here; convert it to WAV"),
-        (b"FORM\0\0\0\4AIFF", "image", "an AIFF sound, not an image; convert it to WAV"),
-        (b"\xff\x0a\xfa", "image", "a JPEG XL picture, which is not read here; convert it to PNG or JPEG"),
-        (b"FLV\x01\5", "video", "a Flash video, which is not read here; convert it to MP4"),
+        (b"FORM\0\0\0\x08AIFF", "audio", "is an AIFF sound, a format that is not taken; convert it to WAV"),
+        (
+            b"\xff\x0a" + bytes(20),
+            "image",
+            "is a JPEG XL picture, a format that is not taken; convert it to PNG or JPEG",
+        ),
+        (b"\0\0\1\0" + bytes(20), "image", "is an icon (ICO), a format that is not taken; convert it to PNG or JPEG"),
+        (b"\x30\x26\xb2\x75" + bytes(20), "video", "is an ASF file (WMA, WMV), a format that is not taken; convert it"),
+        (b"FLV\x01" + bytes(20), "video", "is a Flash video, a format that is not taken; convert it to MP4"),
+        (b"FORM\0\0\0\x08AIFF", "image", "is an AIFF sound, not an image; convert it to WAV"),
+        (b"%PDF-1.4", "image", "is a PDF document, not an image; send its pages as pictures"),
+        (b"PAR1", "video", "is a parquet file, not a video; give a video"),
     ],
 )
-def test_a_format_that_is_not_read_is_told_with_one_that_is(reader, data, modality, said):
-    assert said in str(refusal(reader, data, modality))
+def test_media_of_a_format_that_is_not_taken_say_what_to_make_of_them(head, modality, words):
+    with pytest.raises(SourceError, match=re.escape(f"the {modality} source {words}")):
+        read_messages([Message("HUMAN", [MediaRef(modality, head)])])
 
 
 def test_frames_may_be_anything_that_names_or_holds_a_picture(reader, tour):

@@ -62,7 +62,7 @@ def taken(tree, *paths):
             assert image.format == "JPEG"
 
 
-def bounded(act, seconds=5.0):
+def bounded(act, seconds=20.0):
     """Run ``act`` in a thread and fail if it hangs; return what it gave or raised."""
     result = []
 
@@ -228,7 +228,7 @@ def hangs(act, pipe):
     thread.start()
     thread.join(0.2)
     waits = thread.is_alive()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while thread.is_alive() and time.monotonic() < end:
         with contextlib.suppress(OSError):  # nobody reads yet, or any more
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))

@@ -14,12 +14,14 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from loopback_server import CERTIFICATE, LoopbackServer, reply, reset
+from loopback_server import CERTIFICATE, PATIENCE, LoopbackServer, reply, reset
 from PIL import Image
+from time_taken import elapsed_seconds, wait_until
 from urllib3.util import parse_url
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media.network import fetch
 from mmprompt.media.network.connections import pool_classes
 from mmprompt.media.network.fetch import Fetcher
 from mmprompt.media.network.hosts import AllowedHosts
@@ -55,12 +57,19 @@ def no_way_out(monkeypatch):
         monkeypatch.delenv(name.upper(), raising=False)
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(fetch, "_FIRST_PAUSE", 0.01)
+
+
 def fetcher(*servers: LoopbackServer, **options) -> Fetcher:
-    return Fetcher(MediaPolicy(allow_domains=[s.entry for s in servers], **{"timeout": 5, **options}, fetch=True))
+    return Fetcher(
+        MediaPolicy(allow_domains=[s.entry for s in servers], **{"timeout": PATIENCE, **options}, fetch=True)
+    )
 
 
 def at_host(host: str, **options) -> Fetcher:
-    return Fetcher(MediaPolicy(allow_domains=[host], **{"timeout": 5, **options}, fetch=True))
+    return Fetcher(MediaPolicy(allow_domains=[host], **{"timeout": PATIENCE, **options}, fetch=True))
 
 
 def resolve_to(monkeypatch, *answers: list[str]) -> list[str]:
@@ -86,7 +95,7 @@ HOST_FORMS = ["127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0
 def test_every_way_to_write_this_machine_is_refused_though_the_host_is_allowed(host):
     with LoopbackServer(reply(PNG)) as server:
         url = server.url(host=host)
-        assert requests.get(url, timeout=3).content == PNG
+        assert requests.get(url, timeout=PATIENCE).content == PNG
         assert server.connections == 1
 
         ours = at_host(host)
@@ -121,7 +130,7 @@ def test_a_name_that_resolves_elsewhere_at_the_second_look_is_not_followed(monke
         resolve_to(monkeypatch, [PUBLIC], ["127.0.0.1"])
         looked = socket.getaddrinfo("images.example", server.port)[0][4][0]
         assert looked == PUBLIC  # the check of one who checks first …
-        assert requests.get(url, timeout=3).content == PNG  # … and what he gets
+        assert requests.get(url, timeout=PATIENCE).content == PNG  # … and what he gets
 
         asked = resolve_to(monkeypatch, [PUBLIC], ["127.0.0.1"])
         ours = at_host("images.example")
@@ -138,7 +147,7 @@ def test_one_address_that_is_not_public_closes_the_name(monkeypatch, addresses):
     with LoopbackServer(reply(PNG)) as server:
         url = server.url(host="images.example")
         resolve_to(monkeypatch, addresses)
-        assert requests.get(url, timeout=3).content == PNG  # falls through to the address that answers
+        assert requests.get(url, timeout=PATIENCE).content == PNG  # falls through to the address that answers
         with pytest.raises(PolicyError, match="loopback"):
             at_host("images.example").fetch(url)
         assert server.connections == 1
@@ -153,7 +162,7 @@ def test_the_address_connected_to_is_judged_too(monkeypatch):
         monkeypatch.setattr(
             socket.socket, "connect", lambda self, where: guarded(self, ("127.0.0.1", *where[1:]) if where[0] == PUBLIC else where)
         )  # fmt: skip
-        assert requests.get(url, timeout=3).content == PNG
+        assert requests.get(url, timeout=PATIENCE).content == PNG
         with pytest.raises(PolicyError, match="loopback"):
             at_host("images.example").fetch(url)
         assert len(server.requests) == 1
@@ -183,7 +192,7 @@ def test_a_redirect_to_an_internal_server_is_refused():
     with LoopbackServer(reply(b"secret")) as internal:
         location = internal.url("/keys")
         with LoopbackServer(reply(status="302 Found", Location=location)) as server:
-            assert requests.get(server.url(), timeout=3).content == b"secret"
+            assert requests.get(server.url(), timeout=PATIENCE).content == b"secret"
             with pytest.raises(PolicyError, match=r"host '127.0.0.1' is not among the allowed ones"):
                 fetcher(server).fetch(server.url())
             assert fetcher(server, internal).fetch(server.url()).data == b"secret"
@@ -194,7 +203,7 @@ def test_a_redirect_to_an_allowed_name_at_an_internal_address_is_refused(monkeyp
     resolve_to(monkeypatch, ["127.0.0.1"])
     with LoopbackServer(reply(b"secret")) as internal:
         with LoopbackServer(reply(status="307 Temporary", Location=internal.url(host="b.example"))) as server:
-            assert requests.get(server.url(), timeout=3).content == b"secret"
+            assert requests.get(server.url(), timeout=PATIENCE).content == b"secret"
             ours = Fetcher(MediaPolicy(allow_domains=[server.entry, "b.example"], fetch=True))
             with pytest.raises(PolicyError, match=r"'b.example' is at a loopback address"):
                 ours.fetch(server.url())
@@ -219,7 +228,7 @@ def test_a_redirect_to_an_allowed_name_at_an_internal_address_is_refused(monkeyp
 def test_a_redirect_is_judged_as_a_url_of_the_dataset_is(location, fault, words):
     with LoopbackServer(reply(status="301 Moved", Location=location)) as server:
         with pytest.raises((requests.exceptions.RequestException, ValueError)):
-            requests.get(server.url(), timeout=3)  # tried to follow: what stopped it is that it cannot
+            requests.get(server.url(), timeout=PATIENCE)  # tried to follow: what stopped it is that it cannot
         with pytest.raises(fault, match=words) as caught:
             fetcher(server).fetch(server.url())
         assert "secret" not in str(caught.value)
@@ -229,7 +238,7 @@ def test_a_redirect_is_judged_as_a_url_of_the_dataset_is(location, fault, words)
 def test_a_redirect_that_leads_back_ends_after_five_hops():
     with LoopbackServer(reply(status="308 Permanent", Location="/a.png")) as server:
         with pytest.raises(requests.exceptions.TooManyRedirects):
-            requests.get(server.url(), timeout=3)
+            requests.get(server.url(), timeout=PATIENCE)
         assert len(server.requests) == 31
         with pytest.raises(SourceError, match="over more than 5 redirects"):
             fetcher(server).fetch(server.url())
@@ -257,7 +266,7 @@ def test_the_body_of_a_redirect_is_not_read():
     bomb = gzip.compress(bytes(32 << 20))
     head = f"HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: {1 << 30}\r\n\r\n".encode()
     with LoopbackServer(reply(bomb, "302 Found", Location="/b", Content_Encoding="gzip")) as server:
-        answer = requests.get(server.url(), timeout=3, stream=True, allow_redirects=False)
+        answer = requests.get(server.url(), timeout=PATIENCE, stream=True, allow_redirects=False)
         assert len(answer.content) == 32 << 20
     with LoopbackServer() as server:
         server._answers = [server.pour(head, 1 << 30), reply(PNG)]
@@ -270,7 +279,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch):
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url(""))
             monkeypatch.setenv(name.lower(), proxy.url(""))
-        assert requests.get(server.url(), timeout=3).content == b"proxied"
+        assert requests.get(server.url(), timeout=PATIENCE).content == b"proxied"
         assert fetcher(server).fetch(server.url()).data == PNG
         assert len(proxy.requests) == 1
 
@@ -280,7 +289,7 @@ def test_a_netrc_entry_is_not_sent(monkeypatch, tmp_path):
     netrc.write_text("machine 127.0.0.1 login me password hunter2\n")
     monkeypatch.setenv("NETRC", str(netrc))
     with LoopbackServer(reply(PNG)) as server:
-        requests.get(server.url(), timeout=3)
+        requests.get(server.url(), timeout=PATIENCE)
         assert "Authorization: Basic" in server.requests[0]
         fetcher(server).fetch(server.url())
         assert "authorization" not in server.requests[1].lower()
@@ -289,8 +298,8 @@ def test_a_netrc_entry_is_not_sent(monkeypatch, tmp_path):
 def test_cookies_are_neither_kept_nor_sent_nor_parsed(monkeypatch):
     with LoopbackServer(reply(PNG, Set_Cookie="id=stranger; Path=/")) as server:
         with requests.Session() as session:
-            session.get(server.url(), timeout=3)
-            session.get(server.url(), timeout=3)
+            session.get(server.url(), timeout=PATIENCE)
+            session.get(server.url(), timeout=PATIENCE)
         assert "Cookie: id=stranger" in server.requests[1]
 
         parsed = []
@@ -333,9 +342,9 @@ def test_a_body_that_swells_is_refused(header):
     bomb = gzip.compress(bytes(64 << 20), 9)
     assert len(bomb) < 70_000
     with LoopbackServer(reply(bomb, Content_Encoding="gzip")) as server:
-        assert len(requests.get(server.url(), timeout=3).content) == 64 << 20
+        assert len(requests.get(server.url(), timeout=PATIENCE).content) == 64 << 20
     with LoopbackServer(reply(bomb, **{header: "gzip"})) as server:
-        error = _timed(fetcher(server).fetch, server.url())[1]
+        error = _refusal(fetcher(server), server.url())
         assert "comes encoded as 'gzip'; name the file as it is" in str(error)
 
 
@@ -348,11 +357,30 @@ def test_a_coding_that_is_none_is_taken():
         assert server.connections == 1
 
 
-def _timed(call, *arguments) -> tuple[float, BaseException]:
-    begun = time.monotonic()
+def _refusal(ours: Fetcher, url: str) -> BaseException:
     with pytest.raises((PolicyError, SourceError)) as caught:
-        call(*arguments)
-    return time.monotonic() - begun, caught.value
+        ours.fetch(url)
+    return caught.value
+
+
+def assert_ends_at_its_deadline(url: str, seconds: float, **options) -> None:
+    """Hold that a fetch takes its time-out and little more, where nothing but its deadline would end it."""
+    ours = Fetcher(MediaPolicy(allow_domains=[urlsplit(url).netloc], fetch=True, timeout=seconds))
+    errors = []
+    taken = elapsed_seconds(lambda: errors.append(_refusal(ours, url)), enough=seconds + 0.5)
+    assert seconds <= taken < seconds + 0.5
+    for error in errors:
+        assert isinstance(error, PolicyError)
+        assert f"took longer than timeout ({seconds:g} s); raise timeout to allow it" in str(error)
+
+
+def outlives_its_timeout(ask) -> bool:
+    """Tell whether ``ask(timeout)`` takes longer than its time-out; on a machine that stands still, only with a longer one."""
+    for timeout in (0.1, 0.5, 2.5):
+        with contextlib.suppress(requests.exceptions.Timeout, requests.exceptions.ConnectionError):
+            if elapsed_seconds(lambda timeout=timeout: ask(timeout), tries=1) > timeout:
+                return True
+    return False
 
 
 DRIPS = {
@@ -371,41 +399,44 @@ DRIPS = {
 @pytest.mark.parametrize("what", DRIPS)
 def test_a_slow_drip_does_not_outlive_the_deadline(what):
     piece, head = DRIPS[what]
+
+    def naive(timeout: float) -> None:
+        to_the_end = []
+
+        def drip(sock):
+            sock.sendall(head)
+            for _ in range(15):
+                time.sleep(timeout / 10)
+                sock.sendall(piece)
+            to_the_end.append(True)
+
+        with LoopbackServer(drip) as server, contextlib.suppress(requests.exceptions.RequestException, OSError):
+            requests.get(server.url(), timeout=timeout)
+        if not to_the_end:
+            raise requests.exceptions.Timeout
+
+    assert outlives_its_timeout(naive)  # every wait was shorter
     with LoopbackServer() as server:
-        server._answers = [server.drip(piece, 0.04, head)]
-        through: list[float] = []
-
-        def naive():
-            begun = time.monotonic()
-            with contextlib.suppress(requests.exceptions.RequestException, OSError):
-                requests.get(server.url(), timeout=0.3)
-            through.append(time.monotonic() - begun)
-
-        bait = threading.Thread(target=naive, daemon=True)
-        bait.start()
-        seconds, error = _timed(fetcher(server, timeout=0.4).fetch, server.url())
-        assert 0.35 < seconds < 1.5
-        assert isinstance(error, PolicyError)
-        assert "took longer than timeout (0.4 s); raise timeout to allow it" in str(error)
-        bait.join(1.0 - min(seconds, 0.9))
-        assert not through  # its time-out of 0.3 s has not fired yet: every wait was shorter
-    bait.join(5)
-    assert through[0] > 0.6
+        server._answers = [server.drip(piece, 0.01, head)]
+        assert_ends_at_its_deadline(server.url(), 0.2)
 
 
 def test_a_late_sign_of_life_does_not_start_the_wait_anew():
-    def late(sock):
-        time.sleep(0.8)
-        sock.sendall(b"HTTP/1.1 200")
-        time.sleep(0.9)
+    def late_by(seconds: float):
+        def late(sock):
+            time.sleep(0.8 * seconds)
+            sock.sendall(b"HTTP/1.1 200")
+            time.sleep(0.9 * seconds)
 
-    with LoopbackServer(late) as server:
-        begun = time.monotonic()
-        requests.get(server.url(), timeout=1)
-        assert time.monotonic() - begun > 1.6  # the server gave up first
-        seconds, error = _timed(fetcher(server, timeout=1).fetch, server.url())
-        assert 0.9 < seconds < 1.5
-        assert "took longer than timeout" in str(error)
+        return late
+
+    def naive(timeout: float) -> None:
+        with LoopbackServer(late_by(timeout)) as server:
+            requests.get(server.url(), timeout=timeout)
+
+    assert outlives_its_timeout(naive)  # the server gave up first
+    with LoopbackServer(late_by(0.4)) as server:
+        assert_ends_at_its_deadline(server.url(), 0.4)
 
 
 @pytest.mark.parametrize("tls", [False, True])
@@ -415,44 +446,49 @@ def test_a_server_that_says_nothing_does_not_outlive_the_deadline(tls):
         url = server.url()
         if tls:  # a plain server cannot answer the handshake: it waits for the end of a head that never comes
             url = "https" + url[4:]
-        seconds, error = _timed(fetcher(server, timeout=0.4).fetch, url)
-        assert 0.35 < seconds < 1.5
-        assert "took longer than timeout" in str(error)
+        assert_ends_at_its_deadline(url, 0.2)
 
 
 def test_redirects_share_the_deadline():
-    def slow(sock):
-        time.sleep(0.25)
-        sock.sendall(reply(status="302 Found", Location="/b", Connection="close"))
+    def slow_by(seconds: float):
+        def slow(sock):
+            time.sleep(seconds)
+            sock.sendall(reply(status="302 Found", Location="/b", Connection="close"))
 
-    with LoopbackServer(slow) as server:
-        begun = time.monotonic()
-        with requests.Session() as session:
+        return slow
+
+    def naive(timeout: float) -> None:
+        with LoopbackServer(slow_by(timeout / 2)) as server, requests.Session() as session:
             session.max_redirects = 3
             with pytest.raises(requests.exceptions.TooManyRedirects):
-                session.get(server.url(), timeout=0.4)
-        assert time.monotonic() - begun > 0.9  # the time-out begins anew at each hop
-        seconds, error = _timed(fetcher(server, timeout=0.4).fetch, server.url())
-        assert 0.35 < seconds < 1.5
-        assert "took longer than timeout" in str(error)
+                session.get(server.url(), timeout=timeout)
+
+    assert outlives_its_timeout(naive)  # the time-out begins anew at each hop
+    with LoopbackServer(slow_by(0.15)) as server:
+        assert_ends_at_its_deadline(server.url(), 0.2)
 
 
 def test_a_resolver_that_is_slow_does_not_outlive_the_deadline(monkeypatch):
+    over = threading.Event()
+
     def slow(*_):
-        time.sleep(1.2)
+        over.wait(PATIENCE)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1))]
 
     before = threading.active_count()
     monkeypatch.setattr(socket, "getaddrinfo", slow)
+    threading.Timer(0.3, over.set).start()
     begun = time.monotonic()
     with pytest.raises(requests.exceptions.ConnectionError):
-        requests.get("http://images.example:1/", timeout=0.3)
-    assert time.monotonic() - begun > 1.1
-    seconds, error = _timed(at_host("images.example", timeout=0.3).fetch, "http://images.example:1/")
-    assert seconds < 1
-    assert "took longer than timeout" in str(error)
-    time.sleep(1.2)
-    assert threading.active_count() == before
+        requests.get("http://images.example:1/", timeout=0.1)
+    assert over.is_set()
+    assert time.monotonic() - begun > 0.25
+    over.clear()
+    with pytest.raises(PolicyError, match=r"took longer than timeout \(0.1 s\)"):
+        at_host("images.example", timeout=0.1).fetch("http://images.example:1/")
+    assert not over.is_set()  # the resolver still waits
+    over.set()
+    assert wait_until(lambda: threading.active_count() == before)
 
 
 @pytest.mark.parametrize("head", ["", "Transfer-Encoding: chunked\r\n"])
@@ -460,7 +496,7 @@ def test_an_endless_body_is_cut(head):
     start = f"HTTP/1.1 200 OK\r\n{head}\r\n".encode() + (b"fffffff\r\n" if head else b"")
     with LoopbackServer() as server:
         server._answers = [server.pour(start, 1 << 40)]
-        with requests.get(server.url(), timeout=3, stream=True) as answer:
+        with requests.get(server.url(), timeout=PATIENCE, stream=True) as answer:
             count = 0
             for piece in answer.iter_content(1 << 20):
                 count += len(piece)
@@ -477,11 +513,11 @@ def test_an_endless_body_is_cut(head):
 def test_a_length_over_the_limit_is_refused_before_anything_is_read(length):
     with LoopbackServer() as server:
         server._answers = [server.pour(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode(), 1 << 30)]
-        with requests.get(server.url(), timeout=3, stream=True) as answer:
+        with requests.get(server.url(), timeout=PATIENCE, stream=True) as answer:
             assert len(answer.raw.read(1 << 20)) == min(length, 1 << 20)
         server._answers = [server.drip(b"", 0.5, f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode())]
         with pytest.raises(PolicyError, match=r"is larger than max_bytes \(1000\)"):
-            fetcher(server, max_bytes=1000, timeout=2).fetch(server.url())  # there is no body to wait for
+            fetcher(server, max_bytes=1000).fetch(server.url())  # there is no body to wait for
 
 
 @pytest.mark.parametrize("length", [0, 5, 1000])
@@ -505,7 +541,7 @@ def test_a_body_that_is_shorter_than_stated_is_an_error():
 
     for answer, words in ((cut, f"was cut: 40 of {len(PNG)} bytes came"), (cut_chunk, "was cut")):
         with LoopbackServer(answer) as server:
-            with requests.get(server.url(), timeout=3, stream=True) as naive:
+            with requests.get(server.url(), timeout=PATIENCE, stream=True) as naive:
                 try:
                     data = naive.raw.read(1 << 16)  # a bounded read: the piece, and no word of what is missing
                 except requests.packages.urllib3.exceptions.HTTPError:
@@ -538,7 +574,7 @@ def test_what_follows_a_body_is_not_the_next_answer():
 def test_an_answer_that_is_no_http_is_one_error(answer):
     with LoopbackServer(lambda sock: sock.sendall(answer)) as server:
         with pytest.raises(requests.exceptions.RequestException):
-            requests.get(server.url(), timeout=3)
+            requests.get(server.url(), timeout=PATIENCE)
         with pytest.raises(SourceError, match="gave no sound HTTP answer"):
             fetcher(server).fetch(server.url())
         assert len(server.requests) == 2
@@ -547,7 +583,7 @@ def test_an_answer_that_is_no_http_is_one_error(answer):
 def test_a_certificate_that_nobody_vouches_for_is_refused(monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(CERTIFICATE))
     with LoopbackServer(reply(PNG), tls=True) as server:
-        assert requests.get(server.url(), timeout=3).content == PNG  # trusts what the environment names
+        assert requests.get(server.url(), timeout=PATIENCE).content == PNG  # trusts what the environment names
         with pytest.raises(SourceError, match="has no TLS certificate that holds"):
             fetcher(server).fetch(server.url())
 
@@ -562,11 +598,11 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(monkeypatch):
 )  # fmt: skip
 def test_no_message_shows_a_query_a_key_or_what_the_server_said(answer):
     with LoopbackServer(answer) as server:
-        reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[server.entry], timeout=4))
+        reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[server.entry]))
         url = server.url("/a.png?key=sk-SECRET&X-Amz-Signature=abcdef#frag")
         if isinstance(answer, bytes) and b"404" in answer:
             with pytest.raises(requests.exceptions.HTTPError, match=r"404 .*sk-SECRET for url: .*key=sk-SECRET"):
-                requests.get(url, timeout=3).raise_for_status()
+                requests.get(url, timeout=PATIENCE).raise_for_status()
         try:
             part = reader.read(MediaRef("image", url))
         except (PolicyError, SourceError) as error:
@@ -593,15 +629,13 @@ def test_no_descriptor_and_no_thread_is_left():
     at_host("localhost").allows("http://localhost/")
     with LoopbackServer(*answers) as server:
         at_start, threads = descriptors(), threading.active_count()
-        ours, loopback = fetcher(server, timeout=1), at_host("localhost")
+        ours, loopback = fetcher(server), at_host("localhost")
         for _ in answers:
             with contextlib.suppress(PolicyError, SourceError):
                 ours.fetch(server.url())
             with pytest.raises(PolicyError):
                 loopback.fetch(server.url(host="localhost"))
         ours.close()
-        until = time.monotonic() + 3  # the server's own ends close when it hears of ours
-        while (descriptors() > at_start or threading.active_count() > threads) and time.monotonic() < until:
-            time.sleep(0.02)
-        assert descriptors() <= at_start
-        assert threading.active_count() <= threads
+        # the server's own ends close when it hears of ours
+        assert wait_until(lambda: descriptors() <= at_start)
+        assert wait_until(lambda: threading.active_count() <= threads)

@@ -12,6 +12,7 @@ import av
 import numpy as np
 import pytest
 import soundfile
+from loopback_server import free_udp_ports
 from sound_files import encoded, late_streams, sweep, tone, wav_header, written
 
 from mmprompt.errors import PolicyError, SourceError
@@ -123,7 +124,7 @@ def refused(data: bytes) -> None:
         audio_facts(data, POLICY)
     for kind in (WAV, FLAC, MP3, AAC, OGG, MP4, WEBM):
         try:
-            reader = AvReader(data, kind)
+            reader = AvReader(data, kind, POLICY)
         except SourceError:
             continue
         # the demuxer of MP3 takes any text, and finds no sound in it
@@ -150,7 +151,7 @@ def test_a_concat_list_opens_no_other_file(other_file, monkeypatch):
 
 
 def test_an_sdp_description_opens_no_socket():
-    data = b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 40004 RTP/AVP 0\n"
+    data = b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio %d RTP/AVP 0\n" % free_udp_ports()
     try:  # it listens for packets until the time is over
         with av.open(io.BytesIO(data), timeout=0.3) as bare:
             opened = bare.format.name

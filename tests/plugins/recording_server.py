@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from loopback import serving
 
 MODEL = "recorder"
 Reply = Callable[[dict[str, Any]], "str | dict[str, Any]"]
@@ -41,16 +42,8 @@ class RecordingServer:
 def recording_server(reply: Reply = lambda body: "ok") -> Iterator[RecordingServer]:
     """Run the server for the block; it ends with it."""
     record = RecordingServer(reply)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"record": record}))
-    record.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(type("Bound", (_Handler,), {"record": record})) as record.port:
         yield record
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

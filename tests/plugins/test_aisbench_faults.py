@@ -5,17 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from logging import getLogger
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import RETRIEVERS, SKELETONS, TEXT, retrieved
+from opencompass_family import RETRIEVERS, SKELETONS, TEXT, retrieved, task_with_a_slot_of_no_column
 from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
 from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench import MMPromptDataset, MMPromptMultimodal, MMPromptRetriever, MMPromptText
-from mmprompt.plugins.aisbench.chat_model import Parser
 
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners
@@ -28,6 +27,15 @@ with warnings.catch_warnings():
     from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
     from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET, MODELS
     from ais_bench.benchmark.utils.prompt import PromptList as RunnerList
+
+    from mmprompt.plugins.aisbench import (
+        MMPromptDataset,
+        MMPromptMultimodal,
+        MMPromptRetriever,
+        MMPromptTask,
+        MMPromptText,
+    )
+    from mmprompt.plugins.aisbench.chat_model import Parser
 
 ROUND = [{"role": "HUMAN", "prompt_mm": SKELETONS}]
 TAGGED = "<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?<AIS_CONTENT_TAG>"
@@ -268,3 +276,15 @@ def test_a_retriever_picks_and_joins_as_the_core_does(tmp_path: Path, kind: str)
 
     theirs, core = retrieved(tmp_path, kind, retriever)
     assert theirs == core
+
+
+def test_what_mmprompt_warns_of_is_in_aisbench_s_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    task = task_with_a_slot_of_no_column(tmp_path)
+    row = MMPromptDataset(path=task, reader_cfg={"input_columns": ["id"], "output_column": "answer"}).test[0]
+    getLogger("ais_bench").addHandler(caplog.handler)
+    try:
+        MMPromptTask(task).generate_item(row)
+    finally:
+        getLogger("ais_bench").removeHandler(caplog.handler)
+    said = [record.getMessage() for record in caplog.records if record.name == "ais_bench"]
+    assert ["{quesion} in a template names no column" in text for text in said] == [True]

@@ -14,7 +14,6 @@ from runner_present import need
 from test_aisbench_run import HEAD
 
 from mmprompt.errors import MMPromptError
-from mmprompt.plugins.aisbench import MMPromptMultiTurn
 
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners
@@ -24,6 +23,8 @@ with warnings.catch_warnings():
     from ais_bench.benchmark.openicl.icl_prompt_template import MultiTurnPromptTemplate as Stock
     from ais_bench.benchmark.utils.prompt import PromptList as RunnerList
     from ais_bench.benchmark.utils.prompt.prompt import get_round_index
+
+    from mmprompt.plugins.aisbench import MMPromptMultiTurn
 
 CUP = "<AIS_IMAGE_START>media/coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What drink is it?"
 ROWS = [

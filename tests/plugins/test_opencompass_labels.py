@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import RETRIEVERS, TEXT, Run, retrieved, run_config
+from opencompass_family import RETRIEVERS, TEXT, Run, retrieved, run_config, task_with_a_slot_of_no_column
 from runner_present import need
 
 from mmprompt.errors import TaskError
@@ -166,3 +166,17 @@ def test_the_documented_ice_template_alone_without_examples(task: str) -> None:
         retriever.generate_prompt_for_generate_task(0, "", ice_template=Stock(TEXT))
     ours = retriever.generate_prompt_for_generate_task(0, "", ice_template=MMPromptText(TEXT))
     assert ours == "Q: 0+0=?\nA: "
+
+
+def test_what_mmprompt_warns_of_is_in_opencompass_s_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from opencompass.utils import get_logger
+
+    task = task_with_a_slot_of_no_column(tmp_path)
+    row = first_row(task)
+    get_logger().addHandler(caplog.handler)
+    try:
+        MMPromptTask(task).generate_item(row)
+    finally:
+        get_logger().removeHandler(caplog.handler)
+    said = [record.getMessage() for record in caplog.records if record.name == "OpenCompass"]
+    assert ["{quesion} in a template names no column" in text for text in said] == [True]

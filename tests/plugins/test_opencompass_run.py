@@ -202,3 +202,25 @@ def test_media_that_would_go_by_name_are_refused_by_name(tour: Path) -> None:
 
     with pytest.raises(TaskError, match="OpenCompass opens paths itself"):
         MMPromptMessages("{question}", media={"roots": [str(tour)], "mode": "file"})
+
+
+def test_a_config_comes_with_its_keys_sorted_and_a_task_file_keeps_their_order(tour: Path, tmp_path: Path) -> None:
+    from mmengine.config import Config
+
+    from mmprompt.plugins.opencompass import MMPromptMessages, MMPromptTask
+    from mmprompt.tables import tables
+
+    template = {"round": [{"role": "HUMAN", "prompt_mm": {key: SKELETONS[key] for key in ("text", "image")}}]}
+    row = {"question": "What is it?", "image": str(tour / "media" / "coffee.jpg")}
+    dumped = Config.fromstring(Config({"template": template}).dump(), ".py").template
+    [message] = MMPromptMessages(dumped, media={"roots": [str(tour)]}).generate_item(row)
+    assert [part["type"] for part in message["content"]] == ["image_url", "text"]
+
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    prompt = {"type": "MMPromptTemplate", "template": template}
+    task = {"dataset": "rows.jsonl", "media": {"roots": [str(tour)]}, "infer_cfg": {"prompt_template": prompt}}
+    (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
+    path = str(tmp_path / "task.json")
+    entry = {name: column[0] for name, column in tables(path)["test"].items()}
+    [message] = MMPromptTask(path).generate_item(entry)
+    assert [part["type"] for part in message["content"]] == ["text", "image_url"]

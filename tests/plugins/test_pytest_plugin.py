@@ -138,8 +138,20 @@ def server(tour: Path) -> Iterator[RecordingServer]:
 def run(project: Path, command_environment: dict[str, str]) -> Run:
     def runs(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         given = {k: v for k, v in command_environment.items() if not k.startswith(("MMPROMPT_", "PYTEST_", "OPENAI_"))}
-        # hypothesis, where it is installed, takes longer to start than these projects
-        words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *arguments]
+        # other plugins, where they are installed, take longer to start than these projects
+        others = [
+            "cacheprovider",
+            "hypothesispytest",
+            "anyio",
+            *(["xdist", "xdist.looponfail"] if "-n" not in arguments else []),
+        ]
+        words = [
+            sys.executable,
+            "-m",
+            "pytest",
+            *(word for name in others for word in ("-p", f"no:{name}")),
+            *arguments,
+        ]
         return subprocess.run(
             words, cwd=project, env={**given, **environment}, capture_output=True, text=True, timeout=120, check=False
         )
@@ -328,7 +340,7 @@ def test_a_project_without_vlm_meets_nothing_of_it(tmp_path: Path, run: Run, pro
         "    assert not {'requests', 'numpy', 'PIL', 'av', 'yaml', 'orjson'} & set(sys.modules)\n"
     )
     (bare / "rows.jsonl").write_text("{}\n")
-    done = run(str(bare), "-W", "error", "-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:xdist")
+    done = run(str(bare), "-W", "error")
     assert "collected 1 item" in done.stdout
     assert done.returncode == 0, done.stdout + done.stderr
     off = run("-p", "no:mmprompt", "tests/test_dataset.py", "tests/test_talk.py", "-o", "addopts=")

@@ -87,6 +87,23 @@ def test_media_under_another_name_are_not_taken_for_an_option(asker: Any, name: 
         asker.ask("?", **{name: ["coffee.jpg"]})
 
 
+@pytest.mark.parametrize(
+    ("name", "word"), [("img", "image"), ("imgae", "image"), ("pictures", "image"), ("sound", "audio")]
+)
+def test_media_under_a_word_that_is_near_are_not_taken_for_an_option(asker: Any, name: str, word: str) -> None:
+    with pytest.raises(PromptError, match=f"^{name} would go to the server as an option; write {word}=$"):
+        asker.ask("?", **{name: "coffee.jpg"})
+    assert asker.client.asked == []
+
+
+def test_media_beside_messages_are_not_taken_for_an_option(asker: Any) -> None:
+    with pytest.raises(PromptError, match=r"media of messages that are sent go into them: user\(…, image=…\)"):
+        asker.send(user("?"), image="coffee.jpg")
+    voice = {"voice": "alloy", "format": "wav"}
+    assert asker.send(user("?"), audio=voice, mm_processor_kwargs={"fps": 1}, top_k=3) == "reply 1"
+    assert asker.client.asked[0][1]["audio"] == voice
+
+
 def test_what_is_said_once_is_no_option_of_a_turn(asker: Any) -> None:
     with pytest.raises(PromptError, match=r"conversation\(system=…\)"):
         asker.conversation().ask("?", system="Brief.")

@@ -59,6 +59,10 @@ class TestParts:
             "file_data": {"file_uri": "https://h.org/a.mp3?key=1.png", "mime_type": "audio/mp3"}
         }
 
+    def test_a_video_named_mp4_goes_with_its_type(self):
+        part = part_of(MediaRef("video", "https://h.org/a.mp4"))
+        assert part == {"file_data": {"file_uri": "https://h.org/a.mp4", "mime_type": "video/mp4"}}
+
     def test_a_name_whose_suffix_says_nothing_of_its_modality_goes_without_a_type(self):
         for url in ("https://h.org/watch?v=1", "https://h.org/a.png"):
             assert part_of(MediaRef("video", url)) == {"file_data": {"file_uri": url}}

@@ -29,6 +29,7 @@ from mmprompt.media.media_types import (
     WEBM,
     Kind,
 )
+from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
@@ -60,14 +61,14 @@ class AvReader:
     since 9).
     """
 
-    def __init__(self, data: bytes, kind: Kind) -> None:
+    def __init__(self, data: bytes, kind: Kind, policy: MediaPolicy) -> None:
         import av  # noqa: PLC0415  # heavy
 
         self.broken = 0
         demuxer = DEMUXERS[kind]
         try:
             options = {**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name}
-            self._container: InputContainer = open_bytes(without_tags(data, kind), kind, options, demuxer)
+            self._container: InputContainer = open_bytes(without_tags(data, kind), kind, options, policy, demuxer)
         except (av.FFmpegError, ValueError) as error:
             raise _unreadable(kind, error) from None
         try:

@@ -7,7 +7,6 @@ MP3 is never left to soundfile, whose libmpg123 writes about damaged files on th
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Union
@@ -17,7 +16,8 @@ from mmprompt.media.audio.av_reader import DEMUXERS, AvReader
 from mmprompt.media.audio.facts import AudioFacts, check_form
 from mmprompt.media.audio.wav import declared_frames
 from mmprompt.media.container.index import check_index
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.container.tag_lists import check_pages
+from mmprompt.media.container.watch import TimedFile, Watch
 from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, describe_unknown, mend_unknown, sniff
 from mmprompt.media.policy import MediaPolicy
 
@@ -36,7 +36,7 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
 
     Raises:
         SourceError: the bytes are no sound, no decoder takes them, or the header says what no sound has.
-        PolicyError: the index of the file would take more than the policy allows.
+        PolicyError: the index of the file would take more than the policy allows, or the time is over.
     """
     kind = sniff(data)
     if kind is None:
@@ -46,8 +46,10 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
         raise SourceError(f"the sound is {kind.name}, which holds none", "name a sound file")
     if DEMUXERS[kind] == "mov":
         check_index(data, policy)
-    found = _by_soundfile(data, kind) if kind in (WAV, FLAC, OGG) else None
-    reader = found or AvReader(data, kind)
+    if kind is OGG:
+        check_pages(data)
+    found = _by_soundfile(data, kind, policy) if kind in (WAV, FLAC, OGG) else None
+    reader = found or AvReader(data, kind, policy)
     try:
         check_form(reader.facts.rate, reader.facts.channels)
     except SourceError:
@@ -59,7 +61,7 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
 _SOUNDFILE_NAMES = {"mpeg_layer_iii": "mp3", "double": "float_64", "pcm_s8": "pcm_8", "pcm_u8": "pcm_8"}
 
 
-def _by_soundfile(data: bytes, kind: Kind) -> SoundFileReader | None:
+def _by_soundfile(data: bytes, kind: Kind, policy: MediaPolicy) -> SoundFileReader | None:
     """Return soundfile's reader, None where it would not read the file well.
 
     That is what libsndfile does not take, what it cannot tell the length of (reading it ends in an error), and what it
@@ -67,14 +69,16 @@ def _by_soundfile(data: bytes, kind: Kind) -> SoundFileReader | None:
     """
     import soundfile  # noqa: PLC0415  # heavy
 
+    file = TimedFile(data, policy, "the sound")
     try:
-        opened = soundfile.SoundFile(io.BytesIO(data))
+        opened = soundfile.SoundFile(file)
     except soundfile.SoundFileError:
+        file.check_time()
         return None
     if opened.subtype.startswith("MPEG") or opened.frames >= _UNKNOWN_LENGTH:
         opened.close()
         return None
-    return SoundFileReader(data, kind, opened)
+    return SoundFileReader(file, kind, policy, opened)
 
 
 class SoundFileReader:
@@ -83,13 +87,14 @@ class SoundFileReader:
     ``broken`` counts the places that could not be decoded.
     """
 
-    def __init__(self, data: bytes, kind: Kind, opened: Any) -> None:
+    def __init__(self, file: TimedFile, kind: Kind, policy: MediaPolicy, opened: Any) -> None:
         self.broken = 0
-        self._data = data
+        self._file = file
         self._kind = kind
+        self._policy = policy
         self._opened = opened
         rate, subtype = opened.samplerate, opened.subtype.lower()
-        frames = declared_frames(data) if kind is WAV else opened.frames
+        frames = declared_frames(file.getvalue()) if kind is WAV else opened.frames
         seconds = None if frames is None else frames / rate
         codec = "flac" if kind is FLAC else _SOUNDFILE_NAMES.get(subtype, subtype)
         self.facts = AudioFacts(kind.name, codec, rate, opened.channels, seconds)
@@ -108,6 +113,9 @@ class SoundFileReader:
             try:
                 block = self._opened.read(BLOCK, dtype="float32", always_2d=True)
             except soundfile.SoundFileError:
+                block = None
+            self._file.check_time()  # libsndfile takes the end of the time for that of the file
+            if block is None:
                 break
             if not len(block):
                 return
@@ -119,7 +127,7 @@ class SoundFileReader:
     def _after(self, given: int, watch: Watch) -> Iterator[Samples]:
         """Yield what PyAV can read behind the first ``given`` frames."""
         try:
-            other = AvReader(self._data, self._kind)
+            other = AvReader(self._file.getvalue(), self._kind, self._policy)
         except SourceError:
             return
         with closing(other):

@@ -18,27 +18,38 @@ from collections.abc import Iterator
 
 from mmprompt.errors import SourceError
 from mmprompt.media.container.matroska import children
-from mmprompt.media.media_types import AVI, MATROSKA, OGG, WAV, WEBM, Kind
+from mmprompt.media.container.transport import check_programs
+from mmprompt.media.media_types import AVI, MATROSKA, MPEG_TS, OGG, WAV, WEBM, Kind
 
 _WORK = 1 << 28
 """Tags x bytes that they take: so many comparisons of names take half a second at most."""
 
 _RIFF_TAGS = [re.compile(mark, re.DOTALL) for mark in (rb"LIST(?=....INFO)", rb"id3 (?=....ID3)", rb"ID3 (?=....ID3)")]
 
+_MOST_CHUNKS = 1 << 16
+"""Chunks of a WAV file, which has a dozen, and lists of tags in a RIFF file."""
+
 _MOST_LISTS = 16
 """Lists of one kind in a Matroska file, which has one."""
 
 _TAGS, _CHAPTERS, _CUES = b"\x12\x54\xc3\x67", b"\x10\x43\xa7\x70", b"\x1c\x53\xbb\x6b"
-_LISTS = {_TAGS: "tags", _CHAPTERS: "chapters", _CUES: "cues"}
-_TAG, _EDITION, _POINT = b"\x73\x73", b"\x45\xb9", b"\xbb"
+_TRACKS, _ATTACHMENTS = b"\x16\x54\xae\x6b", b"\x19\x41\xa4\x69"
+_LISTS = {_TAGS: "tags", _CHAPTERS: "chapters", _CUES: "cues", _TRACKS: "tracks", _ATTACHMENTS: "attachments"}
+_TAG, _EDITION, _POINT, _TRACK, _FILE = b"\x73\x73", b"\x45\xb9", b"\xbb", b"\xae", b"\x61\xa7"
 _SIMPLE_TAG, _CHAPTER, _PLACE = b"\x67\xc8", b"\xb6", b"\xb7"
 _MOST_TAGS, _MOST_CHAPTERS, _MOST_PLACES = 1 << 16, 1 << 14, 1 << 16
+_MOST_TRACK_BYTES = 1 << 22
+_ADDITIONS, _ADDITION, _MOST_ADDITIONS = b"\x75\xa1", b"\xa6", 1 << 18
+"""What stands beside a frame, as its alpha does."""
 _BYTES_A_PLACE = 1 << 10
 """A file may have a place in its cues for each KiB: it has one for each key frame, or for some seconds of sound."""
 
 _OGG_HEAD, _CONTINUES, _BEGINS, _LONG = 27, 1, 2, 255
 _IN_VAIN = 1 << 24
 """So many bytes of pages may have a wrong checksum, and for larger files as many as they have."""
+
+_MOST_PAGES = 1 << 19
+"""Three hours of pages of 20 ms; a page lasts a second, or has 4 KiB."""
 
 _PACKETS = re.compile(rb"\xff*[^\xff]|\xff+")
 _MOST_PACKETS = 1 << 22
@@ -52,20 +63,43 @@ def without_tag_lists(data: bytes, kind: Kind) -> bytes:
     """Return a file without the lists of tags that can be left out; the same object where there are none.
 
     Raises:
-        SourceError: a Matroska, WebM or Ogg file has far more of them than any file has.
+        SourceError: a file has far more of them than any file has.
     """
     if kind in (WAV, AVI):
         for tags in _RIFF_TAGS:
-            data = tags.sub(b"JUNK", data) if tags.search(data) else data
+            data, lists = tags.subn(b"JUNK", data, _MOST_CHUNKS) if tags.search(data) else (data, 0)
+            if lists == _MOST_CHUNKS:
+                raise _made_up("lists of tags")
+        if kind is WAV:
+            _check_wav(data)
     elif kind in (MATROSKA, WEBM):
         _check_matroska(data)
     elif kind is OGG:
         _check_ogg(data)
+    elif kind is MPEG_TS:
+        check_programs(data)
     return data
 
 
+def _check_wav(data: bytes) -> None:
+    """Refuse chunks beyond what files have, walked as FFmpeg does, which keeps some of them."""
+    at = 12
+    for _ in range(_MOST_CHUNKS):
+        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
+        if name == b"data":
+            if data.startswith(b"RF64"):
+                size = int.from_bytes(data[28:36], "little")  # of the ds64 chunk, which is the first
+            elif size in (0, 0xFFFFFFFF):
+                return
+        at += 8 + size
+        at += at & 1
+        if at + 8 > len(data):
+            return
+    raise _made_up("chunks")
+
+
 def _check_matroska(data: bytes) -> None:
-    """Refuse tags, chapters and cues beyond what files have."""
+    """Refuse tags, chapters, cues, tracks, attachments and additions to frames beyond what files have."""
     size, tags, names = _counted(data, _TAGS, _TAG, _SIMPLE_TAG)
     if size * names > _WORK or tags > _MOST_TAGS:
         raise _made_up("tags")
@@ -73,6 +107,24 @@ def _check_matroska(data: bytes) -> None:
         raise _made_up("chapters")
     if _counted(data, _CUES, _POINT, _PLACE)[2] > _most_children(data):
         raise _made_up("cues")
+    if _counted(data, _TRACKS, _TRACK, _TRACK)[0] > _MOST_TRACK_BYTES:
+        raise _made_up("tracks")
+    _counted(data, _ATTACHMENTS, _FILE, _FILE)
+    if _additions(data) > max(_MOST_ADDITIONS, len(data) >> 8):
+        raise _made_up("additions to frames")
+
+
+def _additions(data: bytes) -> int:
+    """Return how many there are, counted to one past what a file may have; each takes FFmpeg 48 bytes."""
+    most, count = max(_MOST_ADDITIONS, len(data) >> 8), 0
+    at = data.find(_ADDITIONS)
+    while at >= 0 and count <= most:
+        for name, _, _ in children(data, at + 2):
+            count += name == _ADDITION
+            if name != _ADDITION or count > most:
+                break
+        at = data.find(_ADDITIONS, at + 1)
+    return count
 
 
 def _counted(data: bytes, mark: bytes, child: bytes, entry: bytes) -> tuple[int, int, int]:
@@ -101,6 +153,16 @@ def _counted(data: bytes, mark: bytes, child: bytes, entry: bytes) -> tuple[int,
 
 def _most_children(data: bytes) -> int:
     return max(_MOST_PLACES, len(data) // _BYTES_A_PLACE)
+
+
+def check_pages(data: bytes) -> None:
+    """Refuse an Ogg file with far more pages, or damaged ones, than any has: readers try each mark of one.
+
+    Raises:
+        SourceError: it has.
+    """
+    for _ in _pages(data):
+        pass
 
 
 def _check_ogg(data: bytes) -> None:
@@ -156,7 +218,7 @@ def _pages(data: bytes) -> Iterator[tuple[int, bytes, int]]:
 
     What is no whole page with the right checksum is passed over, as FFmpeg does.
     """
-    in_vain = 0
+    in_vain = pages = 0
     at = data.find(b"OggS")
     while at >= 0:
         head = at + _OGG_HEAD
@@ -165,6 +227,9 @@ def _pages(data: bytes) -> Iterator[tuple[int, bytes, int]]:
         whole = head <= end <= len(data) and len(table) == data[head - 1]
         if whole and _checksum(data, at, end) == data[at + 22 : at + 26]:
             yield at, table, end
+            pages += 1
+            if pages > _MOST_PAGES:
+                raise _made_up("pages")
         else:
             in_vain += max(0, end - at) if whole else 0
             if in_vain > max(_IN_VAIN, len(data)):

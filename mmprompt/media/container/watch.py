@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import io
 import time
+from typing import Any
 
 from mmprompt.errors import PolicyError
 from mmprompt.media.policy import MediaPolicy
 
 PACKETS_SHARE = 8
 """The packets of a video may take so many times ``max_bytes``, as decoded sound may."""
+
+
+class TimedFile(io.BytesIO):
+    """A media file that gives no more once the time is over: a decoder in C can be stopped but between two reads.
+
+    The first read after that raises a PolicyError, which PyAV and Pillow pass on; the others find the end of the file,
+    since a decoder may well try again. libsndfile passes nothing on, so what reads for it, ``readinto``, only finds the
+    end; ask ``check_time`` afterwards.
+    """
+
+    def __init__(self, data: bytes, policy: MediaPolicy, what: str) -> None:
+        super().__init__(data)
+        self._watch = Watch(policy, what)
+        self._said = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return bytes, as any file; see the class."""
+        if self._watch.is_over():
+            if not self._said:
+                self._said = True
+                self._watch.check_time()
+            return b""
+        return super().read(size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read into ``buffer``, as any file; see the class."""
+        return 0 if self._watch.is_over() else super().readinto(buffer)
+
+    def check_time(self) -> None:
+        """Raise a PolicyError once the time is over."""
+        self._watch.check_time()
 
 
 class Watch:
@@ -27,9 +60,13 @@ class Watch:
         self._end = time.monotonic() + policy.timeout
         self._room = PACKETS_SHARE * policy.max_bytes
 
+    def is_over(self) -> bool:
+        """Tell whether the time is over."""
+        return time.monotonic() > self._end
+
     def check_time(self) -> None:
         """Raise a PolicyError once the time is over."""
-        if time.monotonic() > self._end:
+        if self.is_over():
             raise PolicyError(
                 f"{self._what} takes longer than timeout ({self._policy.timeout:g} s)",
                 "raise timeout to allow it, or use --policy trusted",

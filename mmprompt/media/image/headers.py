@@ -17,9 +17,13 @@ from mmprompt.media.image.png_chunks import MOST_CHUNKS, png_layout
 MOST_BLOCKS = 500_000
 """Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
 
+_MOST_COMMENTS = 1 << 20
+"""Bytes of comments of a GIF; older releases of Pillow copy, for each block of one, what came before."""
+
 MOST_RLE_PIXELS = 10_000_000
 """Pixels of a run-length coded BMP, whose reader works pixel by pixel in Python."""
 
+_COMMENT = 0xFE
 _TIFF_ORDER = {b"II*\x00": "<", b"MM\x00*": ">"}
 _ORIENTATION = 0x0112
 _SHORT = 3
@@ -151,9 +155,9 @@ def gif_layout(data: bytes, most_frames: int) -> GifLayout:
     """Walk the blocks of a GIF, up to ``most_frames`` frames.
 
     Raises:
-        SourceError: it has more blocks than any encoder writes.
+        SourceError: it has more blocks or comments than any encoder writes.
     """
-    width, height, frames, blocks = 0, 0, 0, 0
+    width, height, frames, blocks, comments = 0, 0, 0, 0, 0
     try:
         width, height = struct.unpack_from("<HH", data, 6)
         at = 13 + _table_size(data[10])
@@ -169,7 +173,11 @@ def gif_layout(data: bytes, most_frames: int) -> GifLayout:
                 at, blocks = _skip_blocks(data, at + 10 + _table_size(flags), blocks)
                 frames += 1
             elif mark == 0x21:
+                begin = at
                 at, blocks = _skip_blocks(data, at + 1, blocks)
+                comments += at - begin if data[begin] == _COMMENT else 0
+                if comments > _MOST_COMMENTS:
+                    raise SourceError(f"the GIF has more than {_MOST_COMMENTS} bytes of comments", SAVE_AGAIN)
             elif blocks > MOST_BLOCKS:
                 raise _too_many_blocks()
     except (IndexError, struct.error):

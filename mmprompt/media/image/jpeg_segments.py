@@ -23,10 +23,13 @@ _SCAN = re.compile(rb"\xff\xda")  # twice as fast as bytes.count
 _MARKER = re.compile(rb"\xff[\x02-\xcf\xd8-\xfe]")
 _MOST_SEGMENTS = 10_000
 _MOST_JUNK = 1 << 16
+_MOST_TABLES = 1 << 16
+"""Bytes of frame headers and quantization tables, of which a file has some hundred: Pillow makes objects of each."""
 _MOST_EXIF = 64
 """Segments of EXIF, of which a file has one; Pillow joins them one by one, and copies what came before each time."""
 _LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_TABLES = _FRAME_HEADERS | {0xDB, 0xDE}  # DQT, and DHP, which Pillow takes for a frame header
 _START, _END, _SCAN_HEAD, _APP1 = 0xD8, 0xD9, 0xDA, 0xE1
 
 
@@ -85,7 +88,7 @@ def _size_at(data: bytes, at: int) -> tuple[int, int]:
 
 def _segments(data: bytes) -> Iterator[tuple[int, int]]:
     """Give the code of each segment before the first scan, and where its length stands."""
-    at, junk, segments = 2, 0, 0
+    at, junk, segments, tables = 2, 0, 0, 0
     while (mark := data.find(b"\xff", at)) >= 0 and mark + 1 < len(data):
         junk += mark - at
         code = data[mark + 1]
@@ -101,9 +104,10 @@ def _segments(data: bytes) -> Iterator[tuple[int, int]]:
             segments += 1
             yield code, mark + 2
             at = mark + 2 + max(2, int.from_bytes(data[mark + 2 : mark + 4], "big"))
-        if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
+            tables += at - mark if code in _TABLES else 0
+        if junk > _MOST_JUNK or segments > _MOST_SEGMENTS or tables > _MOST_TABLES:
             break
-    if junk > _MOST_JUNK or segments > _MOST_SEGMENTS:
+    if junk > _MOST_JUNK or segments > _MOST_SEGMENTS or tables > _MOST_TABLES:
         raise SourceError("the JPEG has too much before its picture", SAVE_AGAIN)
 
 

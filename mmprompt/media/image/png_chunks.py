@@ -32,7 +32,7 @@ def png_layout(data: bytes) -> PngLayout:
             be.
     """
     bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
-    at, profiles, pixels, exif, frames, own = 8, 0, False, b"", 0, False
+    at, profiles, pixels, exif, frames, own, animated = 8, 0, False, b"", 0, False, False
     for _ in range(MOST_CHUNKS):
         size, name = struct.unpack_from(">I4s", data, at) if at + 8 <= len(data) else (0, b"IEND")
         if name == b"IEND":
@@ -44,10 +44,11 @@ def png_layout(data: bytes) -> PngLayout:
         if profiles > MOST_PROFILES:
             raise SourceError(f"the PNG has more than {MOST_PROFILES} colour profiles", SAVE_AGAIN)
         own = own or (name == b"fcTL" and not pixels)  # the picture of a plain decoder is the first frame
-        if name == b"acTL" and not pixels:
-            again, frames = frames > 0, int.from_bytes(data[at + 8 : at + 12], "big")
-            if again or not 0 < frames <= 0x80000000:
+        if name == b"acTL":
+            count = int.from_bytes(data[at + 8 : at + 12], "big")
+            if animated or not 0 < count <= 0x80000000:
                 raise SourceError("the PNG has a broken animation header", SAVE_AGAIN)
+            animated, frames = True, 0 if pixels else count  # behind the pixels it counts for nothing
         at += size + 12
     raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", SAVE_AGAIN)
 

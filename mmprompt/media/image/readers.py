@@ -6,9 +6,7 @@ itself, offers a file to every reader that is loaded, and takes some JPEGs for a
 
 from __future__ import annotations
 
-import io
 import struct
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.container.watch import TimedFile
+from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
@@ -36,25 +36,11 @@ _FAULTS = (
 """What Pillow's readers raise on damaged files."""
 
 
-class _TimedFile(io.BytesIO):
-    """A picture file that gives no more once the time is over: no decoder in C can be stopped but between two reads."""
-
-    def __init__(self, data: bytes, name: str, seconds: float) -> None:
-        super().__init__(data)
-        self._what = f"the {name} takes longer than timeout ({seconds:g} s)"
-        self._end = time.monotonic() + seconds
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if time.monotonic() > self._end:
-            raise PolicyError(self._what, "raise timeout to allow it, or use --policy trusted")
-        return super().read(size)
-
-
-def read_header(data: bytes, name: str, seconds: float) -> ImageFile:
+def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
     """Return Pillow's image of a file of the format ``name``, opened and not decoded.
 
-    From now on it may be read for so many seconds; then the next read raises a PolicyError. Files are read in pieces of
-    64 KiB (PNG and GIF: of their blocks), but WebP and AVIF at once.
+    From now on it may be read for the policy's ``timeout``; then the next read raises a PolicyError. Files are read in
+    pieces of 64 KiB (PNG and GIF: of their blocks), but WebP and AVIF at once.
 
     Raises:
         SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
@@ -64,7 +50,7 @@ def read_header(data: bytes, name: str, seconds: float) -> ImageFile:
     if name not in readers:
         raise SourceError(f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow")
     with named(name):
-        return readers[name](_TimedFile(data, name, seconds))
+        return readers[name](TimedFile(data, policy, f"the {name}"))
 
 
 @cache

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.container.watch import Watch
 from mmprompt.media.image.headers import (
     check_bmp_head,
     exif_orientation,
@@ -102,8 +103,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
         known = "only its first page is read" if facts.frames is None else f"it has {facts.frames}, counted from 0"
         raise SourceError(f"the {facts.format} has no frame {frame}", known)
     with named(facts.format):
-        image.seek(frame)
-        image.load()
+        _load_frames(image, range(frame + 1), policy)
         plain = image.copy()
     _settle_clear_colour(plain, facts)
     return plain
@@ -184,16 +184,22 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
             image.draft("L", (1, 1))
         elif name == "PNG":
             # before the pixels, and on an image of its own: it leaves one that cannot be loaded
-            read_header(data, name, policy.timeout).verify()
+            read_header(data, name, policy).verify()
             if not png_has_all_rows(data):
                 raise EOFError
         elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
             raise EOFError
-        image.load()
-        for number in range(1, facts.frames or 1):
-            image.seek(number)
-            image.load()
+        _load_frames(image, range(facts.frames or 1), policy)
     return facts
+
+
+def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
+    """Decode frames one after the other, and look at the time between them: a WebP reads its file but once."""
+    watch = Watch(policy, f"the {image.format}")
+    for number in numbers:
+        watch.check_time()
+        image.seek(number)
+        image.load()
 
 
 def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
@@ -213,7 +219,7 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
     elif name == "TIFF":
         width, height, several = tiff_layout(data)
         _check_tiles(width, height, policy.max_pixels)
-    image = read_header(data, name, policy.timeout)
+    image = read_header(data, name, policy)
     _check_pixels(name, image.width, image.height, policy.max_pixels)
     counted: int | None = (
         (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 _OURS = re.compile(r"mmprompt\.(errors|parts|media(?:\.\w+)+)\Z")
+_NUMBERS = re.compile(r"[<>|][biuf](?:1|2|4|8)\Z")
+_LONGEST_HEADER = 1 << 23
+"""Bytes of JSON; 100,000 frames take 3 MB. As objects it is some ten times larger, in a process without a limit."""
 _ROWS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
@@ -50,6 +53,8 @@ def answer_of(message: bytes | bytearray) -> tuple[str, Any]:
         AnswerError: the bytes are no answer.
     """
     end = 4 + int.from_bytes(message[:4], "big")
+    if end > _LONGEST_HEADER:
+        raise AnswerError("a header that is too long")
     try:
         kind, plain, sizes = json.loads(bytes(message[4:end]))
         if type(kind) is not str or not all(type(size) is int and size >= 0 for size in sizes):
@@ -106,7 +111,10 @@ def _value(plain: Any, blobs: list[bytes]) -> Any:
     if kind == "dict":
         return {_value(k, blobs): _value(v, blobs) for k, v in rest}
     if kind == "fraction":
-        return Fraction(*rest)
+        over, under = rest
+        if type(over) is not int or type(under) is not int:  # of a text such as "1e999999999" it would make the number
+            raise AnswerError("a fraction that is none")
+        return Fraction(over, under)
     if kind == "array":
         dtype, shape, number = rest
         return _array(dtype, shape, blobs[number])
@@ -132,7 +140,7 @@ def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray[Any, Any]:
     """Return an array of numbers, judged before it is made."""
     import numpy as np  # noqa: PLC0415  # heavy
 
-    kind = np.dtype(str(dtype))
-    if kind.kind not in "biuf" or len(data) != kind.itemsize * math.prod(shape):
+    kind = np.dtype(dtype if _NUMBERS.match(dtype) else "V")  # others take a whole language, with faults of its own
+    if kind.kind == "V" or len(data) != kind.itemsize * math.prod(shape):
         raise AnswerError("an array that is none")
     return np.frombuffer(data, kind).reshape(shape).copy()

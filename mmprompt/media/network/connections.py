@@ -69,7 +69,7 @@ class _TimedReader(io.RawIOBase):
             super().close()
 
 
-class _TimedResponse(http.client.HTTPResponse):
+class TimedResponse(http.client.HTTPResponse):
     """A response whose status line, headers and body all come within the time-out that its socket has now.
 
     The time-out of a socket bounds each wait alone; a header a second would go on for ever.
@@ -96,7 +96,7 @@ class _GuardedHTTP(HTTPConnection):
     """
 
     hosts: ClassVar[AllowedHosts]
-    response_class = _TimedResponse
+    response_class = TimedResponse
 
     def connect(self) -> None:
         """Connect, and judge the peer before anything is asked of it."""

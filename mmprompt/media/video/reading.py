@@ -135,7 +135,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         "codec_whitelist": "none",
     }
     try:
-        container = open_bytes(data, kind, options)
+        container = open_bytes(data, kind, options, policy)
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
             f"the {kind.name} file cannot be opened ({type(error).__name__})", "it may be cut: fetch it again"

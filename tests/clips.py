@@ -120,7 +120,8 @@ def probed(path: Path, entries: str) -> list[list[str]]:
 
 def probed_times(path: Path) -> list[float | None]:
     """Return when each frame is shown, by ffprobe, in seconds from the first; None where it does not know."""
-    base = Fraction(probed(path, "stream=time_base")[0][0])
-    stated = [row[0] for row in probed(path, "frame=best_effort_timestamp")]
+    rows = [row[0] for row in probed(path, "stream=time_base:frame=best_effort_timestamp")]
+    *_, base = bases = [row for row in rows if row[:1].isdigit() and "/" in row]
+    stated = [row for row in rows if row not in bases]
     first = int(stated[0])
-    return [None if tick == "N/A" else float((int(tick) - first) * base) for tick in stated]
+    return [None if tick == "N/A" else float((int(tick) - first) * Fraction(base)) for tick in stated]

@@ -1,0 +1,24 @@
+"""The one way in which the tests start an HTTP server: on the loopback address, for the time of a block."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Give the port of a server whose requests ``handler`` answers; it ends with the block, and sets ``over`` then."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.over = threading.Event()  # type: ignore[attr-defined]  # for handlers that wait
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.over.set()  # type: ignore[attr-defined]  # likewise
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmprompt import MediaPolicy, SourceError
+from mmprompt.media.files import GuardedFiles
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("none.jpg", "begin at the media root$"),
+        ("a, b.jpg", "begin at the media root$"),
+        ("pics\\a.jpg", "write / for the backslashes"),
+        (" a.jpg", "it begins or ends with a blank"),
+        ('"a.jpg"', "take the quotes off"),
+        ("~/a.jpg", "write the folder out: ~ means nothing here"),
+        ("$HOME/a.jpg", r"write the folder out: \$ means nothing here"),
+        ("base64," + "/9j/4AAQ" * 50, "if it is base64, write nothing before or behind it"),
+        ("a.jpg,b.png", r'several names are a list: \["a.jpg", "b.jpg"\]'),
+        ("a.jpg; b.png", "several names are a list"),
+        ("a.jpg|b.png", "several names are a list"),
+        ("a.jpg b.png", "several names are a list"),
+    ],
+)
+def test_what_is_odd_about_a_missing_name_is_told(tmp_path: Path, name: str, hint: str) -> None:
+    with pytest.raises(SourceError, match=f"^no such file: .*{hint}"):
+        GuardedFiles(MediaPolicy([tmp_path])).read(name)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmprompt import dataset_task, load_task
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def notes_of(rows: list[dict[str, Any]], **config: Any) -> list[str]:
+    task = load_task({**config, "dataset": {"rows": rows}})
+    assert len(list(task.messages())) == len(rows)
+    return task.notes()
+
+
+def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_the_model() -> None:
+    template = {"prompt_template": {"type": "PromptTemplate", "template": "{question} {answer}"}}
+    row = {"question": "q", "answer": "a"}
+    [note] = notes_of([row, row], reader_cfg={"output_column": "anser"}, infer_cfg=template)
+    assert note.startswith("output_column names 'anser', a column that the first row lacks, so no answer goes out")
+    assert note.endswith("did you mean 'answer'?")
+    for reader in ({}, {"output_column": "answer"}, {"output_column": None}):
+        assert notes_of([row], reader_cfg=reader, infer_cfg=template) == []
+    assert notes_of([{"question": "q"}], infer_cfg=template)[0].startswith("{answer} in a template names no column")
+
+
+def test_a_tagged_column_that_is_not_there_is_a_note_since_its_tags_go_out_as_text() -> None:
+    [note] = notes_of([{"question": "q", "text": "t"}], reader_cfg={"tagged_columns": ["txt"]})
+    assert note == "tagged_columns names 'txt', a column that the first row lacks; did you mean 'text'?"
+
+
+@pytest.mark.parametrize(
+    ("value", "modality"),
+    [
+        ("pics/cat.JPG", "image"),
+        ("https://example.com/cat.png?size=3", "image"),
+        (["a.jpg", "b.jpg"], "image"),
+        (PNG, "image"),
+        (f"data:image/png;base64,{PNG}", "image"),
+        ("file:///a/b.mp4", "video"),
+        ("clips/a.wav", "audio"),
+    ],
+)
+def test_media_in_a_column_of_another_name_are_a_note(value: object, modality: str) -> None:
+    [note] = notes_of([{"id": 1, "Image": value, "question": "What is it?"}])
+    assert note == (
+        f"the first row sends text alone, and 'Image' looks like {modality}; add --map Image={modality}, or use a task with a template"
+    )
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"page": "https://example.com/cats"},
+        {"topic": "cats. And dogs"},
+        {"id": "cat.jpg"},
+        {"answer": "cat.jpg"},
+        {"size": 3, "nothing": None, "blank": ""},
+        {"image": "cat.jpg", "image_name": "cat.jpg"},
+        {"lines": "one\ntwo.jpg"},
+    ],
+)
+def test_what_is_no_medium_or_goes_out_already_is_no_note(beside: dict[str, object]) -> None:
+    assert notes_of([{"question": "What is it?", **beside}]) == []
+
+
+def test_media_beside_a_content_column_are_a_note() -> None:
+    [note] = notes_of([{"content": "What is it?", "image": "cat.jpg"}])
+    assert note.endswith("'image' looks like image; put it into 'content', or use a task with a template")
+    tagged = "<AIS_IMAGE_START>cat.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?"
+    assert notes_of([{"content": tagged, "image": "cat.jpg"}]) == []
+
+
+def test_media_beside_a_chat_are_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    row = {"messages": [{"role": "user", "content": "<image>What?"}], "images": ["a.jpg"], "source": "x"}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    task = dataset_task(path)
+    list(task.messages())
+    [note] = task.notes()
+    assert note.startswith("the first row sends text alone, and 'images' looks like image; put it into 'messages', or")
+
+
+def test_a_question_beside_a_content_column_of_media_alone_is_a_note() -> None:
+    [note] = notes_of([{"content": "<AIS_IMAGE_START>a.jpg", "question": "What is it?"}])
+    assert note.startswith(
+        "the first row sends media alone, and of its texts not 'question'; tag the text in 'content'"
+    )
+
+
+def test_nested_texts_beside_media_are_a_note() -> None:
+    turns = [{"from": "human", "value": "What?"}]
+    [note] = notes_of([{"image": "a.jpg", "conversations": turns, "box": [1, 2], "size": 3}])
+    assert note.startswith("the first row sends media alone, and of its texts not 'conversations'; call the text")
+
+
+def test_a_question_that_is_no_text_is_a_note() -> None:
+    [note] = notes_of([{"question": ["What?", "Why?"]}])
+    assert note == "the first row's 'question' is list, sent as Python writes it; use a task with a template"
+
+
+def test_choices_that_stay_behind_are_a_note() -> None:
+    [note] = notes_of([{"question": "Which?", "image": "a.jpg", "A": "cat", "B": "dog", "answer": "A"}])
+    assert note == "the first row's choices (A, B) are not sent; use a task with a template"
