@@ -16,12 +16,22 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
+def _leave_aside_what_a_developer_has_set() -> None:
+    """Let no proxy, key, server or colour of the environment reach the tests and what they start."""
+    ours = {"OPENAI_API_KEY", "MMPROMPT_API_KEY", "MMPROMPT_BASE_URL", "MMPROMPT_MODEL"}
+    terminal = {"COLUMNS", "LINES", "FORCE_COLOR", "PY_COLORS"}
+    for name in list(os.environ):
+        if name in ours | terminal or name.lower().endswith("_proxy"):
+            del os.environ[name]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Have hypothesis draw the same examples each time, and never ask how long one took.
 
     A loaded machine is no fault, and a change must not fail for an example that was drawn just then: new ones are
     looked for by ``--hypothesis-profile=search``, and by fuzz/run.py.
     """
+    _leave_aside_what_a_developer_has_set()
     if config.pluginmanager.hasplugin("hypothesispytest"):  # not beside the runners
         from hypothesis import HealthCheck, settings
 
