@@ -60,8 +60,8 @@ class MediaPolicy:
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
         max_frames: the most frames of one animation or video that are walked.
-        timeout: seconds that one fetch or one decoder may take. A picture's decoder is stopped between two reads of
-            its file; within one, its work is bounded by ``max_pixels``, or by the end of its child process.
+        timeout: seconds that one fetch or one decoder may take. A decoder is stopped between two reads of its file;
+            within one, that of a picture is bounded by ``max_pixels``, and any by the end of its child process.
         fetch: whether http(s) URLs of ``allow_domains`` are fetched; all others pass through unread.
         read_also: formats of pictures that are read beside JPEG, PNG, WebP, GIF and BMP: ``"tiff"``, ``"avif"``. Of a
             TIFF that is the first page.

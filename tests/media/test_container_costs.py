@@ -132,13 +132,18 @@ def test_marks_of_pages_that_are_none_are_counted_before_soundfile_tries_each():
 
     def unguarded():
         with soundfile.SoundFile(io.BytesIO(data)) as opened:
-            assert opened.frames == 16000
+            looked.append(opened.frames == 16000)  # for the last page, as older releases do not
 
     def refuse():
         with pytest.raises(SourceError, match="far more damaged pages"):
             audio_facts(data, POLICY)
 
-    assert_costs_little(refuse, processor_seconds(unguarded, tries=1))
+    looked: list[bool] = []
+    taken = processor_seconds(unguarded, tries=1)
+    if looked[0]:
+        assert_costs_little(refuse, taken)
+    else:
+        refuse()
 
 
 def test_pages_are_counted():

@@ -193,6 +193,10 @@ TIME = {
         trak(1, b"soun", EMPTY), box(b"mvex", TREX),
         after=fragments(0, 60_000) + fragment(*[full(b"trun", u(2))] * 9_000),
     ),
+    "tracks times samples": movie(
+        trak(999, b"vide", stbl(picture(), 9)),
+        *(trak(n, b"sbtl", stbl(box(b"text", bytes(6), b"\0\1", bytes(43)), 100)) for n in range(1, 401)),
+    ),
 }  # fmt: skip
 
 

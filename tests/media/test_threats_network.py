@@ -551,6 +551,17 @@ def test_a_body_that_is_shorter_than_stated_is_an_error():
                 fetcher(server).fetch(server.url())
 
 
+def test_a_chunk_of_a_negative_length_is_an_error():
+    def negative(sock):
+        sock.sendall(reply(b"-5\r\nhello", Content_Length=None, Transfer_Encoding="chunked"))
+
+    with LoopbackServer(negative) as server:
+        with requests.get(server.url(), timeout=3, stream=True) as naive, pytest.raises(ValueError, match="negative"):
+            naive.raw.read(1 << 16)
+        with pytest.raises(SourceError, match="was cut"):
+            fetcher(server).fetch(server.url())
+
+
 def test_what_follows_a_body_is_not_the_next_answer():
     with LoopbackServer(reply(PNG) + reply(b"smuggled"), reply(b"second")) as server:
         ours = fetcher(server)

@@ -29,6 +29,9 @@ _POINTER, _FRAGMENT, _FRAGMENT_TRACK, _ENCRYPTED = 8, 32, 72, 256
 _WORK = 1 << 29
 """Steps of a few nanoseconds that FFmpeg may take where one table is looked through for each entry of another."""
 
+_USUAL_TRACKS, _TRACK_WORK = 64, 1 << 23
+"""Beyond so many tracks, tracks times samples: FFmpeg looks through all for each sample, 20 to 100 ns a track."""
+
 _MOST = {b"pssh": 256, b"trex": 1024, b"----": 4096}
 """Boxes of which FFmpeg looks through all for each, and far more than any file has of them."""
 
@@ -118,6 +121,8 @@ class _Tally:
             self._index(track)
         if self._unbacked > UNBACKED:
             raise _made_up(f"announces {self._samples} samples, {self._unbacked} more than it can hold")
+        if self._streams > _USUAL_TRACKS and self._streams * self._samples > _TRACK_WORK:
+            raise _made_up(f"has {self._streams} tracks of {self._samples} samples together")
         fragments = len(self._fragments)
         taken = self._bytes + _SAMPLE * self._samples + fragments * (_FRAGMENT + _FRAGMENT_TRACK * self._streams)
         most = INDEX_SHARE * self._policy.max_bytes

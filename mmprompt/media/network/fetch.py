@@ -242,7 +242,7 @@ class Fetcher:
                     break
         except ReadTimeoutError:
             self._refuse_late(url)
-        except (HTTPError, OSError):
+        except (HTTPError, OSError, ValueError):  # the last for a chunk of a negative length
             raise _PassingError(_cut(count, stated)) from None
         if stated is not None and count != stated:
             raise _PassingError(_cut(count, stated))
