@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple, Union
 
+from mmprompt.errors import SourceError
 from mmprompt.media.changes import Changes, Room
 from mmprompt.media.isolation.child import function_named
 from mmprompt.media.isolation.decoders import decoder
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.store.cache import MediaCache, cache_key
-from mmprompt.media.store.kept import Kept
+from mmprompt.media.store.kept import Kept, is_sound
 from mmprompt.parts import MediaPart
 
 
@@ -119,6 +120,8 @@ class MediaEngine:
 
         def make() -> Kept:
             made: Kept = self._decoder.run(_MAKE, bare, steps, self.policy)
+            if not is_sound(made):
+                raise SourceError("the decoder gave what is no medium", "leave the sample out, or look at it with care")
             return made
 
         if self._cache is None:

@@ -20,6 +20,13 @@ def echo(value):
     return value
 
 
+def wrong_medium(part, _steps, _policy):
+    from mmprompt.media.store.kept import Kept
+
+    wrong = (5, None, Kept(changes=5), Kept("x", None), Kept(5, b"x"), Kept("x", b"x", (1,)), Kept(unchanged=1))
+    return wrong[len(part.data)]
+
+
 def size_of_image(data):
     import io
 

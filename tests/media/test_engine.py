@@ -153,6 +153,15 @@ def test_a_crash_is_an_error_of_its_sample_alone(monkeypatch):
         assert engine.change(picture()) == before
 
 
+@on_posix
+def test_what_a_child_that_was_taken_over_answers_is_an_error_of_its_sample(monkeypatch):
+    monkeypatch.setattr(engine_module, "_MAKE", "decode_targets:wrong_medium")
+    with MediaEngine(CHILD, SMALL) as engine:
+        for number in range(7):
+            with pytest.raises(SourceError, match="the decoder gave what is no medium"):
+                engine.change(MediaPart("image", "image/jpeg", bytes(number)))
+
+
 @pytest.mark.parametrize("policy", [HERE, pytest.param(CHILD, marks=on_posix)])
 def test_an_engine_pickles(policy, tmp_path):
     with MediaEngine(policy, SMALL, MediaCache(folder=tmp_path / "c"), memory_bytes=1 << 30) as engine:

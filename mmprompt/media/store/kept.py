@@ -37,6 +37,17 @@ class Kept(NamedTuple):
         return len(self.data) + sum(map(len, self.frames)) + words + _SMALL + 64 * len(self.frames)
 
 
+def is_sound(value: object) -> bool:
+    """Tell whether a value is a ``Kept`` as it is made: a decoding process that was taken over may answer anything."""
+    if not isinstance(value, Kept):
+        return False
+    rows = (value.frames, value.changes, value.findings)
+    if not all(isinstance(row, tuple) for row in rows) or type(value.unchanged) is not bool:
+        return False
+    texts = all(type(word) is str for word in (value.media_type, *value.changes, *value.findings))
+    return texts and all(isinstance(blob, bytes) for blob in (value.data, *value.frames))
+
+
 def pack(key: str, entry: Kept) -> bytes:
     """Return an entry as the bytes of its file: a mark, a checksum of the rest, then lengths, words and bytes."""
     header = json.dumps([
