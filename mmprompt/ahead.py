@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -144,7 +144,7 @@ def ahead(
     workers: int,
     size_of: Callable[[_O], int],
     weight_of: Callable[[_I], int],
-) -> Iterator[_O]:
+) -> Generator[_O, None, None]:
     """Give ``work(item)`` for each item, in order; up to ``workers`` threads are at work on the next ones meanwhile.
 
     Python runs one thread at a time, so threads gain time only where the work waits for a disk or decodes media, and

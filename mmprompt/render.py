@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.ahead import ahead
@@ -259,7 +259,7 @@ def render(
 
     _warm_heap()
     done = failed = 0
-    with RepeatedIds() as ids, closing(_prepared(renderer, itertools.islice(rows, limit), workers)) as prepared:
+    with RepeatedIds() as ids, _prepared(renderer, itertools.islice(rows, limit), workers) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for row, chunks, error, findings in map(renderer.finish, prepared):
             if on_row is not None:
@@ -283,12 +283,13 @@ def render(
         return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
 
 
-def _prepared(renderer: Renderer, rows: Iterator[Sample | RowError], workers: int) -> Generator[Prepared, None, None]:
-    """Prepare rows, in order; threads end where the generator is closed."""
+def _prepared(
+    renderer: Renderer, rows: Iterator[Sample | RowError], workers: int
+) -> AbstractContextManager[Iterator[Prepared]]:
+    """Prepare rows, in order; threads end with the block."""
     if workers == 1:
-        yield from map(renderer.prepare, rows)
-    else:
-        yield from ahead(renderer.prepare, rows, workers, bytes_of, weight_of)
+        return nullcontext(map(renderer.prepare, rows))
+    return closing(ahead(renderer.prepare, rows, workers, bytes_of, weight_of))
 
 
 def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptError], None] | None) -> int:

@@ -17,6 +17,8 @@ MODALITIES = ("text", "image", "audio", "video")
 TERMINATOR = "<AIS_CONTENT_TAG>"
 START_TAGS = {f"<AIS_{m.upper()}_START>": m for m in MODALITIES}
 _STARTS = tuple(START_TAGS)
+_STEP = len(TERMINATOR)
+_modality_of = START_TAGS.get
 _TAGS = (TERMINATOR, *_STARTS)
 _HEAD = "<AIS_"
 _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
@@ -100,6 +102,9 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
 
 def scan(text: str, *, lenient: bool = False) -> list[Span]:
     """Do the work of ``parse_segments``, giving plain tuples."""
+    whole = _whole_segments(text)
+    if whole:
+        return whole
     spans: list[Span] = []
     position = 0  # what stands before it is read, and no segment is open
     at = text.find("<")  # a search for one character: it passes over base64 at the speed of memory
@@ -116,12 +121,7 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
             _add_loose(text, position, at, spans)
         position = at + len(tag)
         if modality:
-            end = text.find("<", position)
-            if end >= 0 and text.startswith(TERMINATOR, end):  # as nearly all segments are
-                spans.append(_span(text, modality, position, end))
-                position = end + len(TERMINATOR)
-            else:
-                position = _add_segment(text, modality, position, end, spans, lenient=lenient)
+            position = _add_segment(text, modality, position, spans, lenient=lenient)
         elif not lenient:
             raise _stray(at)
         at = text.find("<", position)
@@ -132,29 +132,43 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
     return spans
 
 
-def _span(text: str, modality: str, start: int, end: int) -> Span:
-    value = text[start:end]
-    if modality != "text" and not value.strip():
-        mend = f"name the {modality} between its tags, or remove the segment"
-        raise TagError(f"blank {modality} segment", mend).located(offset=start)
-    return modality, value, start, end
+def _whole_segments(text: str) -> list[Span] | None:
+    """Return the spans of a text that is one plain segment after the other, as nearly all are; else None."""
+    spans: list[Span] = []
+    position, size, find = 0, len(text), text.find
+    while position < size:
+        begin = find(">", position) + 1
+        modality = _modality_of(text[position:begin])
+        if modality is None:
+            return None
+        end = find("<", begin)
+        if end < 0 or not text.startswith(TERMINATOR, end):
+            return None
+        value = text[begin:end]
+        if modality != "text" and not value.strip():
+            return None
+        spans.append((modality, value, begin, end))
+        position = end + _STEP
+    return spans
 
 
-def _add_segment(text: str, modality: str, start: int, end: int, spans: list[Span], *, lenient: bool) -> int:
-    """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins.
-
-    ``end`` is the place of the first ``<`` in the value, -1 if there is none.
-    """
+def _add_segment(text: str, modality: str, start: int, spans: list[Span], *, lenient: bool) -> int:
+    """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins."""
+    end = text.find("<", start)
     while end >= 0 and not text.startswith(_TAGS, end):
         end = text.find(_HEAD, end + 1)
-    after = end + len(TERMINATOR)
+    after = end + _STEP
     if end < 0:
         end = after = len(text)
     elif not text.startswith(TERMINATOR, end):
         if not lenient:
             raise _still_open(text, modality, end)
         after = end
-    spans.append(_span(text, modality, start, end))
+    value = text[start:end]
+    if modality != "text" and not value.strip():
+        mend = f"name the {modality} between its tags, or remove the segment"
+        raise TagError(f"blank {modality} segment", mend).located(offset=start)
+    spans.append((modality, value, start, end))
     return after
 
 
