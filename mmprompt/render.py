@@ -130,20 +130,18 @@ class Renderer:
         row, records, error = prepared
         if error is not None:
             return _new(Rendered, (row, None, error, ()))
+        answer = self._answer
+        chunks: list[bytes] = []
         try:
-            if len(records) == 1:
-                return self._line(row, records[0])  # type: ignore[arg-type]  # what has records is a sample
-            lines = [self._line(row, record) for record in records]  # type: ignore[arg-type]  # likewise
+            for record in records:
+                if answer in row.columns:  # type: ignore[union-attr]  # what has records is a sample
+                    record["answer"] = row.columns[answer]  # type: ignore[union-attr,index]  # and no column is None
+                chunks += record_chunks(record, newline=True)
         except MMPromptError as fault:
             return _new(Rendered, (row, None, at(fault, row), ()))  # type: ignore[arg-type]  # likewise
-        chunks = [chunk for line in lines for chunk in line.chunks or ()]
-        return _new(Rendered, (row, chunks, None, [part for line in lines for part in line.findings]))
-
-    def _line(self, row: Sample, record: dict[str, Any]) -> Rendered:
-        if self._answer in row.columns:
-            record["answer"] = row.columns[self._answer]  # type: ignore[index]  # no column is called None
-        chunks = record_chunks(record, newline=True)
-        found = [part for part in media_of(record) if part.findings] if len(chunks) > 1 else ()
+        if len(chunks) == len(records):  # no media
+            return _new(Rendered, (row, chunks, None, ()))
+        found = [part for record in records for part in media_of(record) if part.findings]
         return _new(Rendered, (row, chunks, None, found))
 
     def _assembled(self, row: Sample) -> list[Assembled]:

@@ -82,7 +82,7 @@ def classify(source: object) -> Source:
 
 def is_plain_url(source: str) -> bool:
     """Tell whether a source is an http(s) URL that every parser reads alike: most are, and need no further look."""
-    return source[:4] == "http" and _URL.match(source) is not None and source.isascii()
+    return _URL.match(source) is not None and source.isascii()
 
 
 def _scheme_kind(source: str) -> str:
