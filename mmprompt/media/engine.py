@@ -13,7 +13,7 @@ from mmprompt.media.isolation.child import function_named
 from mmprompt.media.isolation.decoders import decoder
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.store.cache import MediaCache, cache_key
-from mmprompt.media.store.kept import Kept, is_sound
+from mmprompt.media.store.kept import Kept, is_well_formed
 from mmprompt.parts import MediaPart
 
 
@@ -120,7 +120,7 @@ class MediaEngine:
 
         def make() -> Kept:
             made: Kept = self._decoder.run(_MAKE, bare, steps, self.policy)
-            if not is_sound(made):
+            if not is_well_formed(made):
                 raise SourceError("the decoder gave what is no medium", "leave the sample out, or look at it with care")
             return made
 

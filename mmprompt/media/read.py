@@ -302,7 +302,6 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
 
 
 _AN = {"image": "an image", "audio": "a sound", "video": "a video"}
-"""What a modality is called, and the last word of the names of its formats that are not read."""
 
 
 def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class Kept(NamedTuple):
         return len(self.data) + sum(map(len, self.frames)) + words + _SMALL + 64 * len(self.frames)
 
 
-def is_sound(value: object) -> bool:
+def is_well_formed(value: object) -> bool:
     """Tell whether a value is a ``Kept`` as it is made: a decoding process that was taken over may answer anything."""
     if not isinstance(value, Kept):
         return False
