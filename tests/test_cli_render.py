@@ -182,12 +182,14 @@ def test_the_old_output_is_kept_when_a_run_dies(
         def others() -> set[str]:
             return set(os.listdir(tmp_path)) - {out.name, fifo.name}
 
-        assert wait_until(
-            lambda: written(process.pid, tmp_path) or any((tmp_path / name).stat().st_size for name in others())
-        )
-        assert out.read_bytes() == b"old\n"
-        process.send_signal(end)
-        stderr = process.communicate()[1]
+        try:
+            assert wait_until(
+                lambda: written(process.pid, tmp_path) or any(map(size, map(tmp_path.joinpath, others())))
+            )
+            assert out.read_bytes() == b"old\n"
+        finally:
+            process.send_signal(end)
+            stderr = process.communicate(timeout=20)[1]
     assert out.read_bytes() == b"old\n"
     if end == signal.SIGINT:
         assert process.returncode == 130
@@ -205,6 +207,14 @@ def nameless_files(folder: Path) -> bool:
     return True
 
 
+def size(file: Path) -> int:
+    """Return the size of a file; 0 where it is gone, as the name is by which the run tries whether it can give names."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def written(process: int, folder: Path) -> int:
     """Return how many bytes a process has written to a file of this folder that has no name."""
     opened = Path(f"/proc/{process}/fd")
@@ -212,7 +222,7 @@ def written(process: int, folder: Path) -> int:
     for descriptor in opened.iterdir() if opened.is_dir() else ():
         try:
             if os.readlink(descriptor).startswith(f"{folder}/#"):
-                sizes.append(descriptor.stat().st_size)
+                sizes.append(size(descriptor))
         except FileNotFoundError:
             continue
     return max(sizes)

@@ -20,6 +20,7 @@ import pytest
 import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from leaks import held, left_behind
 from PIL import Image, UnidentifiedImageError
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
@@ -424,12 +425,12 @@ def test_no_descriptor_stays_open_after_reads_and_refusals(tree):
     os.mkfifo(tree / "root" / "pipe")
     reader = MediaReader(MediaPolicy([tree / "root"], max_bytes=10_000_000))
     small = GuardedFiles(MediaPolicy([tree / "root"], max_bytes=10))
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = held()
     for path in ("a.jpg", "link.jpg", "sub", "pipe", "empty.jpg", "none", "/dev/zero", "../x", "a\x00"):
         for act in (lambda p: reader.read(MediaRef("image", p)), small.read, small.head):
             with contextlib.suppress(MMPromptError):
                 act(path)
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert not left_behind(before)
 
 
 def test_percent_signs_are_decoded_in_file_urls_only(tree):
