@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import struct
+import subprocess
+import sys
 import time
 
 import av
@@ -35,24 +37,21 @@ def with_chunks(chunks: bytes) -> bytes:
     return WAVE[:4] + (len(WAVE) + len(chunks) - 8).to_bytes(4, "little") + WAVE[8:36] + chunks + WAVE[36:]
 
 
+OPENED = """
+import io, sys
+import av
+data = sys.stdin.buffer.read()
+highest = lambda: int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+before = highest()
+av.open(io.BytesIO(data), format=sys.argv[1])
+print((highest() - before) / 1024)
+"""
+
+
 def megabytes_to_open(data: bytes, demuxer: str) -> float:
-    """Return the most memory that opening a file takes where no guard is, in a process of its own."""
-    ends = os.pipe()
-    child = os.fork()
-    if not child:
-        highest = []
-        for _ in range(2):
-            with open("/proc/self/status") as status:
-                highest.append(int(next(line for line in status if line.startswith("VmHWM")).split()[1]))
-            if len(highest) == 1:
-                av.open(io.BytesIO(data), format=demuxer)
-        os.write(ends[1], str(highest[1] - highest[0]).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    grown = int(os.read(ends[0], 99))
-    for end in ends:
-        os.close(end)
-    return grown / 1024
+    """Return the most memory that opening a file takes where no guard is, in a process that has freed none before."""
+    words = [sys.executable, "-c", OPENED, demuxer]
+    return float(subprocess.run(words, input=data, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
 
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
