@@ -22,14 +22,12 @@ from mmprompt.media.media_types import (
     Kind,
     agree,
     any_type,
-    describe_unknown,
-    is_format,
     media_type_for,
-    mend_unknown,
     normal_type,
     sniff,
     suffix_type,
 )
+from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
@@ -288,9 +286,9 @@ def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] 
     kind = sniff(data)
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
-        found = describe_unknown(data)
-        rest = "a format that is not taken" if is_format(found, modality) else f"not {_AN[modality]}"
-        raise SourceError(f"{subject} is {found}, {rest}", mend_unknown(found) or f"give {_AN[modality]}")
+        found = not_media(data)
+        rest = "a format that is not taken" if modality in found.modalities else f"not {_AN[modality]}"
+        raise SourceError(f"{subject} is {found.name}, {rest}", found.mend or f"give {_AN[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
@@ -317,7 +315,7 @@ def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], 
     for number, frame in enumerate(frames):
         kind = sniff(frame)
         if kind is not JPEG:
-            found = kind.name if kind else describe_unknown(frame)
+            found = kind.name if kind else not_media(frame).name
             raise SourceError(f"frame {number} is {found}", "the frames of a video are JPEG")
     origin = in_short(ref.source)
     return MediaPart("video", VIDEO_FRAMES, b"", tuple(frames), *_shape(ref), origin, changes, findings)

@@ -8,7 +8,8 @@ from typing import Any
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
 from mmprompt.media.classify import classify
 from mmprompt.media.data_uri import DataURI, decode_payload, parse_data_uri
-from mmprompt.media.media_types import VIDEO_FRAMES, agree, describe_unknown, media_type_for, normal_type, sniff
+from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
+from mmprompt.media.not_media import not_media
 from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 
@@ -206,7 +207,7 @@ def _judged(data: bytes, modality: str) -> str:
     kind = sniff(data)
     media_type = media_type_for(kind, modality) if kind else None
     if media_type is None:
-        found = kind.name if kind else describe_unknown(data)
+        found = kind.name if kind else not_media(data).name
         raise SourceError(f"the bytes are no {modality}: {found}", "put the media itself there")
     return media_type
 
