@@ -28,6 +28,21 @@ _HEAD = 160
 """Characters of base64 that tell of what kind it is."""
 
 
+class FirstRow:
+    """What a task keeps of the first row it saw, for notes; None before there is one.
+
+    Threads that share a task may each set it once: what stays is of one of their first rows.
+
+    Attributes:
+        columns: the names of its columns.
+        unsent: the notes of ``unsent_notes``, for a row without a template.
+    """
+
+    def __init__(self) -> None:
+        self.columns: tuple[str, ...] | None = None
+        self.unsent: list[str] | None = None
+
+
 def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
     """Return a note for each column that ``reader_cfg`` names and the first row lacks."""
     notes = []

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MediaRef, Message, MMPromptError, Segment, TextPart, load_task, read_messages
+from mmprompt import MediaRef, Message, MMPromptError, Segment, TextPart, dataset_task, load_task, read_messages
 from mmprompt.render import Renderer
-from mmprompt.tasks import dataset_task
 
 IMAGE, TEXT, END = "<AIS_IMAGE_START>", "<AIS_TEXT_START>", "<AIS_CONTENT_TAG>"
 

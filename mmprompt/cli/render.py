@@ -199,7 +199,7 @@ class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the
 
 def _task(arguments: argparse.Namespace) -> Task:
     from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.task_loading import dataset_task, load_task  # noqa: PLC0415  # likewise
 
     columns = dict(_mapped(item) for item in arguments.map)
     if arguments.input == "-" and sys.stdin is None:
