@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.segments import Segment
 from mmprompt.slots import Slot, SlotText, slot_text
-from mmprompt.templates.dialogue import Examples, Tokens, around_marker, filled, parts_with_examples
 from mmprompt.templates.entry import CONTENT, Entry
 from mmprompt.templates.skeleton import MEDIA, MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.speech import Examples, Tokens, around_marker, filled, parts_with_examples
 
 KEYS = ("text", *MEDIA, "mm_url")
 

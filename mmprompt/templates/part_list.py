@@ -12,9 +12,9 @@ from mmprompt.parts import MediaRef, part_of
 from mmprompt.segments import begins_tagged
 from mmprompt.structure import parts_in
 from mmprompt.templates.content_item import ContentItem
-from mmprompt.templates.dialogue import Examples, Said, Tokens, filled
 from mmprompt.templates.entry import CONTENT, Entry
 from mmprompt.templates.skeleton import MEDIA, MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.speech import Examples, Said, Tokens, filled
 
 _TEXT_TYPES = ("text", "input_text")
 

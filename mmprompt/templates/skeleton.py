@@ -10,8 +10,8 @@ from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.media.classify import as_written, compose
 from mmprompt.parts import MediaPart, MediaRef
 from mmprompt.slots import Slot, SlotText, slot_text
-from mmprompt.templates.dialogue import Tokens, filled
 from mmprompt.templates.entry import Entry, check_source
+from mmprompt.templates.speech import Tokens, filled
 
 MEDIA = ("image", "audio", "video")
 PART_TYPES = (

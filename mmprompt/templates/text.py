@@ -11,21 +11,16 @@ from mmprompt.prompt_list import PromptList, Section, Stencil
 from mmprompt.slots import SlotText
 from mmprompt.templates.dialogue import (
     Dialogue,
-    Examples,
     Form,
     Labels,
-    Speech,
-    TextSpeech,
-    Tokens,
-    around_marker,
     compile_form,
-    filled,
     is_dialogue,
     render_dialogue,
     render_example,
     splice,
 )
 from mmprompt.templates.entry import Entry, entry_of
+from mmprompt.templates.speech import Examples, Speech, TextSpeech, Tokens, around_marker, filled
 from mmprompt.templates.stencils import stencil_of
 
 
