@@ -16,17 +16,8 @@ from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import Source, classify, in_short, is_plain_url
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
 from mmprompt.media.files import GuardedFiles
-from mmprompt.media.media_types import (
-    JPEG,
-    VIDEO_FRAMES,
-    Kind,
-    agree,
-    any_type,
-    media_type_for,
-    normal_type,
-    sniff,
-    suffix_type,
-)
+from mmprompt.media.judging import judge, suffix_findings
+from mmprompt.media.media_types import JPEG, VIDEO_FRAMES, agree, normal_type, sniff
 from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
@@ -99,8 +90,8 @@ class MediaReader:
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)
-            found, media_type = _judge(data, modality, value, self.policy.read_also)
-            findings = () if value.endswith(found.suffixes) else _suffix_findings(value, found, media_type)
+            found, media_type = judge(data, modality, value, self.policy.read_also)
+            findings = () if value.endswith(found.suffixes) else suffix_findings(value, found, media_type)
             fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
             return _new(MediaPart, fields)
         if kind == "scheme":
@@ -126,7 +117,7 @@ class MediaReader:
     def _named(self, ref: MediaRef, path: str) -> MediaRef:
         """Open and check the file all the same, and return the reference with its name on the wire."""
         head, full = self._files.head(path)
-        _judge(head, ref.modality, path)
+        judge(head, ref.modality, path)
         if self.mode == "url":
             raise SourceError(f"{_origin(ref.source)} has no URL", "use --media inline or file, or name it by its URL")
         name = file_url(full) if self.mode == "file" else _as_text(ref.source, path)
@@ -173,7 +164,7 @@ class MediaReader:
         *,
         name: str = "",
     ) -> MediaPart:
-        kind, media_type = _judge(data, ref.modality, name, self.policy.read_also)
+        kind, media_type = judge(data, ref.modality, name, self.policy.read_also)
         if declared and not agree(normal_type(declared), media_type):
             findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
         origin = in_short(ref.source)
@@ -279,34 +270,6 @@ def file_url(path: str) -> str:
     if os.name == "nt":
         path = "/" + path.replace("\\", "/")
     return "file://" + quote(os.fsencode(path), safe="/~")
-
-
-def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
-    """Return the kind and media type of bytes, or refuse them by name; see ``MediaPolicy.read_also``."""
-    kind = sniff(data)
-    subject = shown(name) if name else f"the {modality} source"
-    if kind is None:
-        found = not_media(data)
-        rest = "a format that is not taken" if modality in found.modalities else f"not {_AN[modality]}"
-        raise SourceError(f"{subject} is {found.name}, {rest}", found.mend or f"give {_AN[modality]}")
-    media_type = media_type_for(kind, modality)
-    if media_type is None:
-        tag = any_type(kind).partition("/")[0]
-        raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
-    if kind.by_choice and kind.name.lower() not in read_also:
-        choice = f", or let --read-also {kind.name.lower()} and --fit do it"
-        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend + choice)
-    return kind, media_type
-
-
-_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
-
-
-def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
-    claimed = suffix_type(path)
-    if claimed is None or agree(claimed, media_type) or path.lower().endswith(kind.suffixes):
-        return ()
-    return (f"named {path[path.rfind('.') :].lower()}, bytes are {kind.name}",)
 
 
 def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]) -> MediaPart:
