@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _COLOURS = frozenset(("CMYK", "YCbCr", "LAB", "HSV", "RGBX"))
+_PLAIN = frozenset(("RGB", "L"))
 _UNSCALED = frozenset(("I", "F"))
 _WHITE = (255, 255, 255)
 _ORIENTATION = 0x0112
@@ -81,7 +82,7 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
         clear = image.has_transparency_data
         if mode in _COLOURS:
             image = in_mode(image, "RGB", _WHITE)
-        plain = image.mode in ("RGB", "L") and not clear and max(image.size) <= LONGEST_SIDE["JPEG"]
+        plain = image.mode in _PLAIN and not clear and max(image.size) <= LONGEST_SIDE["JPEG"]
         name = "JPEG" if frame or plain else "PNG"
         image = held_by(image, name, _WHITE)
         data = encoded(image, name, _QUALITY, **_OPTIONS[name])
@@ -108,11 +109,14 @@ _reading = _OneAtATime()
 
 
 def _own(image: Image) -> tuple[Image, tuple[str, ...]]:
-    """Return a picture that no other thread reads, and what was noticed; one that is in memory is itself."""
+    """Return a picture in memory, which other threads may read too, and what was noticed."""
     if not hasattr(image, "fp"):
         return image, _findings(image)
     with _reading.lock:  # Pillow decodes it when it is first asked for, and looks for further frames by going there
         findings = _findings(image)
+        image.load()
+        if image.mode in _PLAIN and not getattr(image, "is_animated", False):
+            return image, findings  # all of it is in memory now: the usual photo needs no copy
         return image.copy(), findings
 
 
