@@ -229,7 +229,12 @@ def test_samples_with_their_rate_are_one_sound(column: str) -> None:
     import numpy as np
 
     samples = np.zeros(800, dtype="float32")
-    for value in ((samples, 8000), {"array": samples, "sampling_rate": 8000, "path": None}):
+    for value in (
+        (samples, 8000),
+        (samples, np.int64(8000)),
+        [samples, np.float32(8000)],
+        {"array": samples, "sampling_rate": 8000, "path": None},
+    ):
         ((modality, data),) = sent({column: value, "question": "q"})
         assert (modality, data[:4], data[8:12]) == ("audio", b"RIFF", b"WAVE")
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mmprompt.cells import is_sound_pair
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.after_fork import forget_after_fork
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
@@ -54,7 +55,7 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         return Encoded(_read_stream(source, policy.max_bytes))
     if isinstance(source, Mapping):
         return _encode_sound(source["array"], source["sampling_rate"], modality, policy)
-    if isinstance(source, (list, tuple)) and _is_sound_pair(source):
+    if isinstance(source, (list, tuple)) and is_sound_pair(source):
         return _encode_sound(source[0], source[1], modality, policy)
     if modality != "image":
         mend = "give (samples, rate)"
@@ -214,13 +215,6 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
 def is_frames(source: object) -> bool:
     """Tell whether a source is a row of frames: a list that is no pair of samples and rate, or an array of pictures."""
     if isinstance(source, (list, tuple)):
-        return not _is_sound_pair(source)
+        return not is_sound_pair(source)
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(source, numpy.ndarray) and source.ndim == 4
-
-
-def _is_sound_pair(source: Sequence[object]) -> bool:
-    """Tell whether this is (samples, rate): an array, then a number, which may be a scalar of NumPy."""
-    if len(source) != 2 or not hasattr(source[0], "shape"):
-        return False
-    return isinstance(source[1], (int, float)) or getattr(source[1], "shape", None) == ()
