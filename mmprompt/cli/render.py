@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mmprompt.render import Renderer, RenderReport
     from mmprompt.tasks import Task
 
+# the package's own words again: what says them loads with the command, and --help does without
 EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
 POLICIES = ("trusted", "default", "hostile")

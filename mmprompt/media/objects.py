@@ -88,7 +88,8 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
         image = held_by(image, name, _WHITE)
         data = encoded(image, name, _QUALITY, **_OPTIONS[name])
     except (OSError, ValueError, SyntaxError) as error:
-        raise SourceError(f"the image of mode {mode} cannot be encoded ({type(error).__name__})") from None
+        what = f"the image of mode {mode} cannot be encoded ({type(error).__name__})"
+        raise SourceError(what, "its file may be cut or closed: open it anew, or give its path") from None
     changes = [f"mode {mode} to {image.mode}"] if image.mode != mode else []
     if clear and frame:
         changes.append(f"alpha laid on {_WHITE}")

@@ -22,14 +22,13 @@ from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, checked
+from mmprompt.parts import MODALITIES, MediaPart, MediaRef, Message, Pairs, checked
 
 if TYPE_CHECKING:
     from mmprompt.media.network.fetch import Fetched, Fetcher
 
 MODES = ("inline", "file", "url", "keep")
 _new = tuple.__new__  # half the time of the class, and this runs for every file
-MODALITIES = ("image", "audio", "video")
 
 
 class MediaReader:
@@ -255,14 +254,12 @@ def read_messages(
         TargetError: what is no message.
     """
     reader = MediaReader(policy or MediaPolicy(), media)
-    return [read_message(checked(message), reader) for message in messages]
-
-
-def read_message(message: Message, reader: MediaReader) -> Message:
-    """Return ``message`` with its media read by ``reader``; see ``read_messages``."""
-    role, parts, name, tool_calls, tool_call_id = message
-    read = tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
-    return _new(Message, (role, read, name, tool_calls, tool_call_id))
+    return [
+        message._replace(
+            parts=tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in message.parts])
+        )
+        for message in map(checked, messages)
+    ]
 
 
 def file_url(path: str) -> str:

@@ -179,10 +179,8 @@ class PromptTemplate:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""
-        return (type(self), (self._template, self.ice_token, self.sep_token, dict(self._columns_to_tokens())))
-
-    def _columns_to_tokens(self) -> Mapping[str, str]:
-        return {column: token for token, column in self._tokens.columns.items()}
+        column_token_map = {column: token for token, column in self._tokens.columns.items()}
+        return (type(self), (self._template, self.ice_token, self.sep_token, column_token_map))
 
     def __repr__(self) -> str:
         """Show the class and the template."""

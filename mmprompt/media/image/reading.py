@@ -204,6 +204,7 @@ def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
 
 
 def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
+    """Return Pillow's image, not decoded yet, and its facts; ``walk`` frames will be decoded, all for None."""
     name = _format_of(data, policy)
     frames, bits, exif, several = 1, 0, b"", False
     if name == "JPEG":
