@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
+    from mmprompt.task_loading import dataset_task, load_task
     from mmprompt.task_media import change_messages
-    from mmprompt.tasks import Task, dataset_task, load_task
+    from mmprompt.tasks import Task
     from mmprompt.templates.multimodal import MMPromptTemplate
     from mmprompt.templates.multiturn import MultiTurnPromptTemplate
     from mmprompt.templates.raw import RawPromptTemplate
@@ -75,8 +76,9 @@ _HOMES = {
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
+    "mmprompt.task_loading": ("dataset_task", "load_task"),
     "mmprompt.task_media": ("change_messages",),
-    "mmprompt.tasks": ("Task", "dataset_task", "load_task"),
+    "mmprompt.tasks": ("Task",),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
     "mmprompt.templates.text": ("PromptTemplate",),
 }  # fmt: skip

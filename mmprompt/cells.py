@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 
 
 def listed(value: object, *, cells: bool = False) -> list[object]:
@@ -31,6 +32,8 @@ def listed(value: object, *, cells: bool = False) -> list[object]:
     return [value]
 
 
-def is_sound_pair(value: list[object] | tuple[object, ...]) -> bool:
-    """Tell whether a list is no list but sound: an array of samples and their rate."""
-    return len(value) == 2 and hasattr(value[0], "shape") and isinstance(value[1], (int, float))
+def is_sound_pair(value: Sequence[object]) -> bool:
+    """Tell whether a list is no list but sound: an array of samples, and their rate, which may be a scalar of NumPy."""
+    if len(value) != 2 or not hasattr(value[0], "shape"):
+        return False
+    return isinstance(value[1], (int, float)) or getattr(value[1], "shape", None) == ()

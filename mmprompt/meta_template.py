@@ -70,8 +70,8 @@ class MetaTemplate:
         return frozenset(roles or ("BOT",))
 
     @property
-    def eos_token_id(self) -> int | None:
-        """The id of the token that ends a reply, if the meta template names one."""
+    def eos_token_id(self) -> int | list[int] | None:
+        """The id of the token that ends a reply, or several such, if the meta template names any."""
         return self._meta.get("eos_token_id") if self._meta else None
 
     def to_string(

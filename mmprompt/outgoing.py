@@ -10,8 +10,9 @@ from mmprompt.parts import MediaRef, Message, Part
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import text_payload
 from mmprompt.targets.records import writer_for
+from mmprompt.task_loading import load_task
 from mmprompt.task_media import TaskMedia, UnreadError
-from mmprompt.tasks import Task, load_task
+from mmprompt.tasks import Task
 
 
 class Outgoing:

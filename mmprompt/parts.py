@@ -16,6 +16,9 @@ from mmprompt.errors import PromptError, TargetError, shown
 Pairs = tuple[tuple[str, object], ...]
 """Keys and values that are carried along, in order."""
 
+MODALITIES = ("image", "audio", "video")
+"""What media are."""
+
 ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 """The roles of the prompt system, and what messages call them; other roles stay as they are."""
 
@@ -151,7 +154,7 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
     kind = part.get("type")
     if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
         return TextPart(str(part["text"]), _others(part, ("type", "text")))
-    modality = next((m for m in ("image", "audio", "video") if isinstance(kind, str) and m in kind), None)
+    modality = next((m for m in MODALITIES if isinstance(kind, str) and m in kind), None)
     if modality is None or not isinstance(kind, str):
         raise PromptError(f"a content part of unknown type {shown(kind)}", "see the targets for the known types")
     used = next((k for k in (kind, modality, f"{modality}_url", "url", "path") if k in part), "")

@@ -83,7 +83,7 @@ def content_parts(content: object, number: int) -> str | list[Part]:
         raise PromptError(f"the content of message {number} is {type(content).__name__}", mend)
     parts: list[Part] = []
     for part in content:
-        if isinstance(part, (TextPart, MediaRef, MediaPart)):
+        if isinstance(part, _PARTS):
             parts.append(part)
         elif isinstance(part, str):
             parts.append(TextPart(part))

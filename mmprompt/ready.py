@@ -13,8 +13,9 @@ from mmprompt.log import log
 from mmprompt.render import Renderer
 from mmprompt.targets.limits import limits
 from mmprompt.task_files import is_task_file
+from mmprompt.task_loading import dataset_task, load_task
 from mmprompt.task_media import task_policy
-from mmprompt.tasks import Task, at, dataset_task, load_task
+from mmprompt.tasks import Task, at
 
 _SHOWN = 20
 """How many errors a message lists."""

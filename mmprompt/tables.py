@@ -22,7 +22,8 @@ from mmprompt.prompt_items import role_item
 from mmprompt.prompt_list import PromptList
 from mmprompt.row_ids import id_of
 from mmprompt.task_files import is_task_file
-from mmprompt.tasks import Task, at, load_task
+from mmprompt.task_loading import load_task
+from mmprompt.tasks import Task, at
 from mmprompt.templates.entry import Entry
 
 CARRIED = "mmprompt"

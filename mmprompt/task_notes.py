@@ -13,8 +13,7 @@ from mmprompt.errors import SourceError, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.classify import classify
 from mmprompt.media.media_types import any_type, sniff, suffix_type
-from mmprompt.media.read import MODALITIES
-from mmprompt.parts import Message, TextPart
+from mmprompt.parts import MODALITIES, Message, TextPart
 from mmprompt.row_ids import ID_COLUMNS
 from mmprompt.structure import media_column, modality_of
 from mmprompt.task_config import TaskConfig
@@ -24,8 +23,21 @@ _CHOICES = ("A", "B", "C", "D", "choices", "options")
 """What datasets of multiple choice call their choices."""
 
 _TASK = "use a task with a template"
-_HEAD = 160
-"""Characters of base64 that tell of what kind it is."""
+
+
+class FirstRow:
+    """What a task keeps of the first row it saw, for notes; None before there is one.
+
+    Threads that share a task may each set it once: what stays is of one of their first rows.
+
+    Attributes:
+        columns: the names of its columns.
+        unsent: the notes of ``unsent_notes``, for a row without a template.
+    """
+
+    def __init__(self) -> None:
+        self.columns: tuple[str, ...] | None = None
+        self.unsent: list[str] | None = None
 
 
 def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
@@ -130,7 +142,7 @@ def _modality(value: object) -> str | None:
     except SourceError:
         return None
     if kind == "base64":
-        found = sniff(clean_head(value[:_HEAD]) or b"")
+        found = sniff(clean_head(value) or b"")
         named = any_type(found) if found else None
     elif kind == "data":
         named = value.lower().removeprefix("data:")

@@ -1,24 +1,22 @@
-"""Task files: a dataset, how its rows become prompts, and the model they are for."""
+"""A task: a dataset, how its rows become prompts, and the model they are for."""
 
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.default_prompt import content_messages, default_messages
-from mmprompt.errors import MMPromptError, RowError, TaskError, TemplateError, nearest
+from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.rooted import RootedPath
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.origins import place_of
 from mmprompt.parts import Message
-from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item, token_counter
+from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item
 from mmprompt.prompt_list import PromptList
-from mmprompt.task_config import KEYS, TaskConfig, task_config
-from mmprompt.task_files import TaskFile, read_task_file
-from mmprompt.task_notes import column_notes, example_notes, unsent_notes
+from mmprompt.task_config import TaskConfig
+from mmprompt.task_notes import FirstRow, column_notes, example_notes, unsent_notes
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -45,8 +43,7 @@ class Task:
     _plain: bool  # nothing shapes rows or asks for columns of them: they go out as default messages
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
-    _first_columns: list[tuple[str, ...]]  # of the first sample, for notes
-    _first_unsent: list[list[str]]  # notes on the first sample without a template
+    _first: FirstRow  # for notes alone: what is made of a row never hangs on it
 
     def __init__(
         self,
@@ -72,8 +69,7 @@ class Task:
             _tagged=tagged,
             _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
             _count_tokens=count_tokens,
-            _first_columns=[],
-            _first_unsent=[],
+            _first=FirstRow(),
             _own_notes=tuple(notes),
         )
         if self.assembly is not None:
@@ -139,12 +135,13 @@ class Task:
     def notes(self) -> list[str]:
         """Return what the dataset's reader accepted and found worth a report, so far, and what cannot be rendered."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes)]
-        for columns in self._first_columns[:1]:
+        columns = self._first.columns
+        if columns is not None:
             notes += column_notes(self.config, columns)
             unknown = () if self.assembly is None else dict.fromkeys(self.assembly.unknown_slots(columns))
             stays = "in a template names no column, so it stays as it is"
             notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
-        notes += itertools.chain(*self._first_unsent[:1])
+        notes += self._first.unsent or ()
         if self.assembly is None or not self.assembly.needs_examples:
             notes += example_notes(self.config, self.train is not None)
         if self.assembly is not None and self.assembly.needs_replies:
@@ -195,7 +192,7 @@ class Task:
             content = sample.columns.get(CONTENT)
             if type(content) is str and sample.messages is None:
                 messages = content_messages(content, scanned=sample.scanned)
-                if not self._first_unsent:
+                if self._first.unsent is None:
                     self._look_at(sample, messages)
                 return messages
         elif self.assembly is not None or self.meta_template.meta is not None:
@@ -244,13 +241,13 @@ class Task:
 
     def _look_at(self, sample: Sample, messages: list[Message] | None = None) -> None:
         """Keep what notes are due for the first sample; ``messages`` are its default ones."""
-        if not self._first_columns:
-            self._first_columns.append(tuple(sample.columns))
-        if messages is not None and not self._first_unsent:
+        first = self._first
+        if first.columns is None:
+            first.columns = tuple(sample.columns)
+        if messages is not None and first.unsent is None:
             entry = self.entry_of(sample)
             chat = sample.messages is not None
-            notes = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
-            self._first_unsent.append(notes)
+            first.unsent = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
@@ -282,71 +279,3 @@ class Task:
 def at(error: MMPromptError, sample: Sample) -> MMPromptError:
     """Return the error with the origin of its sample."""
     return error.located(file=sample.file, line=sample.line, sample=sample.label)
-
-
-def load_task(
-    task: str | os.PathLike[str] | Mapping[str, Any],
-    dataset: Any = None,
-    *,
-    tokenizer: Any = None,
-    abbr: str | None = None,
-) -> Task:
-    """Load a task from a YAML, TOML, JSON or Python file, or from a mapping.
-
-    ``dataset`` takes the place of the task's own: a path, or a mapping with ``path`` or ``rows``. A relative path in
-    a task file is relative to that file. ``tokenizer``, a Hugging Face tokenizer or a callable from text to a number
-    of tokens, counts for ``max_seq_len``. A dataset config of OpenCompass or AISBench in Python is a task too: its rows
-    are those of ``dataset``, and ``abbr`` chooses among several datasets.
-
-    Raises:
-        TaskError: the file or mapping is no task; unknown keys come with the nearest known one.
-        TemplateError: a template cannot be compiled.
-        DatasetError: the dataset cannot be opened.
-    """
-    if isinstance(task, Mapping):
-        return _task(TaskFile(task), dataset, "", tokenizer)
-    if not isinstance(task, (str, os.PathLike)):
-        raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
-    path = os.fspath(task)
-    try:
-        return _task(read_task_file(path, KEYS, abbr), dataset, os.path.dirname(path), tokenizer)
-    except (TaskError, TemplateError) as error:
-        raise error.located(file=path) from None
-
-
-def _task(file: TaskFile, dataset: Any, base: str, tokenizer: Any) -> Task:
-    if file.upstream and dataset is None:
-        raise TaskError(
-            "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
-        )
-    checked = task_config(file.config, dataset, base)
-    own, train = _open_datasets(checked.dataset or {})
-    return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=file.notes)
-
-
-def dataset_task(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002  # the word users know
-    map_columns: Mapping[str, str] | None = None,
-) -> Task:
-    """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
-    from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
-
-    opened = open_dataset(os.fspath(path), format=format)
-    return Task(task_config({}, None, ""), opened, map_columns=map_columns)
-
-
-def _open_datasets(config: Mapping[str, Any]) -> tuple[Dataset | None, Dataset | None]:
-    """Open the test set and the set that holds the examples, those of them that are named."""
-    from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
-
-    opened: list[Dataset | None] = []
-    for path, rows in (("path", "rows"), ("train", "train_rows")):
-        if rows in config:
-            opened.append(rows_dataset(config[rows]))
-        elif path in config:
-            opened.append(open_dataset(config[path], format=config.get("format") if path == "path" else None))
-        else:
-            opened.append(None)
-    return opened[0], opened[1]

@@ -147,7 +147,8 @@ def assert_sends(
 
 def _task(source: Any) -> Task:
     from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the first use
-    from mmprompt.tasks import Task, dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.task_loading import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks import Task  # noqa: PLC0415  # likewise
 
     if isinstance(source, Task):
         return source

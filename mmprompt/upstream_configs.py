@@ -19,6 +19,7 @@ from mmprompt.python_configs import run_config
 READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "train_range", "test_range")
 """What we take of ``reader_cfg``."""
 _DEPTH = 50
+_SHOWN = 20
 
 
 class UpstreamDataset(NamedTuple):
@@ -183,6 +184,6 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return False
 
 
-def _listed(datasets: Sequence[UpstreamDataset], most: int = 20) -> str:
+def _listed(datasets: Sequence[UpstreamDataset]) -> str:
     names = [d.abbr for d in datasets]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -15,7 +15,7 @@ PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
     "_version", "log", "errors", "ahead", "http_words", "copies", "cells", "row_ids", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
-    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "task_notes", "foreign_names", "python_configs", "upstream_configs", "yaml_files", "task_files", "tasks", "task_media", "rendered", "render",
+    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "task_notes", "foreign_names", "python_configs", "upstream_configs", "yaml_files", "task_files", "tasks", "task_loading", "task_media", "rendered", "render",
     "outgoing", "tables", "ready", "builders", "run", "testing", "plugins", "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}

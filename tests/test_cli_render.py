@@ -819,7 +819,8 @@ def test_a_header_that_is_one_column_is_noted(
 
 def test_the_choices_of_the_options_are_those_of_the_package():
     from mmprompt.cli import render as command
-    from mmprompt.media.read import MODALITIES, MODES
+    from mmprompt.media.read import MODES
+    from mmprompt.parts import MODALITIES
     from mmprompt.render import EMITS
 
     assert (command.EMITS, command.MEDIA, command.MODALITIES) == (EMITS, MODES, MODALITIES)

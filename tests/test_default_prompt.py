@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MediaRef, Message, MMPromptError, Segment, TextPart, load_task, read_messages
+from mmprompt import MediaRef, Message, MMPromptError, Segment, TextPart, dataset_task, load_task, read_messages
 from mmprompt.render import Renderer
-from mmprompt.tasks import dataset_task
 
 IMAGE, TEXT, END = "<AIS_IMAGE_START>", "<AIS_TEXT_START>", "<AIS_CONTENT_TAG>"
 
@@ -230,7 +229,12 @@ def test_samples_with_their_rate_are_one_sound(column: str) -> None:
     import numpy as np
 
     samples = np.zeros(800, dtype="float32")
-    for value in ((samples, 8000), {"array": samples, "sampling_rate": 8000, "path": None}):
+    for value in (
+        (samples, 8000),
+        (samples, np.int64(8000)),
+        [samples, np.float32(8000)],
+        {"array": samples, "sampling_rate": 8000, "path": None},
+    ):
         ((modality, data),) = sent({column: value, "question": "q"})
         assert (modality, data[:4], data[8:12]) == ("audio", b"RIFF", b"WAVE")
 

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 import mmprompt
-from mmprompt import errors
+from mmprompt import dataset_task, errors
 from mmprompt.render import Renderer
-from mmprompt.tasks import dataset_task
 
 DATASETS = ("tour.jsonl", "tour.csv", "tour_columns.jsonl", "tour_mm_custom.jsonl", "tour_chat.jsonl", "tour.json")
 
@@ -138,7 +137,7 @@ def test_an_iteration_that_is_given_up_leaves_nothing_open(own_environment: dict
     code = (
         MANNERS
         + """
-from mmprompt.tasks import dataset_task
+from mmprompt import dataset_task
 for name in ("tour.jsonl", "tour.csv", "tour.json"):
     rows = dataset_task(os.path.join(sys.argv[1], name)).messages()
     next(rows)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from mmprompt import to_anthropic, to_gemini, to_openai
+from mmprompt import dataset_task, to_anthropic, to_gemini, to_openai
 from mmprompt.media.changes import Changes
 from mmprompt.media.engine import MediaEngine
 from mmprompt.media.policy import MediaPolicy
@@ -26,7 +26,6 @@ from mmprompt.media.read import read_messages
 from mmprompt.parts import MediaPart, Message
 from mmprompt.targets.hf import HFWriter
 from mmprompt.targets.limits import limits, room_of
-from mmprompt.tasks import dataset_task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL, and decoders in child processes")
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mmprompt.render import Renderer, RenderReport
     from mmprompt.tasks import Task
 
+# the package's own words again: what says them loads with the command, and --help does without
 EMITS = ("messages", "prompt", "string", "batch")
 MEDIA = ("inline", "file", "url", "keep")
 POLICIES = ("trusted", "default", "hostile")
@@ -199,7 +200,7 @@ class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the
 
 def _task(arguments: argparse.Namespace) -> Task:
     from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.task_loading import dataset_task, load_task  # noqa: PLC0415  # likewise
 
     columns = dict(_mapped(item) for item in arguments.map)
     if arguments.input == "-" and sys.stdin is None:

@@ -14,10 +14,10 @@ from mmprompt.media.rooted import rooted_items
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.prompt_list import PromptList, Stencil
 from mmprompt.raw_messages import RawMessages
-from mmprompt.templates.dialogue import Examples
 from mmprompt.templates.entry import CONTENT, Entry
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.raw import RawPromptTemplate
+from mmprompt.templates.speech import Examples
 
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
 _KEPT_EXAMPLES = 4096

@@ -9,9 +9,9 @@ from mmprompt.errors import TaskError, TemplateError, nearest, shown
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.parts import Message
 from mmprompt.prompt_list import PromptList
-from mmprompt.templates.dialogue import Examples
 from mmprompt.templates.entry import Entry
 from mmprompt.templates.multiturn import INFER_MODES, Expanded, MultiTurnPromptTemplate
+from mmprompt.templates.speech import Examples
 
 
 class Replied(NamedTuple):

@@ -8,6 +8,6 @@ engine.py leads there, through store (what was made once) and isolation (decoder
 
 from mmprompt.media.classify import Source, classify
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.read import MediaReader, read_message, read_messages
+from mmprompt.media.read import MediaReader, read_messages
 
-__all__ = ["MediaPolicy", "MediaReader", "Source", "classify", "read_message", "read_messages"]
+__all__ = ["MediaPolicy", "MediaReader", "Source", "classify", "read_messages"]

@@ -16,6 +16,9 @@ try:
 except ImportError:  # ten times slower, the same bytes
     from base64 import b64decode, b64encode  # type: ignore[assignment]
 
+_HEAD = 112
+"""Characters of base64 that tell of what kind it is."""
+
 _BLANKS = b" \t\n\r\x0b\x0c"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _FOREIGN = re.compile(rb"[^A-Za-z0-9+/]")
@@ -48,10 +51,10 @@ def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]
     return data, ()
 
 
-def clean_head(text: str, count: int = 96) -> bytes | None:
-    """Return the bytes of about the first ``count`` base64 characters of ``text``, mended; None if it is no base64."""
+def clean_head(text: str) -> bytes | None:
+    """Return the bytes that the first characters of ``text`` encode, mended; None if they are no base64."""
     try:
-        raw = text[: count + 16].encode("ascii").translate(_URL_SAFE, _BLANKS).rstrip(b"=")
+        raw = text[:_HEAD].encode("ascii").translate(_URL_SAFE, _BLANKS).rstrip(b"=")
     except UnicodeEncodeError:
         return None
     if _FOREIGN.search(raw):

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mmprompt.media.not_media import describe_unknown, is_format, mend_unknown
-
 
 class Kind(NamedTuple):
     """A kind of media file: its name, its media type per modality, and the suffixes that its files have.
@@ -54,11 +52,6 @@ KINDS = (
     JPEG, PNG, GIF, WEBP, BMP, TIFF, AVIF, HEIC, WAV, FLAC, MP3, AAC, OGG, M4A, MP4, QUICKTIME, WEBM, MATROSKA, AVI,
     MPEG, MPEG_TS,
 )  # fmt: skip
-
-__all__ = [
-    "KINDS", "VIDEO_FRAMES", "Kind", "agree", "any_type", "describe_unknown", "is_format", "media_type_for",
-    "mend_unknown", "normal_type", "sniff", "suffix_type",
-]  # fmt: skip
 
 VIDEO_FRAMES = "video/jpeg"
 """The type of a video that is a row of JPEG pictures, as in ``data:video/jpeg;base64,F1,F2``."""

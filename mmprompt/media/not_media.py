@@ -4,41 +4,70 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import NamedTuple
 
-_UNKNOWN_HEADS = (
-    (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive"),
-    (b"PK\x05\x06", "a ZIP archive"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"BZh", "bzip2 data"),
-    (b"\xfd7zXZ", "xz data"),
-    (b"\x28\xb5\x2f\xfd", "zstd data"),
-    (b"7z\xbc\xaf", "a 7z archive"),
-    (b"\x7fELF", "a program"),
-    (b"\xff\x0a", "a JPEG XL picture"),
-    (b"\x00\x00\x00\x0cJXL ", "a JPEG XL picture"),
-    (b"\x00\x00\x00\x0cjP  ", "a JPEG 2000 picture"),
-    (b"II+\0", "a BigTIFF picture"),
-    (b"MM\0+", "a BigTIFF picture"),
-    (b"8BPS", "a Photoshop picture"),
-    (b"\x00\x00\x01\x00", "an icon (ICO)"),
-    (b"FORM", "an AIFF sound"),
-    (b"#!AMR", "an AMR sound"),
-    (b"MThd", "a MIDI file"),
-    (b"\x30\x26\xb2\x75", "an ASF file (WMA, WMV)"),
-    (b"FLV\x01", "a Flash video"),
-    (b"PAR1", "a parquet file"),
-    (b"\x93NUMPY", "a NumPy array"),
+
+class NotMedia(NamedTuple):
+    """What some bytes are that are no media, or media in a format that is not taken.
+
+    ``name`` has its article; ``mend`` says what to do, and is empty where it is only the wrong file; ``modalities`` are
+    those that a format is of.
+    """
+
+    name: str
+    mend: str = ""
+    modalities: tuple[str, ...] = ()
+
+
+_TO_PNG, _TO_WAV, _TO_MP4 = "convert it to PNG or JPEG", "convert it to WAV", "convert it to MP4"
+_UNPACK = "unpack it, and name the file inside"
+_AS_PICTURES = "send its pages as pictures"
+_THE_VIDEO = "give the video file itself"
+_CONCAT = NotMedia("a concat list, which names other files", _THE_VIDEO)
+_HEADS = (
+    (b"%PDF", NotMedia("a PDF document", _AS_PICTURES)),
+    (b"PK\x03\x04", NotMedia("a ZIP archive", _UNPACK)),
+    (b"PK\x05\x06", NotMedia("a ZIP archive", _UNPACK)),
+    (b"\x1f\x8b", NotMedia("gzip data", "unpack it")),
+    (b"BZh", NotMedia("bzip2 data")),
+    (b"\xfd7zXZ", NotMedia("xz data")),
+    (b"\x28\xb5\x2f\xfd", NotMedia("zstd data")),
+    (b"7z\xbc\xaf", NotMedia("a 7z archive")),
+    (b"\x7fELF", NotMedia("a program")),
+    (b"\xff\x0a", NotMedia("a JPEG XL picture", _TO_PNG, ("image",))),
+    (b"\x00\x00\x00\x0cJXL ", NotMedia("a JPEG XL picture", _TO_PNG, ("image",))),
+    (b"\x00\x00\x00\x0cjP  ", NotMedia("a JPEG 2000 picture", _TO_PNG, ("image",))),
+    (b"II+\0", NotMedia("a BigTIFF picture", _TO_PNG, ("image",))),
+    (b"MM\0+", NotMedia("a BigTIFF picture", _TO_PNG, ("image",))),
+    (b"8BPS", NotMedia("a Photoshop picture", _TO_PNG, ("image",))),
+    (b"\x00\x00\x01\x00", NotMedia("an icon (ICO)", _TO_PNG, ("image",))),
+    (b"FORM", NotMedia("an AIFF sound", _TO_WAV, ("audio",))),
+    (b"#!AMR", NotMedia("an AMR sound", _TO_WAV, ("audio",))),
+    (b"MThd", NotMedia("a MIDI file", modalities=("audio",))),
+    (
+        b"\x30\x26\xb2\x75",
+        NotMedia("an ASF file (WMA, WMV)", f"{_TO_MP4}, or to WAV where it is sound", ("audio", "video")),
+    ),
+    (b"FLV\x01", NotMedia("a Flash video", _TO_MP4, ("video",))),
+    (b"PAR1", NotMedia("a parquet file")),
+    (b"\x93NUMPY", NotMedia("a NumPy array")),
 )
 _TEXTS = (
-    ("version https://git-lfs", "a Git LFS pointer, not the file itself"),
-    ("#extm3u", "an HLS or M3U playlist, which names other files"),
-    ("ffconcat", "a concat list, which names other files"),
-    ("v=0", "an SDP description, which names network addresses"),
-    ("%!ps", "PostScript"),
+    (
+        "version https://git-lfs",
+        NotMedia("a Git LFS pointer, not the file itself", "fetch the file itself with git lfs pull"),
+    ),
+    ("#extm3u", NotMedia("an HLS or M3U playlist, which names other files", _THE_VIDEO)),
+    ("ffconcat", _CONCAT),
+    ("v=0", NotMedia("an SDP description, which names network addresses", _THE_VIDEO)),
+    ("%!ps", NotMedia("PostScript", _AS_PICTURES)),
 )
+_HTML = NotMedia("an HTML page", "download the file again: a page came in its place")
 _MARKUP = re.compile(r"<(svg|!doctype\s+html|!doctype\s+svg|html|head|body|mpd)\b")
-_MARKUP_NAMES = {"svg": "an SVG drawing", "mpd": "a DASH playlist, which names other files"}
+_TAGS = {
+    "svg": NotMedia("an SVG drawing", "convert it to PNG"),
+    "mpd": NotMedia("a DASH playlist, which names other files", _THE_VIDEO),
+}
 
 
 def _text_head(data: bytes) -> str | None:
@@ -51,55 +80,22 @@ def _text_head(data: bytes) -> str | None:
     return None if "\x00" in text or "\x1b" in text else text.lstrip().lower()
 
 
-def describe_unknown(data: bytes) -> str:
-    """Name bytes that are no media: ``an HTML page``, ``a Git LFS pointer, …``, ``plain text``, ``unknown bytes``."""
+def not_media(data: bytes) -> NotMedia:
+    """Say what bytes are that ``sniff`` does not know."""
     if not data:
-        return "empty"
-    for head, name in _UNKNOWN_HEADS:
+        return NotMedia("empty")
+    for head, found in _HEADS:
         if data.startswith(head):
-            return name
+            return found
     text = _text_head(data)
     if text is None:
-        return "unknown bytes"
-    for start, name in _TEXTS:
+        return NotMedia("unknown bytes")
+    for start, found in _TEXTS:
         if text.startswith(start):
-            return name
+            return found
     if text.startswith("<"):
-        found = _MARKUP.search(text)
-        tag = found.group(1).split()[-1] if found else ""
-        return _MARKUP_NAMES.get(tag, "an HTML page" if tag else "XML text")
+        tag = _MARKUP.search(text)
+        return NotMedia("XML text") if tag is None else _TAGS.get(tag.group(1).split()[-1], _HTML)
     if text.startswith("file ") and "'" in text:
-        return "a concat list, which names other files"
-    return "JSON text" if text.startswith(("{", "[")) else "plain text"
-
-
-_FORMATS = {"image": ("picture", "icon"), "audio": ("sound", "MIDI", "ASF"), "video": ("ASF", "Flash")}
-_MENDS = (
-    ("a Git LFS", "fetch the file itself with git lfs pull"),
-    ("an HTML", "download the file again: a page came in its place"),
-    ("an SVG", "convert it to PNG"),
-    ("an HLS", "give the video file itself"),
-    ("a DASH", "give the video file itself"),
-    ("a concat", "give the video file itself"),
-    ("an SDP", "give the video file itself"),
-    ("a ZIP", "unpack it, and name the file inside"),
-    ("gzip", "unpack it"),
-    ("a PDF", "send its pages as pictures"),
-    ("PostScript", "send its pages as pictures"),
-    ("an ASF", "convert it to MP4, or to WAV where it is sound"),
-    ("a Flash", "convert it to MP4"),
-)
-
-
-def mend_unknown(description: str) -> str:
-    """Return how to mend what ``describe_unknown`` named, or an empty string where it only is the wrong file."""
-    if description.endswith("sound"):
-        return "convert it to WAV"
-    if description.endswith(("picture", "(ICO)")):
-        return "convert it to PNG or JPEG"
-    return next((mend for start, mend in _MENDS if description.startswith(start)), "")
-
-
-def is_format(description: str, modality: str) -> bool:
-    """Tell whether ``describe_unknown`` named media of this modality, in a format that is not taken."""
-    return any(word in description for word in _FORMATS[modality])
+        return _CONCAT
+    return NotMedia("JSON text" if text.startswith(("{", "[")) else "plain text")

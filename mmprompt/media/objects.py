@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mmprompt.cells import is_sound_pair
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.after_fork import forget_after_fork
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _COLOURS = frozenset(("CMYK", "YCbCr", "LAB", "HSV", "RGBX"))
+_PLAIN = frozenset(("RGB", "L"))
 _UNSCALED = frozenset(("I", "F"))
 _WHITE = (255, 255, 255)
 _ORIENTATION = 0x0112
@@ -53,7 +55,7 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         return Encoded(_read_stream(source, policy.max_bytes))
     if isinstance(source, Mapping):
         return _encode_sound(source["array"], source["sampling_rate"], modality, policy)
-    if isinstance(source, (list, tuple)) and _is_sound_pair(source):
+    if isinstance(source, (list, tuple)) and is_sound_pair(source):
         return _encode_sound(source[0], source[1], modality, policy)
     if modality != "image":
         mend = "give (samples, rate)"
@@ -81,12 +83,13 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
         clear = image.has_transparency_data
         if mode in _COLOURS:
             image = in_mode(image, "RGB", _WHITE)
-        plain = image.mode in ("RGB", "L") and not clear and max(image.size) <= LONGEST_SIDE["JPEG"]
+        plain = image.mode in _PLAIN and not clear and max(image.size) <= LONGEST_SIDE["JPEG"]
         name = "JPEG" if frame or plain else "PNG"
         image = held_by(image, name, _WHITE)
         data = encoded(image, name, _QUALITY, **_OPTIONS[name])
     except (OSError, ValueError, SyntaxError) as error:
-        raise SourceError(f"the image of mode {mode} cannot be encoded ({type(error).__name__})") from None
+        what = f"the image of mode {mode} cannot be encoded ({type(error).__name__})"
+        raise SourceError(what, "its file may be cut or closed: open it anew, or give its path") from None
     changes = [f"mode {mode} to {image.mode}"] if image.mode != mode else []
     if clear and frame:
         changes.append(f"alpha laid on {_WHITE}")
@@ -108,11 +111,14 @@ _reading = _OneAtATime()
 
 
 def _own(image: Image) -> tuple[Image, tuple[str, ...]]:
-    """Return a picture that no other thread reads, and what was noticed; one that is in memory is itself."""
+    """Return a picture in memory, which other threads may read too, and what was noticed."""
     if not hasattr(image, "fp"):
         return image, _findings(image)
     with _reading.lock:  # Pillow decodes it when it is first asked for, and looks for further frames by going there
         findings = _findings(image)
+        image.load()
+        if image.mode in _PLAIN and not getattr(image, "is_animated", False):
+            return image, findings  # all of it is in memory now: the usual photo needs no copy
         return image.copy(), findings
 
 
@@ -210,13 +216,6 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
 def is_frames(source: object) -> bool:
     """Tell whether a source is a row of frames: a list that is no pair of samples and rate, or an array of pictures."""
     if isinstance(source, (list, tuple)):
-        return not _is_sound_pair(source)
+        return not is_sound_pair(source)
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(source, numpy.ndarray) and source.ndim == 4
-
-
-def _is_sound_pair(source: Sequence[object]) -> bool:
-    """Tell whether this is (samples, rate): an array, then a number, which may be a scalar of NumPy."""
-    if len(source) != 2 or not hasattr(source[0], "shape"):
-        return False
-    return isinstance(source[1], (int, float)) or getattr(source[1], "shape", None) == ()

@@ -16,31 +16,19 @@ from mmprompt.media.base64_text import decode
 from mmprompt.media.classify import Source, classify, in_short, is_plain_url
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
 from mmprompt.media.files import GuardedFiles
-from mmprompt.media.media_types import (
-    JPEG,
-    VIDEO_FRAMES,
-    Kind,
-    agree,
-    any_type,
-    describe_unknown,
-    is_format,
-    media_type_for,
-    mend_unknown,
-    normal_type,
-    sniff,
-    suffix_type,
-)
+from mmprompt.media.judging import judge, suffix_findings
+from mmprompt.media.media_types import JPEG, VIDEO_FRAMES, agree, normal_type, sniff
+from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.rooted import RootedPath
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, checked
+from mmprompt.parts import MODALITIES, MediaPart, MediaRef, Message, Pairs, checked
 
 if TYPE_CHECKING:
     from mmprompt.media.network.fetch import Fetched, Fetcher
 
 MODES = ("inline", "file", "url", "keep")
 _new = tuple.__new__  # half the time of the class, and this runs for every file
-MODALITIES = ("image", "audio", "video")
 
 
 class MediaReader:
@@ -101,8 +89,8 @@ class MediaReader:
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)
-            found, media_type = _judge(data, modality, value, self.policy.read_also)
-            findings = () if value.endswith(found.suffixes) else _suffix_findings(value, found, media_type)
+            found, media_type = judge(data, modality, value, self.policy.read_also)
+            findings = () if value.endswith(found.suffixes) else suffix_findings(value, found, media_type)
             fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
             return _new(MediaPart, fields)
         if kind == "scheme":
@@ -128,7 +116,7 @@ class MediaReader:
     def _named(self, ref: MediaRef, path: str) -> MediaRef:
         """Open and check the file all the same, and return the reference with its name on the wire."""
         head, full = self._files.head(path)
-        _judge(head, ref.modality, path)
+        judge(head, ref.modality, path)
         if self.mode == "url":
             raise SourceError(f"{_origin(ref.source)} has no URL", "use --media inline or file, or name it by its URL")
         name = file_url(full) if self.mode == "file" else _as_text(ref.source, path)
@@ -175,7 +163,7 @@ class MediaReader:
         *,
         name: str = "",
     ) -> MediaPart:
-        kind, media_type = _judge(data, ref.modality, name, self.policy.read_also)
+        kind, media_type = judge(data, ref.modality, name, self.policy.read_also)
         if declared and not agree(normal_type(declared), media_type):
             findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
         origin = in_short(ref.source)
@@ -266,14 +254,12 @@ def read_messages(
         TargetError: what is no message.
     """
     reader = MediaReader(policy or MediaPolicy(), media)
-    return [read_message(checked(message), reader) for message in messages]
-
-
-def read_message(message: Message, reader: MediaReader) -> Message:
-    """Return ``message`` with its media read by ``reader``; see ``read_messages``."""
-    role, parts, name, tool_calls, tool_call_id = message
-    read = tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in parts])
-    return _new(Message, (role, read, name, tool_calls, tool_call_id))
+    return [
+        message._replace(
+            parts=tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in message.parts])
+        )
+        for message in map(checked, messages)
+    ]
 
 
 def file_url(path: str) -> str:
@@ -283,41 +269,13 @@ def file_url(path: str) -> str:
     return "file://" + quote(os.fsencode(path), safe="/~")
 
 
-def _judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
-    """Return the kind and media type of bytes, or refuse them by name; see ``MediaPolicy.read_also``."""
-    kind = sniff(data)
-    subject = shown(name) if name else f"the {modality} source"
-    if kind is None:
-        found = describe_unknown(data)
-        rest = "a format that is not taken" if is_format(found, modality) else f"not {_AN[modality]}"
-        raise SourceError(f"{subject} is {found}, {rest}", mend_unknown(found) or f"give {_AN[modality]}")
-    media_type = media_type_for(kind, modality)
-    if media_type is None:
-        tag = any_type(kind).partition("/")[0]
-        raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
-    if kind.by_choice and kind.name.lower() not in read_also:
-        choice = f", or let --read-also {kind.name.lower()} and --fit do it"
-        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend + choice)
-    return kind, media_type
-
-
-_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
-
-
-def _suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
-    claimed = suffix_type(path)
-    if claimed is None or agree(claimed, media_type) or path.lower().endswith(kind.suffixes):
-        return ()
-    return (f"named {path[path.rfind('.') :].lower()}, bytes are {kind.name}",)
-
-
 def _video_of(ref: MediaRef, frames: Sequence[bytes], changes: tuple[str, ...], findings: tuple[str, ...]) -> MediaPart:
     """Return the video of these frames, all JPEG."""
     _check_video(ref)
     for number, frame in enumerate(frames):
         kind = sniff(frame)
         if kind is not JPEG:
-            found = kind.name if kind else describe_unknown(frame)
+            found = kind.name if kind else not_media(frame).name
             raise SourceError(f"frame {number} is {found}", "the frames of a video are JPEG")
     origin = in_short(ref.source)
     return MediaPart("video", VIDEO_FRAMES, b"", tuple(frames), *_shape(ref), origin, changes, findings)

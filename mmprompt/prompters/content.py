@@ -13,7 +13,7 @@ from typing import Any, Union
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
 from mmprompt.media.classify import as_written, in_short
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
+from mmprompt.parts import MODALITIES, MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
 from mmprompt.role_text import rendered_string
 from mmprompt.slots import Slot
 from mmprompt.targets.json_values import plain
@@ -23,7 +23,6 @@ Content = Union[str, "tuple[Part, ...]"]
 """Text, or parts in order. Parts are tuples themselves: ask whether a content is ``str``, never whether it is tuple."""
 
 PARTS = (TextPart, MediaRef, MediaPart)
-_MODALITIES = ("image", "audio", "video")
 
 
 def content_of(value: object, place: str) -> Content:
@@ -157,9 +156,9 @@ class StringWriter:
         self._out: list[str] = []
         self._media: list[MediaRef | MediaPart] = []
         for modality, placeholder in (placeholders or {}).items():
-            if modality not in _MODALITIES:
+            if modality not in MODALITIES:
                 raise TemplateError(
-                    f"no modality {shown(modality)} in media_placeholder", nearest(modality, _MODALITIES)
+                    f"no modality {shown(modality)} in media_placeholder", nearest(modality, MODALITIES)
                 )
             if not isinstance(placeholder, str) or not placeholder:
                 raise TemplateError(f"the placeholder of {modality} is no text", "give a text such as '<image>'")

@@ -22,7 +22,7 @@ class Turn(NamedTuple):
     more: Pairs = ()
 
 
-def turns_of(history: object, place: str = "history", *, tuples: bool = True) -> tuple[Turn, ...]:
+def turns_of(history: object, *, tuples: bool = True) -> tuple[Turn, ...]:
     """Return a history as turns: pairs ``[user, assistant]`` and messages, mixed as the caller likes.
 
     One side of a pair may be missing or None. ``tuples`` tells whether a pair may be a tuple.
@@ -34,10 +34,10 @@ def turns_of(history: object, place: str = "history", *, tuples: bool = True) ->
     if history is None:
         return ()
     if not isinstance(history, (list, tuple)) or isinstance(history, (Message, *PARTS)):
-        raise PromptError(f"{place} is {type(history).__name__}, not a list", _SHAPES)
+        raise PromptError(f"history is {type(history).__name__}, not a list", _SHAPES)
     turns: list[Turn] = []
     for number, item in enumerate(history):
-        where = f"{place}[{number}]"
+        where = f"history[{number}]"
         if isinstance(item, (Message, Mapping)):
             turns.append(turn_of(item, where))
         elif isinstance(item, list) or (tuples and isinstance(item, tuple) and not isinstance(item, PARTS)):

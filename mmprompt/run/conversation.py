@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 from mmprompt.builders import Content, assistant, read_own, system, user
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import Message
+from mmprompt.parts import MODALITIES, Message
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
 
-_MEDIA = ("image", "audio", "video")
 _OTHER_WORDS = {"picture": "image", "photo": "image", "sound": "audio", "voice": "audio", "movie": "video"}
 _NO_OPTIONS = {
-    **{f"{name}s": f"{name}= takes a list too" for name in _MEDIA},
-    **{name: f"media of messages that are sent go into them: user(…, {name}=…)" for name in _MEDIA},
+    **{f"{name}s": f"{name}= takes a list too" for name in MODALITIES},
+    **{name: f"media of messages that are sent go into them: user(…, {name}=…)" for name in MODALITIES},
     "system": "say it once, before the first turn: conversation(system=…)",
     "policy": "only send() takes one; a path written in the call needs none",
 }
@@ -109,7 +108,7 @@ def _check_options(options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if isinstance(value, Mapping):  # OpenAI's audio={"voice": …}
             continue
-        near = get_close_matches(name, (*_MEDIA, *_OTHER_WORDS), n=1, cutoff=_NEAR)
+        near = get_close_matches(name, (*MODALITIES, *_OTHER_WORDS), n=1, cutoff=_NEAR)
         mend = _NO_OPTIONS.get(name) or (f"write {_OTHER_WORDS.get(near[0], near[0])}=" if near else "")
         if mend:
             raise PromptError(f"{name} would go to the server as an option", mend)

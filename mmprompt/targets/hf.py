@@ -17,6 +17,7 @@ from mmprompt.targets.hf_media import HFDecoder
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, taken_of
 from mmprompt.targets.part_writer import (
+    READ_FIRST,
     PartWriter,
     Payload,
     Read,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 Decode = Callable[[MediaPart], object]
 
-_READ = "let it be read first: read_messages(...)"
 _FRAMES = "send its frames: change_messages(..., frames=N)"
 _NAMING = frozenset(
     ("type", "text", "image", "audio", "video", "url", "path", "base64", "image_url", "audio_url", "video_url")
@@ -165,7 +165,7 @@ class HFWriter(PartWriter):
     def _named(self, ref: MediaRef) -> Wire:
         if self._decode is not None:
             named = quoted(ref.source if ref.name is None else ref.name)
-            raise TargetError(f"{ref.modality} {named} has not been read", _READ)
+            raise TargetError(f"{ref.modality} {named} has not been read", READ_FIRST)
         taken_of(self._known, ref.modality)
         return self._with_extra(media_part(ref.modality, url_of(ref, self._known)), ref.options + ref.extra)
 

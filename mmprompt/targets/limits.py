@@ -13,7 +13,7 @@ from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated, picture_size
 from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
-from mmprompt.parts import MediaPart
+from mmprompt.parts import MODALITIES, MediaPart
 
 
 class Taken(NamedTuple):
@@ -63,7 +63,6 @@ class Limits(NamedTuple):
 
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
-_MODALITIES = ("image", "audio", "video")
 _TARGETS: dict[str, Limits] = {}
 _OWN: dict[str, Limits] = {}
 
@@ -233,7 +232,7 @@ def _shipped() -> dict[str, Limits]:
 
 def _limits(name: str, table: dict[str, Any]) -> Limits:
     modalities = {}
-    for modality in _MODALITIES:
+    for modality in MODALITIES:
         if modality in table:
             facts = dict(table[modality])
             facts.update(

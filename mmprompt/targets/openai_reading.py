@@ -8,8 +8,9 @@ from typing import Any
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
 from mmprompt.media.classify import classify
 from mmprompt.media.data_uri import DataURI, decode_payload, parse_data_uri
-from mmprompt.media.media_types import VIDEO_FRAMES, agree, describe_unknown, media_type_for, normal_type, sniff
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, Part, TextPart
+from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
+from mmprompt.media.not_media import not_media
+from mmprompt.parts import MODALITIES, MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 
 AUDIO_FORMATS = {
@@ -24,11 +25,7 @@ AUDIO_FORMATS = {
 """What ``input_audio`` calls a media type."""
 
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-_MEDIA = {
-    form: modality
-    for modality in ("image", "audio", "video")
-    for form in (f"{modality}_url", f"input_{modality}", modality)
-}
+_MEDIA = {form: modality for modality in MODALITIES for form in (f"{modality}_url", f"input_{modality}", modality)}
 _KINDS = (*_TEXTS, *_MEDIA)
 """The types of content parts that are read; also the keys that hold their text or source."""
 
@@ -206,7 +203,7 @@ def _judged(data: bytes, modality: str) -> str:
     kind = sniff(data)
     media_type = media_type_for(kind, modality) if kind else None
     if media_type is None:
-        found = kind.name if kind else describe_unknown(data)
+        found = kind.name if kind else not_media(data).name
         raise SourceError(f"the bytes are no {modality}: {found}", "put the media itself there")
     return media_type
 

@@ -18,7 +18,7 @@ Wire = dict[str, Any]
 Payload = Callable[[str, MediaPart], object]
 Read = Callable[[MediaRef], "MediaPart | MediaRef"]
 
-_READ = "let it be read first: read_messages(...)"
+READ_FIRST = "let it be read first: read_messages(...)"
 
 
 def text_payload(prefix: str, part: MediaPart) -> str:
@@ -159,7 +159,7 @@ def url_of(ref: MediaRef, known: Limits) -> str:
     if url is None:
         kind, value = classify(ref.source)
         if kind not in ("url", "scheme"):
-            raise TargetError(f"{ref.modality} {quoted(ref.source)} has not been read", _READ)
+            raise TargetError(f"{ref.modality} {quoted(ref.source)} has not been read", READ_FIRST)
         url = str(value)
     scheme = url.partition(":")[0].lower()
     if scheme not in known.schemes:

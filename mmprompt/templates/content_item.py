@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
+from mmprompt.parts import MODALITIES
 from mmprompt.segments import Segment
 from mmprompt.slots import Slot, SlotText, slot_text
-from mmprompt.templates.dialogue import Examples, Tokens, around_marker, filled, parts_with_examples
 from mmprompt.templates.entry import CONTENT, Entry
-from mmprompt.templates.skeleton import MEDIA, MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.speech import Examples, Tokens, around_marker, filled, parts_with_examples
 
-KEYS = ("text", *MEDIA, "mm_url")
+KEYS = ("text", *MODALITIES, "mm_url")
 
 Fed = tuple[str, Segment]
 """a column and a segment of it"""
@@ -139,7 +140,7 @@ class ContentItem:
 
     def _plain_keys(self, fed: set[str]) -> tuple[list[str], list[str]]:
         """Return the media keys that no segment feeds: those before the text key, and those after it."""
-        keys = [k for k in self._media if k not in fed and not (k == "mm_url" and fed & set(MEDIA))]
+        keys = [k for k in self._media if k not in fed and not (k == "mm_url" and fed & set(MODALITIES))]
         at = self._keys.index("text") if self._text else len(self._keys)
         return [k for k in keys if self._keys.index(k) < at], [k for k in keys if self._keys.index(k) > at]
 

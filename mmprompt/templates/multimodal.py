@@ -12,8 +12,9 @@ from typing import Any
 from mmprompt.errors import TemplateError, shown
 from mmprompt.slots import SlotText
 from mmprompt.templates.content_item import ContentItem
-from mmprompt.templates.dialogue import Form, Labels, Speech, TextSpeech
+from mmprompt.templates.dialogue import Form, Labels
 from mmprompt.templates.entry import Entry
+from mmprompt.templates.speech import Speech, TextSpeech
 from mmprompt.templates.text import PromptTemplate
 
 ORDERS = ("sample", "template")

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TemplateError, shown
 from mmprompt.prompt_list import PromptList, RoleItem, Section, Stencil, TextItem
-from mmprompt.templates.dialogue import Dialogue, Examples, LooseLine, render_line, render_section
+from mmprompt.templates.dialogue import Dialogue, LooseLine, render_line, render_section
 from mmprompt.templates.entry import Entry
 from mmprompt.templates.multimodal import MMPromptTemplate
+from mmprompt.templates.speech import Examples
 
 INFER_MODES = ("every", "every_with_gt", "last")
 BOT = frozenset({"BOT"})

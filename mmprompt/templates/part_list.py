@@ -8,13 +8,13 @@ from typing import Any
 from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, shown
 from mmprompt.media.classify import as_written
-from mmprompt.parts import MediaRef, part_of
+from mmprompt.parts import MODALITIES, MediaRef, part_of
 from mmprompt.segments import begins_tagged
 from mmprompt.structure import parts_in
 from mmprompt.templates.content_item import ContentItem
-from mmprompt.templates.dialogue import Examples, Said, Tokens, filled
 from mmprompt.templates.entry import CONTENT, Entry
-from mmprompt.templates.skeleton import MEDIA, MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.speech import Examples, Said, Tokens, filled
 
 _TEXT_TYPES = ("text", "input_text")
 
@@ -117,7 +117,7 @@ def _modality(part: object, place: str) -> str:
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind in _TEXT_TYPES:
         return "text"
-    found = next((m for m in MEDIA if isinstance(kind, str) and m in kind), None)
+    found = next((m for m in MODALITIES if isinstance(kind, str) and m in kind), None)
     if found is None:
         what = f"unknown content part type {shown(kind)}" if isinstance(part, Mapping) else "no content part"
         mend = 'give {"type": "text", "text": …} or {"type": "image_url", …}'

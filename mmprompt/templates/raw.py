@@ -11,9 +11,9 @@ from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.log import log
 from mmprompt.parts import ROLES as ROLE_NAMES
 from mmprompt.raw_messages import ROLES, RawMessages
-from mmprompt.templates.dialogue import Examples, Speech, TextSpeech, Tokens
 from mmprompt.templates.entry import Entry, entry_of, null_column
 from mmprompt.templates.part_list import PartList, normalised
+from mmprompt.templates.speech import Examples, Speech, TextSpeech, Tokens
 
 KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
 EXPAND = "expand_column"

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from mmprompt.cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.media.classify import as_written, compose
-from mmprompt.parts import MediaPart, MediaRef
+from mmprompt.parts import MODALITIES, MediaPart, MediaRef
 from mmprompt.slots import Slot, SlotText, slot_text
-from mmprompt.templates.dialogue import Tokens, filled
 from mmprompt.templates.entry import Entry, check_source
+from mmprompt.templates.speech import Tokens, filled
 
-MEDIA = ("image", "audio", "video")
 PART_TYPES = (
     "image_url", "audio_url", "video_url", "input_audio", "input_image", "input_video", "image", "audio", "video",
     "mm_url",
@@ -193,7 +192,7 @@ def _filled_deep(value: Any, columns: Mapping[str, object], place: str) -> Any:
 def _modality_of(columns: Mapping[str, object], column: str) -> str:
     """Return the modality of a plain column under ``mm_url``: the sample's ``type``, as mm_custom rows have it."""
     named = str(columns.get("type", column)).lower()
-    found = next((m for m in MEDIA if m in named), None)
+    found = next((m for m in MODALITIES if m in named), None)
     if found is None:
         raise TemplateError(
             f"mm_url cannot tell the modality of column '{column}'",

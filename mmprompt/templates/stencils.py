@@ -10,7 +10,8 @@ from typing import Any
 
 from mmprompt.prompt_list import RoleItem, Stencil, TextItem
 from mmprompt.slots import SlotText
-from mmprompt.templates.dialogue import Dialogue, LooseLine, TextSpeech
+from mmprompt.templates.dialogue import Dialogue, LooseLine
+from mmprompt.templates.speech import TextSpeech
 
 
 def stencil_of(dialogue: Dialogue, examples: Sequence[Any] | None) -> Stencil | None:

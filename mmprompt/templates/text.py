@@ -11,21 +11,16 @@ from mmprompt.prompt_list import PromptList, Section, Stencil
 from mmprompt.slots import SlotText
 from mmprompt.templates.dialogue import (
     Dialogue,
-    Examples,
     Form,
     Labels,
-    Speech,
-    TextSpeech,
-    Tokens,
-    around_marker,
     compile_form,
-    filled,
     is_dialogue,
     render_dialogue,
     render_example,
     splice,
 )
 from mmprompt.templates.entry import Entry, entry_of
+from mmprompt.templates.speech import Examples, Speech, TextSpeech, Tokens, around_marker, filled
 from mmprompt.templates.stencils import stencil_of
 
 
@@ -184,10 +179,8 @@ class PromptTemplate:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""
-        return (type(self), (self._template, self.ice_token, self.sep_token, dict(self._columns_to_tokens())))
-
-    def _columns_to_tokens(self) -> Mapping[str, str]:
-        return {column: token for token, column in self._tokens.columns.items()}
+        column_token_map = {column: token for token, column in self._tokens.columns.items()}
+        return (type(self), (self._template, self.ice_token, self.sep_token, column_token_map))
 
     def __repr__(self) -> str:
         """Show the class and the template."""

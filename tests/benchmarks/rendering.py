@@ -12,9 +12,9 @@ import orjson
 import pybase64
 from timing import Row, against, interleaved
 
+from mmprompt import dataset_task
 from mmprompt.render import Renderer, render
 from mmprompt.targets.chunk_writer import ChunkWriter
-from mmprompt.tasks import dataset_task
 
 IMAGE_BAR = 0.8
 URL_BAR = 0.25

@@ -10,10 +10,10 @@ import inputs
 from rendering import check_same, warm_heap
 from timing import Row
 
+from mmprompt import dataset_task
 from mmprompt.media.changes import Changes
 from mmprompt.render import Renderer, render
 from mmprompt.targets.chunk_writer import ChunkWriter
-from mmprompt.tasks import dataset_task
 
 FROM_DISK, RESIZED = 8000, 400
 

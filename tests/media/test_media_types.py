@@ -21,12 +21,12 @@ from mmprompt.media.media_types import (
     KINDS,
     agree,
     any_type,
-    describe_unknown,
     media_type_for,
     normal_type,
     sniff,
     suffix_type,
 )
+from mmprompt.media.not_media import not_media
 
 TOUR = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 BROKEN = pathlib.Path(__file__).parents[2] / "fixtures" / "broken" / "media"
@@ -204,13 +204,13 @@ def test_types_have_one_normal_name():
 )
 def test_what_is_no_media_is_named(data, word):
     assert sniff(data) is None
-    assert word in describe_unknown(data)
+    assert word in not_media(data).name
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_judged_without_an_error(data):
     assert sniff(data) is None or sniff(data) in KINDS
-    assert describe_unknown(data)
+    assert not_media(data).name
 
 
 @given(st.binary(min_size=1, max_size=200))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from recording_server import recording_server
 
-from mmprompt.tasks import load_task
+from mmprompt import load_task
 
 COMMAND_SECONDS = 600
 FEW_SHOT = {

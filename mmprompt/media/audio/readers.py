@@ -18,7 +18,8 @@ from mmprompt.media.audio.wav import declared_frames
 from mmprompt.media.container.index import check_index
 from mmprompt.media.container.tag_lists import check_pages
 from mmprompt.media.container.watch import TimedFile, Watch
-from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, describe_unknown, mend_unknown, sniff
+from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, sniff
+from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     """
     kind = sniff(data)
     if kind is None:
-        name = describe_unknown(data)
-        raise SourceError(f"the sound is {name}", mend_unknown(name) or "give a sound file")
+        other = not_media(data)
+        raise SourceError(f"the sound is {other.name}", other.mend or "give a sound file")
     if kind not in DEMUXERS:
         raise SourceError(f"the sound is {kind.name}, which holds none", "name a sound file")
     if DEMUXERS[kind] == "mov":

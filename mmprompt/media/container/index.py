@@ -77,7 +77,6 @@ class _Track:
     unsure: bool = False
     chunks: int = 0
     chunk_runs: Box | None = None
-    offsets: Box | None = None
     groups: int = 0
     edits: int = 0
 

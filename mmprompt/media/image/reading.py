@@ -19,7 +19,8 @@ from mmprompt.media.image.headers import (
 from mmprompt.media.image.jpeg_segments import USUAL_SCANS, jpeg_layout
 from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
-from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, describe_unknown, mend_unknown, sniff
+from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, sniff
+from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
 
 
 def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
+    """Return Pillow's image, not decoded yet, and its facts; ``walk`` frames will be decoded, all for None."""
     name = _format_of(data, policy)
     frames, bits, exif, several = 1, 0, b"", False
     if name == "JPEG":
@@ -236,8 +238,8 @@ def _format_of(data: bytes, policy: MediaPolicy) -> str:
     formats = (*FORMATS, *[name.upper() for name in policy.read_also])
     kind = sniff(data)
     if kind is None:
-        found = describe_unknown(data)
-        raise SourceError(f"the image source is {found}, not an image", mend_unknown(found) or "give an image")
+        found = not_media(data)
+        raise SourceError(f"the image source is {found.name}, not an image", found.mend or "give an image")
     name = next((n for n in formats if _KINDS.get(n) is kind), None)
     if name is None:
         what = "which is not read" if kind.image else "which is no image"

@@ -37,7 +37,7 @@ def serve(jobs: int, answers: int, memory_bytes: int) -> None:
 
     Args:
         jobs: gives, for each job, a pickled triple: seconds, the function as ``module:name``, its arguments.
-        answers: takes pickled pairs: what kind of answer it is, and the answer.
+        answers: takes, for each job, what ``packed_answer`` gives; ``READY`` before the first.
         memory_bytes: the most that this process may have; 0 where the parent watches.
     """
     _restrict(memory_bytes)

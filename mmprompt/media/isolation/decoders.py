@@ -23,7 +23,6 @@ from mmprompt.media.policy import MediaPolicy
 _PIXEL = 16
 """Bytes that a decoder may need for a pixel: four of them, in a few copies."""
 
-
 LEAST_MEMORY = 256 << 20
 """Bytes; Python, NumPy and FFmpeg's threads take half of it before they decode anything."""
 

@@ -27,10 +27,9 @@ from mmprompt.media.media_types import (
     WEBM,
     Kind,
     any_type,
-    describe_unknown,
-    mend_unknown,
     sniff,
 )
+from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -156,8 +155,8 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
 def _kind(data: bytes) -> Kind:
     kind = sniff(data)
     if kind is None:
-        found = describe_unknown(data)
-        raise SourceError(f"the video is {found}", mend_unknown(found) or "give a video")
+        found = not_media(data)
+        raise SourceError(f"the video is {found.name}", found.mend or "give a video")
     if kind not in READERS:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(f"the video is {kind.name}, which is no video", f"tag it as {tag}, or name another file")
