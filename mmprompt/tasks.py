@@ -92,7 +92,7 @@ class Task:
             return
         if self.train is None:
             name = type(assembly.retriever).__name__
-            raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
+            raise TaskError(f"{name} needs examples", "give their file, dataset.train or --train FILE, or train_rows")
         rows = []
         chosen = self.config.train_range
         for row in itertools.islice(self.train, chosen.start, chosen.stop, chosen.step):
