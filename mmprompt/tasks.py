@@ -18,7 +18,7 @@ from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item,
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
-from mmprompt.task_notes import column_notes, example_notes, unsent_notes
+from mmprompt.task_notes import column_notes, example_notes, shown_answer_notes, unsent_notes
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -250,6 +250,8 @@ class Task:
             entry = self.entry_of(sample)
             chat = sample.messages is not None
             notes = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
+            if chat and self.meta_template.meta is None:
+                notes += shown_answer_notes(messages, self.output_column)
             self._first_unsent.append(notes)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
