@@ -13,6 +13,7 @@ from typing import Any, Union
 
 from mmprompt.errors import MediaError, PromptError, SourceError, shown
 from mmprompt.media.classify import classify, in_short
+from mmprompt.media.missing_names import name_hint
 from mmprompt.media.objects import is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
@@ -109,7 +110,8 @@ def _read_own_files(ref: MediaRef, full: Mapping[OwnPath, str], reader: MediaRea
     """Read a file of the caller's, or those of frames; errors show them as they were written."""
     for source, path in full.items():
         if not os.path.lexists(path):
-            raise SourceError(f"no such file: {shown(source)}", f"it was looked for in {os.path.dirname(path)}")
+            mend = f"it was looked for in {os.path.dirname(path)}{name_hint(source)}"
+            raise SourceError(f"no such file: {shown(source)}", mend)
 
     frames = ref.source if isinstance(ref.source, list) else None
     found = [Path(full[s]) if type(s) is OwnPath else s for s in ([ref.source] if frames is None else frames)]

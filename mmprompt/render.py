@@ -17,7 +17,7 @@ from mmprompt.icl.assembly import Assembled
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.store.cache import MediaCache
-from mmprompt.parts import MediaPart, MediaRef, Message
+from mmprompt.parts import MediaRef, Message
 from mmprompt.prompt_items import plain_prompt
 from mmprompt.rendered import Prepared, Rendered, bytes_of, media_of, weight_of
 from mmprompt.targets.limits import limits
@@ -132,16 +132,21 @@ class Renderer:
             return _new(Rendered, (row, None, error, ()))
         answer = self._answer
         chunks: list[bytes] = []
+        found: list[str] = []
         try:
             for record in records:
+                if self._batch is not None and (dropped := record.pop("dropped_examples", 0)):
+                    found.append(f"no room for {dropped} of the in-context examples")
                 if answer in row.columns:  # type: ignore[union-attr]  # what has records is a sample
                     record["answer"] = row.columns[answer]  # type: ignore[union-attr,index]  # and no column is None
                 chunks += record_chunks(record, newline=True)
         except MMPromptError as fault:
             return _new(Rendered, (row, None, at(fault, row), ()))  # type: ignore[arg-type]  # likewise
         if len(chunks) == len(records):  # no media
-            return _new(Rendered, (row, chunks, None, ()))
-        found = [part for record in records for part in media_of(record) if part.findings]
+            return _new(Rendered, (row, chunks, None, found))
+        for part in itertools.chain(*map(media_of, records)):
+            # what came inside a chat has no name
+            found += [f"{part.origin or part.modality}: {finding}" for finding in part.findings]
         return _new(Rendered, (row, chunks, None, found))
 
     def _assembled(self, row: Sample) -> list[Assembled]:
@@ -149,12 +154,12 @@ class Renderer:
 
     def _record(self, sample: Sample, made: Assembled) -> dict[str, Any]:
         """Return the record of one prompt; what was dropped from it is told."""
+        record: dict[str, Any]
         if self._batch is not None:
-            return self._request(sample, self._wire(sample, self._task.messages_of(made)), made.turn)
-        record: dict[str, Any] = {"id": sample.id}
-        if made.turn is not None:
-            record["turn"] = made.turn
-        self._put(sample, made, record)
+            record = self._request(sample, self._wire(sample, self._task.messages_of(made)), made.turn)
+        else:
+            record = {"id": sample.id} if made.turn is None else {"id": sample.id, "turn": made.turn}
+            self._put(sample, made, record)
         if made.dropped:
             record["dropped_examples"] = made.dropped
         return record
@@ -301,12 +306,10 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: Callable[[MMPromptErr
     return repeated
 
 
-def _tell(sample: Sample, media: Iterable[MediaPart], on_note: Callable[[str], None]) -> None:
+def _tell(sample: Sample, findings: Iterable[str], on_note: Callable[[str], None]) -> None:
     where = Where(sample.file, sample.line, sample=sample.label)
-    for part in media:
-        for finding in part.findings:
-            # what came inside a chat has no name
-            on_note(f"{where}: {part.origin or part.modality}: {finding}")
+    for finding in findings:
+        on_note(f"{where}: {finding}")
 
 
 _warmed: list[bool] = []

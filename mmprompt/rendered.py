@@ -22,12 +22,12 @@ class Prepared(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """One row rendered: the bytes of its line in pieces, or why there are none; and media worth a report."""
+    """One row rendered: the bytes of its line in pieces, or why there are none; and what is worth a report."""
 
     row: Sample | RowError
     chunks: list[bytes] | None
     error: MMPromptError | None
-    findings: Sequence[MediaPart]
+    findings: Sequence[str]
 
 
 def bytes_of(prepared: Prepared) -> int:

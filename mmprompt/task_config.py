@@ -119,7 +119,9 @@ def _dataset(config: Any, base: str) -> Mapping[str, Any] | None:
         return None
     if isinstance(config, (str, os.PathLike)):
         config = {"path": config}
-    config = dict(_mapping(config, "dataset"))
+    if not isinstance(config, Mapping):
+        raise TaskError(f"dataset is {type(config).__name__}", "give a file, or a mapping with path or rows")
+    config = dict(config)
     _check_keys(config, _DATASET_KEYS, "dataset")
     for path, rows in (("path", "rows"), ("train", "train_rows")):
         if path in config and rows in config:

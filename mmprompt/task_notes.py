@@ -1,4 +1,4 @@
-"""What a task says and its first row does not bear out, and what of the row goes to no model.
+"""What a task says and its first row does not bear out, what of the row goes to no model, and what should not.
 
 All of it is told as notes, since a row may well hold what is meant for nobody.
 """
@@ -60,6 +60,14 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
     unused = "dataset.train" if trained else "ice_template" if alone else ""
     mend = "name one, such as FixKRetriever"
     return [f"{unused} is not used: no retriever takes examples; {mend}"] if unused else []
+
+
+def shown_answer_notes(messages: Sequence[Message], output_column: str) -> list[str]:
+    """Return a note for a chat, sent as it is, whose last message is the model's: it may be the answer asked for."""
+    if messages[-1].role != "assistant" or not messages[-1].parts:
+        return []
+    mend = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
+    return [f"the first row's last message is the assistant's, and the model is shown it; {mend}"]
 
 
 def unsent_notes(

@@ -16,7 +16,7 @@ from mmprompt.parts import Message
 from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import TaskConfig
-from mmprompt.task_notes import FirstRow, column_notes, example_notes, unsent_notes
+from mmprompt.task_notes import FirstRow, column_notes, example_notes, shown_answer_notes, unsent_notes
 from mmprompt.templates.entry import CONTENT, Entry
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Task:
             return
         if self.train is None:
             name = type(assembly.retriever).__name__
-            raise TaskError(f"{name} needs examples", "give dataset.train, the file that holds them, or train_rows")
+            raise TaskError(f"{name} needs examples", "give their file, dataset.train or --train FILE, or train_rows")
         rows = []
         chosen = self.config.train_range
         for row in itertools.islice(self.train, chosen.start, chosen.stop, chosen.step):
@@ -248,6 +248,8 @@ class Task:
             entry = self.entry_of(sample)
             chat = sample.messages is not None
             first.unsent = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
+            if chat and self.meta_template.meta is None:
+                first.unsent += shown_answer_notes(messages, self.output_column)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)

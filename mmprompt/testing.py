@@ -125,6 +125,8 @@ def assert_sends(
         AssertionError: a sample is missing, cannot be sent, or is sent otherwise; it names the first difference.
         MMPromptError: the task or dataset cannot be read, or a medium of ``expected``.
     """
+    if not isinstance(expected, Mapping):
+        raise PromptError(f"what is expected is {type(expected).__name__}", "give a mapping from ids to messages")
     task = _task(source)
     root = task.dataset.root if task.dataset is not None else None
     folder = base if base is not None else root or ""
@@ -162,6 +164,9 @@ def _task(source: Any) -> Task:
 
 def _near(task: Task, key: object) -> str:
     ids = [row.id for row in task.samples() if not isinstance(row, RowError)]
+    alike = next((name for name in ids if str(name) == str(key)), None)
+    if alike is not None:
+        return f"; the id is {type(alike).__name__}: write {alike!r}"
     return f"; {nearest(key, ids)}" if len(ids) < 1000 else ""
 
 

@@ -110,6 +110,8 @@ def test_the_permission_is_for_the_files_of_frames_too(tour: Path, monkeypatch: 
 def test_what_is_wrong_is_said(tour: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=rf"no such file: 'dog.jpg'; it was looked for in {tmp_path}"):
         read_own([user(image="dog.jpg")], tmp_path)
+    with pytest.raises(SourceError, match=r"it was looked for in .*; write / for the backslashes$"):
+        read_own([user(image="media\\coffee.jpg")], tour)
     with pytest.raises(SourceError, match=r"'media/coffee\.jpg' is JPEG, which is no audio"):
         read_own([user(audio="media/coffee.jpg")], tour)
     wrong: Any = 3

@@ -100,6 +100,13 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         (["render", "DATA", "--train", "x.jsonl"], "--train goes with --dataset"),
         (["render", "DATA", "--abbr", "x"], "--abbr is for the config of a runner"),
         (["render", "DATA", "--nonsense"], "--nonsense"),
+        (
+            ["render", "DATA", "--targt", "openai"],
+            "--targt openai; did you mean '--target'?; see mmprompt render --help",
+        ),
+        (["render", "DATA", "--max_side=3"], "did you mean '--max-side'?"),
+        (["render", "DATA", "MORE"], "unrecognized arguments: MORE; see mmprompt render --help"),
+        (["--verzion"], "did you mean '--version'?; see mmprompt --help"),
         (["render", "DATA", "-o", "nowhere/out.jsonl"], "the folder of the output 'nowhere/out.jsonl' does not exist"),
         (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "make it first"),  # before there is any work
         (["render", "DATA", "-o", "."], "'.' is a folder; name a file in it"),
@@ -719,6 +726,22 @@ def test_a_task_takes_another_dataset(folder: Path, capfd: pytest.CaptureFixture
     assert rendered(capfd, task)[1][0]["messages"][0]["content"] == "Q own"
     record = rendered(capfd, task, "--dataset", other, "--format", "csv")[1][0]
     assert (record["id"], record["messages"][0]["content"]) == ("7", "Q other")
+
+
+def test_a_task_with_another_dataset_has_no_examples_of_its_own(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = write_rows(folder / "own.jsonl", {"question": "own", "answer": "a"})
+    task = folder / "task.yaml"
+    task.write_text(
+        "dataset: {path: own.jsonl, train: own.jsonl}\n"
+        "infer_cfg: {ice_template: {type: PromptTemplate, template: 'Q {question} </E>', ice_token: </E>},"
+        " retriever: {type: FixKRetriever, fix_id_list: [0]}}\n"
+    )
+    assert rendered(capfd, task)[0] == 0
+    assert main(["render", str(task), "--dataset", str(data)]) == 2
+    assert "needs examples; give their file, dataset.train or --train FILE" in capfd.readouterr().err
+    assert rendered(capfd, task, "--dataset", data, "--train", data)[0] == 0
 
 
 def test_a_column_is_mapped_to_its_modality(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

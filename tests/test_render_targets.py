@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
 from mmprompt import MediaPolicy, TargetError, TaskError, load_task, read_messages, register_target
-from mmprompt.render import Renderer
+from mmprompt.render import Renderer, render
 from mmprompt.targets.anthropic import to_anthropic
+from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.gemini import to_gemini
 from mmprompt.task_media import task_policy
 
@@ -190,6 +192,26 @@ class TestBatch:
         task = task_of([{"question": "q"}], {"round": [ASK]}, infer={"max_out_len": 64}, model=model)
         found = lines(task, emit="batch")[0]["body"]
         assert {key: value for key, value in found.items() if key not in ("model", "messages")} == body
+
+    def test_examples_that_found_no_room_are_a_note_since_a_line_has_no_key_for_them(self):
+        kind = {"type": "PromptTemplate", "ice_token": "</E>"}
+        infer = {
+            "ice_template": {"type": "PromptTemplate", "template": "{q}"},
+            "prompt_template": {**kind, "template": "</E>{q}"},
+            "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1]},
+            "inferencer": {"type": "GenInferencer", "max_seq_len": 8},
+        }
+        rows = {"rows": [{"id": n, "q": "x" * n} for n in (1, 5, 8)], "train_rows": [{"q": "a"}, {"q": "b"}]}
+        task = load_task({"infer_cfg": infer, "model": MODEL}, rows, tokenizer=len)
+        counts = [line.get("dropped_examples", 0) for line in lines(task)]
+        assert counts == [0, 1, 2]
+        assert {*lines(task, emit="batch")[2]} == {"custom_id", "method", "url", "body"}
+        notes: list[str] = []
+        render(Renderer(task, emit="batch"), task.samples(), ChunkWriter(io.BytesIO()), on_note=notes.append)
+        assert notes == [
+            "row 2 (sample 5): no room for 1 of the in-context examples",
+            "row 3 (sample 8): no room for 2 of the in-context examples",
+        ]
 
     def test_it_is_openais_and_asks_for_replies(self):
         with pytest.raises(TargetError, match="batch lines are OpenAI's, and anthropic has another form"):

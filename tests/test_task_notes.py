@@ -85,6 +85,35 @@ def test_media_beside_a_chat_are_a_note(tmp_path: Path) -> None:
     assert note.startswith("the first row sends text alone, and 'images' looks like image; put it into 'messages', or")
 
 
+GOLD = {"output_column": "gold"}
+
+
+def chat(*roles: str) -> dict[str, Any]:
+    return {"messages": [{"role": role, "content": f"{role} speaks"} for role in roles]}
+
+
+def test_a_chat_that_ends_with_the_answer_is_a_note_and_goes_out_as_it_is() -> None:
+    task = load_task({"dataset": {"rows": [{**chat("user", "assistant"), "gold": "a"}]}, "reader_cfg": GOLD})
+    [(_, messages)] = task.messages()
+    assert [message.text for message in messages] == ["user speaks", "assistant speaks"]
+    [note] = task.notes()
+    assert note.startswith("the first row's last message is the assistant's, and the model is shown it; if it is the ")
+    assert note.endswith("answer, give it as 'gold' and not in 'messages'")
+
+
+def test_an_answer_at_the_end_that_a_meta_template_leaves_out_is_no_note() -> None:
+    meta = {"round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}]}
+    task = load_task({"dataset": {"rows": [chat("user", "assistant")]}, "model": {"meta_template": meta}})
+    [(_, messages)] = task.messages()
+    assert [message.text for message in messages] == ["user speaks"]
+    assert task.notes() == []
+
+
+@pytest.mark.parametrize("roles", [("user",), ("system", "user", "assistant", "user"), ("user", "assistant", "tool")])
+def test_a_chat_that_ends_with_somebody_else_is_no_note(roles: tuple[str, ...]) -> None:
+    assert notes_of([chat(*roles), chat("user", "assistant")]) == []
+
+
 def test_a_question_beside_a_content_column_of_media_alone_is_a_note() -> None:
     [note] = notes_of([{"content": "<AIS_IMAGE_START>a.jpg", "question": "What is it?"}])
     assert note.startswith(

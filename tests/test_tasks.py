@@ -477,3 +477,9 @@ def test_examples_that_no_retriever_takes_are_a_note(infer: dict[str, object], t
     assert len(list(task.prompts())) == 1
     mend = "is not used: no retriever takes examples; name one, such as FixKRetriever"
     assert task.notes() == [f"{name} {mend}" for name in unused]
+
+
+def test_rows_without_their_key_are_refused() -> None:
+    rows: Any = [{"question": "q"}]
+    with pytest.raises(TaskError, match=r"^dataset is list; give a file, or a mapping with path or rows$"):
+        load_task({}, rows)

@@ -87,11 +87,27 @@ def test_a_dataset_that_sends_what_is_expected(tour: Path) -> None:
         ({"tour-01": assistant(image("media/coffee.jpg"), "What drink is in the cup?")}, r"at messages\[0\]\.role\n"),
         ({"tour-01": []}, r"at messages\n"),
         ({"tour-1": user("x")}, "there is no sample 'tour-1'; did you mean 'tour-"),
+        ({1: user("x")}, "there is no sample '1'; "),
     ],
 )  # fmt: skip
 def test_what_differs_is_said(tour: Path, expected: Any, said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         assert_sends(tour / "tour.jsonl", expected)
+
+
+def test_an_id_of_another_type_is_told(tmp_path: Path) -> None:
+    source = {"dataset": {"rows": [{"id": 7, "question": "q"}]}}
+    with pytest.raises(AssertionError, match=r"^there is no sample '7'; the id is int: write 7$"):
+        assert_sends(source, {"7": user("q")})
+    (tmp_path / "a.csv").write_text("id,question\n7,q\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"^there is no sample '7'; the id is str: write '7'$"):
+        assert_sends(tmp_path / "a.csv", {7: user("q")})
+
+
+def test_expected_messages_without_their_ids_are_refused(tour: Path) -> None:
+    messages: Any = [user("x")]
+    with pytest.raises(PromptError, match=r"^what is expected is list; give a mapping from ids to messages$"):
+        assert_sends(tour / "tour.jsonl", messages)
 
 
 def test_order_matters(tour: Path) -> None:

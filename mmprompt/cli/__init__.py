@@ -40,7 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     render.add_parser(commands)
     plugins.add_parser(commands)
     try:
-        arguments = parser.parse_args(argv)
+        arguments, unknown = parser.parse_known_args(argv)
+        if unknown:
+            commands.choices.get(arguments.command, parser).refuse(unknown)
         if arguments.command is None:
             parser.print_help(sys.stderr)
             return USAGE
@@ -94,6 +96,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         say(f"{self.prog}: {message}; see {self.prog} --help")
         sys.exit(USAGE)
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End with the arguments that nothing takes, and with the option that the first of them may be meant for."""
+        from mmprompt.errors import nearest  # noqa: PLC0415  # only for a fault
+
+        near = nearest(unknown[0].partition("=")[0], self._option_string_actions) if unknown[0][0] == "-" else ""
+        self.error("; ".join(filter(None, [f"unrecognized arguments: {' '.join(unknown)}", near])))
 
 
 class _Version(argparse.Action):

@@ -29,7 +29,8 @@ for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _CHUNK = 1 << 16
 _FILE_TYPE = 0o170000
-_HOW_TO_ALLOW = "move the file into a root, or allow its folder with --media-root DIR (MediaPolicy(roots=[DIR]))"
+_HOW_TO_ADD = "--media-root DIR (MediaPolicy(roots=[DIR]))"
+_HOW_TO_ALLOW = f"move the file into a root, or allow its folder with {_HOW_TO_ADD}"
 
 
 Opened = tuple[int, int, str]
@@ -294,7 +295,8 @@ def _os_fault(error: OSError, path: str) -> MediaError:
     """Return our error for one of the system's, which would show the whole path."""
     code = error.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
-        mend = f"check the name; relative paths begin at the media root{name_hint(path)}"
+        begin = f"relative paths begin at the media root; {_HOW_TO_ADD} adds one"
+        mend = f"check the name; {begin}{name_hint(path)}"
         return _MissingError(f"no such file: {shown(path)}", mend)
     if code in (errno.EACCES, errno.EPERM):
         return PolicyError(f"{shown(path)} may not be read: permission denied", "allow this user to read it")

@@ -42,7 +42,7 @@ class MediaReader:
     the policy says to fetch from its host.
 
     Raises:
-        PolicyError: a root of the policy that is no folder.
+        PolicyError: a root of the policy that is no folder, or what is no policy.
         SourceError: an unknown mode.
     """
 
@@ -51,6 +51,8 @@ class MediaReader:
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
             raise SourceError(f"unknown media mode {shown(mode)}", nearest(mode, MODES))
+        if not isinstance(policy, MediaPolicy):
+            raise PolicyError(f"the policy is {type(policy).__name__}", "give MediaPolicy(roots=[DIR])")
         self.policy = policy
         self.mode = mode
         self._inline = mode == "inline"

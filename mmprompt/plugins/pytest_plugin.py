@@ -114,7 +114,7 @@ def _client(config: pytest.Config) -> ChatClient:
                 target=_setting(config, "target") or "vllm",
             )
         except MMPromptError as error:
-            pytest.fail(f"vlm: {error}", pytrace=False)
+            raise pytest.fail.Exception(f"vlm: {error}", pytrace=False) from None
         config.stash[_CLIENT] = client
     return client
 

@@ -18,6 +18,7 @@ _OTHER_WORDS = {"picture": "image", "photo": "image", "sound": "audio", "voice":
 _NO_OPTIONS = {
     **{f"{name}s": f"{name}= takes a list too" for name in MODALITIES},
     **{name: f"media of messages that are sent go into them: user(…, {name}=…)" for name in MODALITIES},
+    **dict.fromkeys(("prompt", "question"), "write the text first: ask('…')"),
     "system": "say it once, before the first turn: conversation(system=…)",
     "policy": "only send() takes one; a path written in the call needs none",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
@@ -40,10 +40,10 @@ _REPLY_ONLY = ("refusal", "audio", "function_call", "annotations")
 def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Read messages of any OpenAI-like form: what ``to_openai`` writes, the Responses and the Hugging Face parts.
 
-    Content is a string, None, or a list of strings and parts. Data URIs (and the data of ``input_audio``) become
-    ``MediaPart`` with the type that the bytes say; every other source becomes a ``MediaRef`` as written, which
-    nobody has read and no name was decided for. Keys beside a source go to ``options``, further keys of a part to
-    ``extra``. A part that is empty text is left out, a ``refusal`` is text.
+    Content is a string, a list of strings and parts, or None (but not all of what a user says). Data URIs (and the data
+    of ``input_audio``) become ``MediaPart`` with the type that the bytes say; every other source becomes a ``MediaRef``
+    as written, which nobody has read and no name was decided for. Keys beside a source go to ``options``, further keys
+    of a part to ``extra``. A part that is empty text is left out, a ``refusal`` is text.
 
     ``from_openai(to_openai(messages)) == messages`` for target ``vllm`` where each ``MediaPart`` has no ``origin``,
     ``changes`` and ``findings`` and no ``form`` (or ``input_audio``), and each ``MediaRef`` is an http(s) URL without
@@ -53,7 +53,7 @@ def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
         TargetError: a message or part of no known form.
         SourceError: a data URI that cannot be decoded, or whose bytes are not the medium it stands for.
     """
-    if isinstance(messages, (str, bytes, Mapping)):
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
         raise TargetError(f"messages are a list of mappings, not {type(messages).__name__}", "give a list")
     return [_message(message, number) for number, message in enumerate(messages, 1)]
 
@@ -67,6 +67,8 @@ def _message(message: object, number: int) -> Message:
     for key in message:
         if key not in _FIELDS:
             _refuse_key(key, message[key], number)
+    if role == "user" and message.get("content") is None and not message.get("tool_calls"):
+        raise TargetError(f"message {number} has no content", "give text or parts, or take the message out")
     place = 0
     parts: list[Part] = []
     try:

@@ -11,8 +11,8 @@ from mmprompt.media.files import GuardedFiles
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("none.jpg", "begin at the media root$"),
-        ("a, b.jpg", "begin at the media root$"),
+        ("none.jpg", r"begin at the media root; --media-root DIR \(MediaPolicy\(roots=\[DIR\]\)\) adds one$"),
+        ("a, b.jpg", r"adds one$"),
         ("pics\\a.jpg", "write / for the backslashes"),
         (" a.jpg", "it begins or ends with a blank"),
         ('"a.jpg"', "take the quotes off"),

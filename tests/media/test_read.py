@@ -307,6 +307,12 @@ def test_every_mode_opens_and_checks_what_it_names(mode, tmp_path):
     assert "is JPEG" in str(refusal(MediaReader(MediaPolicy([TOUR]), mode), "media/clock.jpg", "audio"))
 
 
+@pytest.mark.parametrize("policy", ["fixtures/tour", ["fixtures/tour"]])
+def test_a_folder_in_the_place_of_a_policy_is_refused(policy):
+    with pytest.raises(PolicyError, match=r"^the policy is \w+; give MediaPolicy\(roots=\[DIR\]\)$"):
+        read_messages([Message("user", "q")], policy)
+
+
 def test_an_unknown_mode_or_modality_is_refused(reader):
     with pytest.raises(SourceError, match="inline"):
         MediaReader(MediaPolicy(), "inlin")

@@ -96,6 +96,13 @@ def test_media_under_a_word_that_is_near_are_not_taken_for_an_option(asker: Any,
     assert asker.client.asked == []
 
 
+@pytest.mark.parametrize("name", ["prompt", "question"])
+def test_a_question_by_name_is_not_taken_for_an_option(asker: Any, name: str) -> None:
+    with pytest.raises(PromptError, match=rf"^{name} would go to the server as an option; write the text first: ask\("):
+        asker.ask("Brief.", image="coffee.jpg", **{name: "What?"})
+    assert asker.client.asked == []
+
+
 def test_media_beside_messages_are_not_taken_for_an_option(asker: Any) -> None:
     with pytest.raises(PromptError, match=r"media of messages that are sent go into them: user\(…, image=…\)"):
         asker.send(user("?"), image="coffee.jpg")

@@ -77,11 +77,18 @@ class TestReading:
             ({"role": "tool", "tool_call_id": 3}, "tool_call_id '3' is no string"),
             ({"role": "assistant", "tool_calls": {"a": 1}}, "tool_calls is no list"),
             ("hello", "not a mapping"),
+            ({"role": "user"}, "message 1 has no content; give text or parts"),
+            ({"role": "user", "content": None}, "message 1 has no content"),
         ],
     )  # fmt: skip
     def test_what_is_no_message_is_refused(self, message, words):
         with pytest.raises(TargetError, match=words):
             from_openai([message])
+
+    @pytest.mark.parametrize("messages", [None, 3, {"role": "user", "content": "x"}, "x"])
+    def test_what_is_no_list_of_messages_is_refused(self, messages):
+        with pytest.raises(TargetError, match=r"^messages are a list of mappings, not \w+; give a list$"):
+            from_openai(messages)
 
     def test_a_message_may_be_called_one_as_in_the_responses_form(self):
         item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
