@@ -10,7 +10,8 @@ import select
 import signal
 import subprocess
 import sys
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,18 @@ def folder(tmp_path: Path, tour: Path) -> Path:
     return tmp_path
 
 
-def start(environment: dict[str, str], *arguments: object, **more: Any) -> subprocess.Popen[bytes]:
+@contextmanager
+def started(environment: dict[str, str], *arguments: object, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the command beside the block, at whose end it is killed if it still runs."""
     words = [sys.executable, "-m", "mmprompt", *map(str, arguments)]
     # a shell that started the tests in the background made them deaf to SIGINT, and the child would inherit that
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    return subprocess.Popen(
-        words, env=environment, **{**hear, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, env=environment, **{**hear, **streams, **more}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def unread(pipe: Any) -> int:
@@ -181,22 +187,18 @@ def test_the_old_output_is_kept_when_a_run_dies(
     out.write_bytes(b"old\n")
     fifo = tmp_path / "rows"
     os.mkfifo(fifo)
-    process = start(command_environment, "render", fifo, "--media-root", tour, "-o", out)
-    with fifo.open("wb") as rows:
+
+    def others() -> set[str]:
+        return set(os.listdir(tmp_path)) - {out.name, fifo.name}
+
+    rendering = started(command_environment, "render", fifo, "--media-root", tour, "-o", out)
+    # opened for both, the pipe is there at once, and does not wait for a process that fails before
+    with rendering as process, fifo.open("r+b", buffering=0) as rows:
         rows.write(b'{"image": "media/coffee.jpg"}\n' * 30)
-        rows.flush()
-
-        def others() -> set[str]:
-            return set(os.listdir(tmp_path)) - {out.name, fifo.name}
-
-        try:
-            assert wait_until(
-                lambda: written(process.pid, tmp_path) or any(map(size, map(tmp_path.joinpath, others())))
-            )
-            assert out.read_bytes() == b"old\n"
-        finally:
-            process.send_signal(end)
-            stderr = process.communicate(timeout=20)[1]
+        assert wait_until(lambda: written(process.pid, tmp_path) or any(map(size, map(tmp_path.joinpath, others()))))
+        assert out.read_bytes() == b"old\n"
+        process.send_signal(end)
+        stderr = process.communicate(timeout=20)[1]
     assert out.read_bytes() == b"old\n"
     if end == signal.SIGINT:
         assert process.returncode == 130
@@ -302,12 +304,12 @@ def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) ->
     data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    got: list[bytes] = []
-    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
-    reader.start()
-    assert main(["render", str(data), "-o", str(fifo)]) == 0
-    reader.join(20)
-    assert got == [b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n']
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["render", str(data), "-o", str(fifo)]) == 0
+        assert os.read(reader, 1000) == b'{"id":0,"messages":[{"role":"user","content":"q"}]}\n'
+    finally:
+        os.close(reader)
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "fifo"]
     assert main(["render", str(data), "-o", os.devnull]) == 0
     assert not Path(os.devnull).is_file()
@@ -321,14 +323,13 @@ def test_a_full_disk_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[st
 
 
 def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[str, str], tour: Path) -> None:
-    process = start(command_environment, "render", tour / "tour.jsonl")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.read(9) == b'{"id":"to'
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(20) == 0
-    process.stderr.close()
+    with started(command_environment, "render", tour / "tour.jsonl") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(9) == b'{"id":"to'
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize("closed", [True, False])
@@ -338,12 +339,11 @@ def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
     data = write_rows(tmp_path / "data.jsonl", *[{"question": ""}] * 2000, {"question": "q"})
     out = tmp_path / "out.jsonl"
     if closed:
-        process = start(command_environment, "render", data, "-o", out)
-        assert process.stderr is not None
-        process.stderr.read(9)
-        process.stderr.close()
-        code = process.wait(20)
-        process.stdout.close()  # type: ignore[union-attr]
+        with started(command_environment, "render", data, "-o", out) as process:
+            assert process.stderr is not None
+            process.stderr.read(9)
+            process.stderr.close()
+            code = process.wait(20)
     elif os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
             code = command("render", data, "-o", out, stderr=full).returncode
@@ -361,14 +361,13 @@ def test_a_version_that_cannot_be_written_is_one_line(command: Any) -> None:
 
 
 def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:
-    process = start(command_environment, "render", "-", stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b'{"question": "q"}\n')
-    process.stdin.flush()
-    assert wait_until(lambda: not unread(process.stdin))
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
+    with started(command_environment, "render", "-", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b'{"question": "q"}\n')
+        process.stdin.flush()
+        assert wait_until(lambda: not unread(process.stdin))
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
     assert (process.returncode, stderr) == (130, b"")
 
 
@@ -391,12 +390,12 @@ def test_stdin_with_a_root_gives_what_the_file_gives(command: Any, tour: Path) -
 
 
 def test_a_limit_reads_no_further(command_environment: dict[str, str]) -> None:
-    process = start(command_environment, "render", "-", "--limit", 2, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    process.stdin.write(b'{"id": "a", "question": null}\n{"id": "b", "question": "q"}\n')
-    process.stdin.flush()  # and left open: whoever asks for a third row waits for ever
-    assert process.wait(20) == 1
-    stdout, _ = process.communicate()
+    with started(command_environment, "render", "-", "--limit", 2, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b'{"id": "a", "question": null}\n{"id": "b", "question": "q"}\n')
+        process.stdin.flush()  # and left open: whoever asks for a third row waits for ever
+        assert process.wait(20) == 1
+        stdout, _ = process.communicate()
     assert [json.loads(line)["id"] for line in stdout.splitlines()] == ["b"]
 
 
@@ -681,19 +680,19 @@ def on_terminal(environment: dict[str, str], *arguments: object, code: int = 0) 
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    process = start(environment, *arguments, stdout=subprocess.DEVNULL, stderr=theirs)
-    os.close(theirs)
     shown = b""
-    while select.select([ours], [], [], 20)[0]:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # Linux: the other end is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(ours)
-    assert process.wait(20) == code
+    with started(environment, *arguments, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        while select.select([ours], [], [], 20)[0]:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # Linux: the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+        assert process.wait(20) == code
     return shown
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import loopback
 import pytest
+from time_taken import GENEROUS, wait_until
 
 from mmprompt import MediaPart, Message, ServerError, TargetError, TextPart
 from mmprompt.run import client as client_module
@@ -308,6 +309,7 @@ def test_an_answer_that_takes_too_long_ends(head: bytes, piece: bytes) -> None:
         with pytest.raises(ServerError, match=r"gave no answer within 0\.3 s"):
             client.ask(ASKED)
         assert time.monotonic() - begun < 10
+        assert wait_until(lambda: server.requests)  # what was sent in time may be read later
     assert len(server.requests) == 1
 
 
@@ -315,12 +317,14 @@ def test_an_answer_that_takes_too_long_ends(head: bytes, piece: bytes) -> None:
 def reading_late(begin: threading.Event) -> Iterator[str]:
     """A server that takes the first request only when it may ``begin``; gives its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(GENEROUS)  # nobody comes where the client fails before
 
         def serve() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                begin.wait(20)
-                with suppress(OSError), connection.makefile("rb") as stream:
+            with suppress(OSError):
+                connection, _ = listener.accept()
+                connection.settimeout(GENEROUS)
+                begin.wait(GENEROUS)
+                with connection, connection.makefile("rb") as stream:
                     size = 0
                     while line := stream.readline().strip():
                         if line.lower().startswith(b"content-length:"):
@@ -371,6 +375,7 @@ def test_an_answer_through_a_proxy_ends_too(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(ServerError, match=r"gave no answer within 0\.3 s"):
             client.ask(ASKED)
         assert time.monotonic() - begun < 10
+        assert wait_until(lambda: proxy.requests)  # what was sent in time may be read later
         client.close()
     [(path, _, _)] = proxy.requests
     assert path == "http://model.example/v1/chat/completions"
