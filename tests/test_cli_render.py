@@ -112,6 +112,7 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         ),
         (["render", "DATA", "--max_side=3"], "did you mean '--max-side'?"),
         (["render", "DATA", "MORE"], "unrecognized arguments: MORE; see mmprompt render --help"),
+        (["render", "DATA", ""], "unrecognized arguments: ''; see mmprompt render --help"),
         (["--verzion"], "did you mean '--version'?; see mmprompt --help"),
         (["render", "DATA", "-o", "nowhere/out.jsonl"], "the folder of the output 'nowhere/out.jsonl' does not exist"),
         (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "make it first"),  # before there is any work

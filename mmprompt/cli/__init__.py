@@ -101,8 +101,10 @@ class _Parser(argparse.ArgumentParser):
         """End with the arguments that nothing takes, and with the option that the first of them may be meant for."""
         from mmprompt.errors import nearest  # noqa: PLC0415  # only for a fault
 
-        near = nearest(unknown[0].partition("=")[0], self._option_string_actions) if unknown[0][0] == "-" else ""
-        self.error("; ".join(filter(None, [f"unrecognized arguments: {' '.join(unknown)}", near])))
+        known = self._option_string_actions
+        near = nearest(unknown[0].partition("=")[0], known) if unknown[0].startswith("-") else ""
+        given = " ".join(word or "''" for word in unknown)
+        self.error("; ".join(filter(None, [f"unrecognized arguments: {given}", near])))
 
 
 class _Version(argparse.Action):
