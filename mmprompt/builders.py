@@ -17,7 +17,7 @@ from mmprompt.media.missing_names import name_hint
 from mmprompt.media.objects import is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.read import MediaReader
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart, checked
+from mmprompt.parts import PARTS, MediaPart, MediaRef, Message, Part, TextPart, checked
 
 Content = Union[str, TextPart, MediaRef, MediaPart]
 """What a message takes by position: text, or a part."""
@@ -135,7 +135,7 @@ def _message(role: str, content: Sequence[Content], image: object, audio: object
             raise PromptError(f"{modality}= is empty", "name the media, or leave it out")
         parts += [s if isinstance(s, (MediaRef, MediaPart)) else MediaRef(modality, _own(s)) for s in sources]
     for part in content:
-        if not isinstance(part, (str, TextPart, MediaRef, MediaPart)):
+        if not isinstance(part, (str, *PARTS)):
             raise PromptError(f"content of type {type(part).__name__}", "give text, or media as image=, audio=, video=")
         parts.append(TextPart(part) if isinstance(part, str) else part)
     return Message(role, parts)

@@ -5,7 +5,7 @@
     ├── TemplateError    a template, meta template or slot that cannot be compiled or filled
     ├── PromptError      a prompt that the meta template cannot render
     ├── MediaError       media that cannot become a content part
-    │   ├── SourceError      a string that names or encodes media wrongly
+    │   ├── SourceError      a source that names or encodes media wrongly, or whose media are missing or damaged
     │   └── PolicyError      media that exists but that the policy does not let us read
     ├── TargetError      a message that the chosen target cannot carry
     ├── DatasetError     a dataset that cannot be read at all
@@ -103,7 +103,7 @@ class MediaError(MMPromptError):
 
 
 class SourceError(MediaError):
-    """A string that names or encodes media wrongly."""
+    """A source that names or encodes media wrongly, or whose media are missing or damaged."""
 
 
 class PolicyError(MediaError):

@@ -1,4 +1,4 @@
-"""The logger of the package: named ``mmprompt``, silent unless the host configures it, or a runner's plugin does."""
+"""The logger of the package: named ``mmprompt``, and silent unless the host configures it."""
 
 from __future__ import annotations
 

@@ -68,6 +68,7 @@ class MediaPart(NamedTuple):
 
 
 Part = Union[TextPart, MediaRef, MediaPart]
+PARTS = (TextPart, MediaRef, MediaPart)
 
 
 class _MessageFields(NamedTuple):
@@ -101,7 +102,7 @@ class Message(_MessageFields):
         else:
             kept = tuple([p for p in parts if not (isinstance(p, TextPart) and not p.text)])
             for part in kept:
-                if not isinstance(part, (TextPart, MediaRef, MediaPart)):
+                if not isinstance(part, PARTS):
                     raise PromptError(f"a message holds {type(part).__name__}", "give text, or a list of content parts")
         return super().__new__(cls, ROLES.get(role, role), kept, name, tuple(tool_calls), tool_call_id)
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart, part_of
+from mmprompt.parts import PARTS, Message, Part, TextPart, part_of
 
 ROLES = ("system", "user", "assistant")
 """The roles that a template of messages may write; messages from a sample may have others."""
-_PARTS = (TextPart, MediaRef, MediaPart)
 
 
 class RawMessages(list[Any]):
@@ -78,12 +77,12 @@ def content_parts(content: object, number: int) -> str | list[Part]:
     """
     if content is None or isinstance(content, str):
         return content or ""
-    if not isinstance(content, (list, tuple)) or isinstance(content, _PARTS):
+    if not isinstance(content, (list, tuple)) or isinstance(content, PARTS):
         mend = "give text, or a list of content parts"
         raise PromptError(f"the content of message {number} is {type(content).__name__}", mend)
     parts: list[Part] = []
     for part in content:
-        if isinstance(part, _PARTS):
+        if isinstance(part, PARTS):
             parts.append(part)
         elif isinstance(part, str):
             parts.append(TextPart(part))

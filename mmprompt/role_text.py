@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mmprompt.errors import PromptError, Where, shown
-from mmprompt.parts import MediaPart, MediaRef, Part, TextPart, part_of
+from mmprompt.parts import PARTS, MediaRef, Part, TextPart, part_of
 from mmprompt.turns import Affix, RoleSpec, Round, Step, affix
 
 
@@ -139,7 +139,7 @@ def parts_said(prompt: Any) -> list[Part]:
         raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
     parts: list[Part] = []
     for part in prompt:
-        if not isinstance(part, (Mapping, TextPart, MediaRef, MediaPart)):
+        if not isinstance(part, (Mapping, *PARTS)):
             raise PromptError(f"a prompt holds {type(part).__name__}", "its list holds content parts")
         parts.append(part_of(part) if isinstance(part, Mapping) else part)
     return parts

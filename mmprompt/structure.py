@@ -12,10 +12,9 @@ from functools import lru_cache
 from mmprompt.cells import is_sound_pair
 from mmprompt.media.classify import is_media_object
 from mmprompt.media.media_types import any_type, sniff, suffix_type
-from mmprompt.parts import MediaPart, MediaRef, Part, TextPart, part_of
+from mmprompt.parts import PARTS, MediaRef, Part, TextPart, part_of
 from mmprompt.segments import Segment
 
-_PARTS = (TextPart, MediaRef, MediaPart)
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 
 
@@ -30,7 +29,7 @@ def parts_in(value: object, *, media: bool = True) -> list[Part] | None:
     """
     if value is None or isinstance(value, (str, int, float)):
         return None
-    if isinstance(value, (list, tuple)) and not isinstance(value, (*_PARTS, Segment)) and not is_sound_pair(value):
+    if isinstance(value, (list, tuple)) and not isinstance(value, (*PARTS, Segment)) and not is_sound_pair(value):
         if not value or not all(_is_part(v, media) for v in value):
             return None
         return [part for v in value for part in _parts_of(v)]
@@ -38,7 +37,7 @@ def parts_in(value: object, *, media: bool = True) -> list[Part] | None:
 
 
 def _is_part(value: object, media: bool) -> bool:
-    if isinstance(value, (*_PARTS, Segment)):
+    if isinstance(value, (*PARTS, Segment)):
         return True
     if isinstance(value, Mapping) and isinstance(value.get("type"), str):
         return True
@@ -46,7 +45,7 @@ def _is_part(value: object, media: bool) -> bool:
 
 
 def _parts_of(value: object) -> list[Part]:
-    if isinstance(value, (TextPart, MediaRef, MediaPart)):
+    if isinstance(value, PARTS):
         return [value]
     if isinstance(value, Segment):
         if value.modality != "text":

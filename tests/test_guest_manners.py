@@ -53,8 +53,15 @@ def test_the_logger_has_a_null_handler_only() -> None:
     assert mmprompt.log.log.name == "mmprompt"
 
 
-def test_a_runner_s_plugin_prints_nothing_where_the_runner_does_not_log(command_environment: dict[str, str]) -> None:
-    code = "import mmprompt.plugins.aisbench; from mmprompt.log import log; log.warning('a note')"
+def test_a_runner_s_plugin_prints_and_configures_nothing_where_the_runner_does_not_log(
+    command_environment: dict[str, str],
+) -> None:
+    code = """
+import logging, mmprompt.plugins.aisbench
+from mmprompt.log import log
+assert [type(handler) for handler in log.handlers] == [logging.NullHandler], log.handlers
+log.warning("a note")
+"""
     done = subprocess.run(
         [sys.executable, "-c", code], env=command_environment, capture_output=True, timeout=60, check=False
     )

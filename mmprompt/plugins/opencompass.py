@@ -11,22 +11,13 @@ from typing import Any
 from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET
 
 from mmprompt.plugins.opencompass_family import MarkedTemplate, dataset_class, retriever_class
-from mmprompt.plugins.opencompass_messages import NAME, MMPromptMessages, sent
-from mmprompt.plugins.runner_log import tell_in
+from mmprompt.plugins.opencompass_messages import NAME, MMPromptMessages, opencompass_logger, sent
+from mmprompt.plugins.runner_log import told_in
 from mmprompt.tables import TaskRows
 
 __all__ = ["MMPromptDataset", "MMPromptMessages", "MMPromptRetriever", "MMPromptTask", "MMPromptText"]
 
 ICL_PROMPT_TEMPLATES.register_module(module=MMPromptMessages)
-
-
-def _logger() -> Any:
-    from opencompass.utils import get_logger  # noqa: PLC0415  # seconds of PyTorch, paid on use
-
-    return get_logger()
-
-
-tell_in(_logger)
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
@@ -56,11 +47,13 @@ class MMPromptTask:
         self._rows = TaskRows(task, abbr, target, opener=NAME)
         self.template = dict.fromkeys(self._rows.labels, "") or None
 
+    @told_in(opencompass_logger)
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> list[dict[str, Any]]:
         """Return the messages of a row; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
             return sent(self._rows.outgoing, self._rows.messages(sample))
 
+    @told_in(opencompass_logger)
     def generate_label_prompt_item(self, entry: Mapping[str, Any], _ice: Any, label: object, *_: Any) -> str:
         """Return the text of one label; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
@@ -77,7 +70,7 @@ class MMPromptDataset:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when OpenCompass is there to inherit from."""
-        return dataset_class("opencompass.datasets.base")(**options)
+        return dataset_class("opencompass.datasets.base", opencompass_logger)(**options)
 
 
 @ICL_RETRIEVERS.register_module()

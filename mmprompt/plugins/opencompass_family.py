@@ -13,6 +13,7 @@ from mmprompt.icl.retrievers import join_examples
 from mmprompt.icl.types import build_retriever
 from mmprompt.outgoing import Outgoing
 from mmprompt.plugins.marked_prompts import ListClass, from_marked, to_marked
+from mmprompt.plugins.runner_log import RunnerLogger, told_in
 from mmprompt.tables import entry_of_row, sample_of_row, tables
 from mmprompt.templates.text import PromptTemplate
 
@@ -84,7 +85,7 @@ class MarkedTemplate(ABC):
 
 
 @cache
-def dataset_class(module: str) -> Any:
+def dataset_class(module: str, logger: RunnerLogger) -> Any:
     """Return a class over the ``BaseDataset`` of a runner's module, whose rows are those of ``mmprompt.tables.tables``.
 
     The module is imported here, seconds of PyTorch with it: paid where rows are loaded.
@@ -95,6 +96,7 @@ def dataset_class(module: str) -> Any:
 
     class Rows(base):  # type: ignore[misc]  # the runner has no types
         @staticmethod
+        @told_in(logger)
         def load(path: str, **options: Any) -> Any:
             return DatasetDict({split: Dataset.from_dict(rows) for split, rows in tables(path, **options).items()})
 

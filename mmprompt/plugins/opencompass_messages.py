@@ -9,6 +9,7 @@ from mmprompt.errors import TaskError
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.outgoing import CountedMessage, Outgoing, refuse_dropped
 from mmprompt.parts import Message
+from mmprompt.plugins.runner_log import told_in
 from mmprompt.prompt_list import PromptList
 from mmprompt.raw_messages import RawMessages, is_ready
 from mmprompt.tables import entry_of_row
@@ -20,6 +21,13 @@ NAME = "OpenCompass"
 _ROLES = ("system", "user", "assistant")
 _KEPT_KEYS = {"text": {"type", "text"}, "image_url": {"type", "image_url"}}
 """What OpenCompass's models keep of a part; parts of other types stay whole."""
+
+
+def opencompass_logger() -> Any:
+    """Return OpenCompass's logger, the only one that it listens to."""
+    from opencompass.utils import get_logger  # noqa: PLC0415  # seconds of PyTorch, paid on use
+
+    return get_logger()
 
 
 class MMPromptMessages:
@@ -65,6 +73,7 @@ class MMPromptMessages:
         self.ice_token = self._core.ice_token or ""  # with None OpenCompass refuses an ice_template alone
         self.sep_token = sep_token
 
+    @told_in(opencompass_logger)
     def generate_item(
         self,
         entry: Mapping[str, Any],

@@ -13,7 +13,7 @@ from typing import Any, Union
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
 from mmprompt.media.classify import as_written, in_short
-from mmprompt.parts import MODALITIES, MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
+from mmprompt.parts import MODALITIES, PARTS, MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
 from mmprompt.role_text import rendered_string
 from mmprompt.slots import Slot
 from mmprompt.targets.json_values import plain
@@ -21,8 +21,6 @@ from mmprompt.targets.openai import to_openai
 
 Content = Union[str, "tuple[Part, ...]"]
 """Text, or parts in order. Parts are tuples themselves: ask whether a content is ``str``, never whether it is tuple."""
-
-PARTS = (TextPart, MediaRef, MediaPart)
 
 
 def content_of(value: object, place: str) -> Content:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.errors import PromptError, nearest, shown
-from mmprompt.parts import ROLES, Message, Pairs
-from mmprompt.prompters.content import PARTS, Content, content_of, joined, kept, wire_content
+from mmprompt.parts import PARTS, ROLES, Message, Pairs
+from mmprompt.prompters.content import Content, content_of, joined, kept, wire_content
 from mmprompt.targets.json_values import plain
 
 KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool", "function")

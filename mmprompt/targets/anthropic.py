@@ -100,7 +100,7 @@ class AnthropicWriter(TurnWriter):
         """Return a ``tool_use`` block."""
         return {"type": "tool_use", "id": _checked_id(call.id), "name": call.name, "input": call.arguments}
 
-    def _result(self, message: Message, parts: list[Wire], functions: Mapping[str, str]) -> Wire:  # noqa: ARG002
+    def _result(self, message: Message, parts: list[Wire], functions: Mapping[str, str]) -> Wire:  # noqa: ARG002  # a result names its call
         """Return a ``tool_result`` block."""
         block: Wire = {"type": "tool_result", "tool_use_id": _checked_id(message.tool_call_id)}
         if parts:

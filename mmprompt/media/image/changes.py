@@ -6,6 +6,8 @@ orientation that was not applied, no other metadata; of an animation it keeps th
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import SourceError, nearest, shown
@@ -210,7 +212,7 @@ def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: st
         PolicyError: one is larger than ``policy`` allows.
     """
     frames: list[bytes] = []
-    counts: dict[str, int] = {}
+    notes: list[str] = []
     for frame in part.frames:
         facts = image_facts(frame, policy)
         size = (facts.width, facts.height)
@@ -220,12 +222,17 @@ def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: st
         wanted = Wanted("JPEG", max_side=limits.max_side, max_pixels=limits.max_pixels, why_size=why)
         made = make(decode_image(frame, policy), facts, wanted)
         frames.append(encoded(made.image, "JPEG", limits.quality, made.orientation))
-        note = f"{', '.join(made.notes)}, quality {limits.quality}"
-        counts[note] = counts.get(note, 0) + 1
+        notes.append(f"{', '.join(made.notes)}, quality {limits.quality}")
+    return with_frames(part, frames, notes)
+
+
+def with_frames(part: MediaPart, frames: Sequence[bytes], notes: Iterable[str]) -> MediaPart:
+    """Return the video with these frames, and ``notes``, one for each that was changed; itself where none was."""
+    counts = Counter(notes)
     if not counts:
         return part
-    notes = tuple(f"{count} of {len(frames)} frames: {note}" for note, count in counts.items())
-    return part._replace(frames=tuple(frames), changes=part.changes + notes)
+    changes = [f"{count} of {len(frames)} frames: {note}" for note, count in counts.items()]
+    return part._replace(frames=tuple(frames), changes=(*part.changes, *changes))
 
 
 def is_lossless(data: bytes, facts: ImageFacts) -> bool:

@@ -19,6 +19,7 @@ from mmprompt.media.image.changes import (
     recoded,
     wanted_of,
     with_bytes,
+    with_frames,
 )
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, size_within
 from mmprompt.media.image.reading import ImageFacts, decode_image, image_facts
@@ -141,17 +142,13 @@ def _fit_frames(part: MediaPart, room: Room, policy: MediaPolicy, quality: int) 
     max_bytes = None if _OF_FRAMES in room.formats else room.max_bytes
     room = room._replace(formats=frozenset((_FRAME,)), max_bytes=max_bytes)
     frames: list[bytes] = []
-    counts: dict[str, int] = {}
+    notes: list[str] = []
     for frame in part.frames:
         fitted = fit_image(MediaPart("image", _FRAME, frame), room, policy, quality)
         frames.append(fitted.data)
         if fitted.changes:
-            note = ", ".join(fitted.changes)
-            counts[note] = counts.get(note, 0) + 1
-    if not counts:
-        return part
-    notes = tuple(f"{count} of {len(frames)} frames: {note}" for note, count in counts.items())
-    return part._replace(frames=tuple(frames), changes=part.changes + notes)
+            notes.append(", ".join(fitted.changes))
+    return with_frames(part, frames, notes)
 
 
 def _ways(facts: ImageFacts, room: Room, own: str, *, lossless: bool, clear: bool, side: int) -> list[_Way]:

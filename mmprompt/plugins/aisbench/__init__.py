@@ -5,8 +5,6 @@ Nothing of AISBench is imported here: its registry imports ``calculators`` of th
 
 from __future__ import annotations
 
-from logging import getLogger
-
 from mmprompt.plugins.aisbench.chat_model import MMPromptChat
 from mmprompt.plugins.aisbench.rows import MMPromptDataset, MMPromptRetriever
 from mmprompt.plugins.aisbench.template_classes import (
@@ -15,7 +13,6 @@ from mmprompt.plugins.aisbench.template_classes import (
     MMPromptTask,
     MMPromptText,
 )
-from mmprompt.plugins.runner_log import tell_in
 
 __all__ = [
     "MMPromptChat",
@@ -26,5 +23,3 @@ __all__ = [
     "MMPromptTask",
     "MMPromptText",
 ]
-
-tell_in(lambda: getLogger("ais_bench"))

@@ -8,8 +8,9 @@ from typing import Any
 
 from mmprompt.meta_template import MetaTemplate
 from mmprompt.outgoing import Outgoing
-from mmprompt.plugins.aisbench.template_classes import runner_list
+from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
 from mmprompt.plugins.marked_prompts import from_marked
+from mmprompt.plugins.runner_log import told_in
 
 
 class MMPromptChat:
@@ -44,7 +45,8 @@ class Parser:
         """
         if type(prompt) in (list, tuple):
             return [self.parse_template(p, mode) for p in prompt]
-        messages = self._outgoing.messages(self._meta.to_messages(from_marked(prompt), mode))
+        with told_in(runner_logger):
+            messages = self._outgoing.messages(self._meta.to_messages(from_marked(prompt), mode))
         return runner_list([_item(message) for message in messages])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmprompt.plugins.aisbench.template_classes import runner_list
+from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
 from mmprompt.plugins.opencompass_family import dataset_class, retriever_class
 
 
@@ -24,7 +24,7 @@ class MMPromptDataset:
 
     def __new__(cls, **options: Any) -> Any:
         """Return an instance of a class that is made when AISBench is there to inherit from."""
-        return dataset_class("ais_bench.benchmark.datasets.base")(**options)
+        return dataset_class("ais_bench.benchmark.datasets.base", runner_logger)(**options)
 
 
 class MMPromptRetriever:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from logging import Logger, getLogger
 from typing import Any
 
 from mmprompt.errors import TaskError
 from mmprompt.plugins.marked_prompts import from_marked, to_marked
 from mmprompt.plugins.opencompass_family import MarkedTemplate
+from mmprompt.plugins.runner_log import told_in
 from mmprompt.prompt_list import PromptList
 from mmprompt.tables import TaskRows, entry_of_row
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+
+
+def runner_logger() -> Logger:
+    """Return AISBench's logger, the only one that it listens to."""
+    return getLogger("ais_bench")
 
 
 def runner_list(items: Iterable[Any]) -> Any:
@@ -111,6 +118,7 @@ class MMPromptTask:
         self._rows = TaskRows(task, abbr, target)
         self.template: Any = dict.fromkeys(self._rows.labels, "") or ""
 
+    @told_in(runner_logger)
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> Any:
         """Return the prompt of a row.
 
@@ -121,6 +129,7 @@ class MMPromptTask:
         with self._rows.sample_of(entry) as sample:
             return to_marked(self._rows.prompt(sample), self._rows.outgoing, runner_list)
 
+    @told_in(runner_logger)
     def generate_label_prompt_item(self, entry: Mapping[str, Any], _ice: Any, label: object, *_: Any) -> Any:
         """Return the prompt of one label; raises as ``generate_item``."""
         with self._rows.sample_of(entry) as sample:
