@@ -307,3 +307,32 @@ def test_a_runners_config_is_a_task_whose_rows_the_caller_gives(tmp_path: Path) 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert json.loads(done.stdout) == {"id": 0, "prompt": "4+4=? 8\n3+3=? ", "answer": "6"}
+
+
+OWN_NAMES = """
+from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate
+from ais_bench.benchmark.openicl.icl_inferencer import GenInferencer
+reader_cfg = dict(input_columns=['question'], output_column='gold')
+infer_cfg = dict(prompt_template=dict(type=PromptTemplate, template='Q: {question}'), inferencer=dict(type=GenInferencer))
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "media = dict(fit=True)\nmodel = dict(type='M', abbr='m')\nmodels = [model]\n",
+        "for dataset in datasets:\n    dataset.setdefault('path')\n",
+    ],
+)
+def test_a_runners_config_may_call_its_variables_as_a_task_does(tmp_path: Path, more: str) -> None:
+    listed = "datasets = [dict(abbr='x', path='x', reader_cfg=reader_cfg, infer_cfg=infer_cfg)]\n"
+    path = written(tmp_path, f"{OWN_NAMES}{listed}{more}")
+    task = load_task(path, {"rows": [{"question": "1+1", "gold": "2"}]})
+    assert (list(task.prompts()), task.output_column) == ([(0, "Q: 1+1")], "gold")
+    assert task.notes() == ["of x these keys are not used: path" + (", media" if "media" in more else "")]
+
+
+def test_a_task_in_python_may_name_the_classes_of_a_runner(tmp_path: Path) -> None:
+    task = load_task(written(tmp_path, f"{OWN_NAMES}dataset = dict(rows=[dict(question='1+1', gold='2')])\n"))
+    assert (list(task.prompts()), task.output_column) == ([(0, "Q: 1+1")], "gold")
