@@ -19,7 +19,7 @@ from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import KEYS, TaskConfig, task_config
 from mmprompt.task_files import TaskFile, read_task_file
 from mmprompt.task_notes import column_notes, example_notes, shown_answer_notes, unsent_notes
-from mmprompt.templates.entry import CONTENT, Entry
+from mmprompt.templates.entry import CONTENT, CONTENT_SLOTS, Entry
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -92,7 +92,7 @@ class Task:
             return
         if self.train is None:
             name = type(assembly.retriever).__name__
-            raise TaskError(f"{name} needs examples", "give their file, dataset.train or --train FILE, or train_rows")
+            raise TaskError(f"{name} needs examples", "give dataset.train, their file (--train FILE), or train_rows")
         rows = []
         chosen = self.config.train_range
         for row in itertools.islice(self.train, chosen.start, chosen.stop, chosen.step):
@@ -219,11 +219,11 @@ class Task:
         """Return a sample as templates see it.
 
         Raises:
-            RowError: a column of ``input_columns`` is missing.
+            RowError: a column of ``input_columns`` is missing, and is no name for what ``content`` holds.
         """
         columns = sample.columns
         for column in self.config.input_columns:
-            if column not in columns:
+            if column not in columns and not (column in CONTENT_SLOTS and CONTENT in columns):
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
         return Entry(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)

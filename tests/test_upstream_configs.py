@@ -82,6 +82,14 @@ def test_each_kind_of_template_is_built_from_its_config(name, cls, type_):
     cls(**arguments)
 
 
+def test_aisbench_s_own_multimodal_config_renders_its_own_kind_of_rows(tmp_path):
+    rows = [{"type": "image", "path": ["a.jpg"], "question": "?", "answer": "b"}, {"content": "<AIS_TEXT_START>?"}]
+    for row, types in zip(rows, (["image_url", "text"], ["text"]), strict=True):
+        (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+        [(_, prompt)] = load_task(CONFIGS / "mm_custom.py", str(tmp_path / "rows.jsonl")).prompts()
+        assert [part["type"] for part in prompt[0]["prompt"]] == types
+
+
 def test_a_multimodal_config_keeps_its_skeletons_and_tells_what_is_not_used():
     task = config("mm_custom.py")
     item = task.infer_cfg["prompt_template"]["template"]["round"][0]
