@@ -29,6 +29,9 @@ from mmprompt.templates.entry import Entry
 CARRIED = "mmprompt"
 """The column that holds the sample."""
 
+_READ_FROM_ROWS: Mapping[str, type] = {"cont": str, "choices": list}
+"""Columns that inferencers read from a row themselves: a continuation to be scored, and the choices there are."""
+
 
 class Carried(NamedTuple):
     """What a row carries of its sample; ``list_cells`` as in ``Entry``, ``chat`` tells that it is messages."""
@@ -75,11 +78,18 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         samples.append(row)
     for note in () if dataset is None else dataset.notes:
         log.warning("%s", note)
+    found = {name: [sample.columns.get(name) for sample in samples] for name in _READ_FROM_ROWS}
     return {
+        **{name: cells for name, cells in found.items() if cells and all(_is_texts(c, name) for c in cells)},
         "id": [sample.label for sample in samples],
         task.output_column: [_answer(sample.columns.get(task.output_column)) for sample in samples],
         CARRIED: [_text(sample, dataset) for sample in samples],
     }
+
+
+def _is_texts(cell: object, name: str) -> bool:
+    texts = cell if isinstance(cell, list) else [cell]
+    return isinstance(cell, _READ_FROM_ROWS[name]) and all(isinstance(text, str) for text in texts)
 
 
 def _text(sample: Sample, dataset: Dataset | None) -> str:

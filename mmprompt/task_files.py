@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.python_configs import run_config
-from mmprompt.upstream_configs import choose_dataset, find_datasets, upstream_task
+from mmprompt.upstream_configs import choose_dataset, find_datasets, plain_config, upstream_task
 
 _NUMBER = re.compile(r"\d+")
 _MEND = "mend what stands there"
@@ -123,9 +123,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     """Execute a Python file that the caller named: a task, or a dataset config of OpenCompass or AISBench."""
     variables, spoken = run_config(path)
-    if not any(name in variables for name in known) and (datasets := find_datasets(variables)):
+    datasets = find_datasets(variables)
+    own = variables.get("dataset")  # the one variable of a task that a runner's config has for a loop at most
+    if datasets and (own is None or any(own is listed.config for listed in datasets)):
         chosen = upstream_task(choose_dataset(datasets, abbr), spoken)
-        unused = ", ".join(chosen.unused)
+        unused = ", ".join([*chosen.unused, *(["media"] if "media" in variables else [])])
         notes = (f"of {chosen.abbr} these keys are not used: {unused}",) if unused else ()
         return TaskFile({"reader_cfg": chosen.reader_cfg, "infer_cfg": chosen.infer_cfg}, notes, upstream=True)
     for name, value in variables.items():
@@ -136,4 +138,6 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     task = {name: variables[name] for name in known if name in variables}
     if not task:
         raise TaskError(f"{shown(path)} sets no variable of a task", f"set one of {', '.join(known)}")
+    if "infer_cfg" in task:
+        task["infer_cfg"] = plain_config(task["infer_cfg"], "infer_cfg", spoken)
     return TaskFile(task)

@@ -17,7 +17,7 @@ from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import TaskConfig
 from mmprompt.task_notes import FirstRow, column_notes, example_notes, shown_answer_notes, unsent_notes
-from mmprompt.templates.entry import CONTENT, Entry
+from mmprompt.templates.entry import CONTENT, CONTENT_SLOTS, Entry
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -88,7 +88,7 @@ class Task:
             return
         if self.train is None:
             name = type(assembly.retriever).__name__
-            raise TaskError(f"{name} needs examples", "give their file, dataset.train or --train FILE, or train_rows")
+            raise TaskError(f"{name} needs examples", "give dataset.train, their file (--train FILE), or train_rows")
         rows = []
         chosen = self.config.train_range
         for row in itertools.islice(self.train, chosen.start, chosen.stop, chosen.step):
@@ -216,11 +216,11 @@ class Task:
         """Return a sample as templates see it.
 
         Raises:
-            RowError: a column of ``input_columns`` is missing.
+            RowError: a column of ``input_columns`` is missing, and is no name for what ``content`` holds.
         """
         columns = sample.columns
         for column in self.config.input_columns:
-            if column not in columns:
+            if column not in columns and not (column in CONTENT_SLOTS and CONTENT in columns):
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
         return Entry(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)

@@ -25,14 +25,38 @@ from mmprompt.targets.records import keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload
 
 if TYPE_CHECKING:
+    from mmprompt.run.conversation import Asker, Conversation
+    from mmprompt.run.reply import Reply
     from mmprompt.tasks import Task
 
-__all__ = ["assert_sends", "assistant", "audio", "image", "sent", "sent_by", "system", "user", "video"]
+__all__ = [
+    "Asker",
+    "Conversation",
+    "Reply",
+    "assert_sends",
+    "assistant",
+    "audio",
+    "image",
+    "sent",
+    "sent_by",
+    "system",
+    "user",
+    "video",
+]
 
 Source = Union["Task", str, "os.PathLike[str]", Mapping[str, Any]]
 """A task, the name of a task file or a dataset, or a task as a mapping."""
 
 _BESIDE = ("id", "turn", "dropped_examples")
+
+
+def __getattr__(name: str) -> object:
+    """Load a type of the fixture ``vlm``, for annotations; messages by hand need none of them."""
+    if name not in ("Asker", "Conversation", "Reply"):
+        raise AttributeError(f"module 'mmprompt.testing' has no attribute '{name}'")
+    from mmprompt.run import conversation  # noqa: PLC0415  # 3 ms, paid by the first use
+
+    return getattr(conversation, name)
 
 
 def sent(

@@ -118,13 +118,21 @@ def upstream_task(dataset: UpstreamDataset, spoken: Collection[str] = ()) -> Ups
     reader = {k: v for k, v in sections["reader_cfg"].items() if k in READER_KEYS}
     unused = [str(k) for k in config if k not in ("abbr", *sections)]
     unused += [f"reader_cfg.{k}" for k in sections["reader_cfg"] if k not in READER_KEYS]
-    plain = _Plain(spoken)
     return UpstreamTask(
         dataset.abbr,
-        plain.of(reader, f"{dataset.place}.reader_cfg"),
-        plain.of(sections["infer_cfg"], f"{dataset.place}.infer_cfg"),
+        plain_config(reader, f"{dataset.place}.reader_cfg", spoken),
+        plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", spoken),
         tuple(unused),
     )
+
+
+def plain_config(config: Any, place: str, spoken: Collection[str] = ()) -> Any:
+    """Return nested data of a config as ``UpstreamTask`` has it; ``spoken`` as in ``upstream_task``.
+
+    Raises:
+        TaskError: it uses a value that only the runner knows.
+    """
+    return _Plain(spoken).of(config, place)
 
 
 class _Plain:

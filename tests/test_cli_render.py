@@ -740,7 +740,7 @@ def test_a_task_with_another_dataset_has_no_examples_of_its_own(
     )
     assert rendered(capfd, task)[0] == 0
     assert main(["render", str(task), "--dataset", str(data)]) == 2
-    assert "needs examples; give their file, dataset.train or --train FILE" in capfd.readouterr().err
+    assert "needs examples; give dataset.train, their file (--train FILE)" in capfd.readouterr().err
     assert rendered(capfd, task, "--dataset", data, "--train", data)[0] == 0
 
 

@@ -63,6 +63,22 @@ def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> 
     assert found == ["coffee", "3", "7", "true", '["杯", "cup"]', None]
 
 
+def test_columns_that_inferencers_read_from_a_row_themselves_go_along(tmp_path: Path) -> None:
+    rows = [{"question": "Is snow", "cont": text, "choices": ["no", "yes"], "answer": "yes"} for text in ("cold", "")]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    table = tables(str(tmp_path / "rows.jsonl"))["test"]
+    assert (table["cont"], table["choices"]) == (["cold", ""], [["no", "yes"]] * 2)
+    assert list(table) == ["cont", "choices", "id", "answer", "mmprompt"]
+    assert tables(str(tmp_path / "rows.jsonl"), output_column="cont")["test"]["cont"] == ["cold", ""]
+
+
+@pytest.mark.parametrize("odd", [{}, {"cont": 3, "choices": "yes"}, {"cont": None, "choices": ["yes", 1]}])
+def test_columns_of_these_names_that_are_something_else_do_not(tmp_path: Path, odd: dict[str, Any]) -> None:
+    rows = [{"question": "q", "cont": "a", "choices": ["a"]}, {"question": "q", **odd}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert list(tables(str(tmp_path / "rows.jsonl"))["test"]) == ["id", "answer", "mmprompt"]
+
+
 def test_what_is_worth_a_look_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "rows.csv").write_text("q;a\n1;2\n3;4\n", encoding="utf-8")
     task = {"dataset": "rows.csv", "infer_cfg": {"prompt_template": {"template": "{p}?"}}}

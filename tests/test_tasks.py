@@ -206,6 +206,18 @@ def test_a_listed_column_that_a_row_lacks_is_an_error_of_the_row() -> None:
     assert (errors[2].where.line, errors[2].where.sample) == (1, "1")
 
 
+@pytest.mark.parametrize("lacking", ["question", "image", "audio", "video"])
+def test_a_listed_column_may_be_a_kind_of_segments_of_content(lacking: str) -> None:
+    """AISBench's own configs list what a tagged ``content`` may hold, which differs from row to row."""
+    rows = [{"id": 1, "content": "<AIS_TEXT_START>q"}, {"id": 2, "text": "q"}]
+    errors: list[MMPromptError] = []
+    task = task_of("Q", rows, reader_cfg={"input_columns": [lacking]})
+    assert [name for name, _ in task.prompts(on_error=errors.append)] == [1]
+    assert [e.what for e in errors] == [f"no column '{lacking}', which input_columns lists"]
+    task = task_of("Q", rows[:1], reader_cfg={"input_columns": ["content", "label"]})
+    assert list(task.prompts(on_error=errors.append)) == []
+
+
 # ---- errors of rows
 
 

@@ -174,6 +174,19 @@ def test_rows_alone_are_no_source() -> None:
         assert_sends(rows, {1: user("q")})
 
 
+def test_the_types_of_vlm_and_its_replies_are_there_and_load_when_asked_for() -> None:
+    code = """
+import sys, mmprompt.testing as t
+print("mmprompt.run" in sys.modules)
+print(t.Asker.ask.__annotations__["return"], t.Conversation.__name__, t.Reply("A cat.").upper())
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["False", "Reply Conversation A CAT."]
+    assert isinstance(mmprompt.testing.Reply("x"), str)
+    with pytest.raises(AttributeError, match=r"^module 'mmprompt.testing' has no attribute 'asks'$"):
+        mmprompt.testing.asks  # noqa: B018
+
+
 def test_the_documented_names_are_there() -> None:
     assert sorted(mmprompt.testing.__all__) == mmprompt.testing.__all__
     code = "import sys, mmprompt.testing as t; assert all(getattr(t, n) for n in t.__all__); print(*sys.modules)"

@@ -82,6 +82,14 @@ def test_each_kind_of_template_is_built_from_its_config(name, cls, type_):
     cls(**arguments)
 
 
+def test_aisbench_s_own_multimodal_config_renders_its_own_kind_of_rows(tmp_path):
+    rows = [{"type": "image", "path": ["a.jpg"], "question": "?", "answer": "b"}, {"content": "<AIS_TEXT_START>?"}]
+    for row, types in zip(rows, (["image_url", "text"], ["text"]), strict=True):
+        (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+        [(_, prompt)] = load_task(CONFIGS / "mm_custom.py", str(tmp_path / "rows.jsonl")).prompts()
+        assert [part["type"] for part in prompt[0]["prompt"]] == types
+
+
 def test_a_multimodal_config_keeps_its_skeletons_and_tells_what_is_not_used():
     task = config("mm_custom.py")
     item = task.infer_cfg["prompt_template"]["template"]["round"][0]
@@ -307,3 +315,32 @@ def test_a_runners_config_is_a_task_whose_rows_the_caller_gives(tmp_path: Path) 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert json.loads(done.stdout) == {"id": 0, "prompt": "4+4=? 8\n3+3=? ", "answer": "6"}
+
+
+OWN_NAMES = """
+from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate
+from ais_bench.benchmark.openicl.icl_inferencer import GenInferencer
+reader_cfg = dict(input_columns=['question'], output_column='gold')
+infer_cfg = dict(prompt_template=dict(type=PromptTemplate, template='Q: {question}'), inferencer=dict(type=GenInferencer))
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "media = dict(fit=True)\nmodel = dict(type='M', abbr='m')\nmodels = [model]\n",
+        "for dataset in datasets:\n    dataset.setdefault('path')\n",
+    ],
+)
+def test_a_runners_config_may_call_its_variables_as_a_task_does(tmp_path: Path, more: str) -> None:
+    listed = "datasets = [dict(abbr='x', path='x', reader_cfg=reader_cfg, infer_cfg=infer_cfg)]\n"
+    path = written(tmp_path, f"{OWN_NAMES}{listed}{more}")
+    task = load_task(path, {"rows": [{"question": "1+1", "gold": "2"}]})
+    assert (list(task.prompts()), task.output_column) == ([(0, "Q: 1+1")], "gold")
+    assert task.notes() == ["of x these keys are not used: path" + (", media" if "media" in more else "")]
+
+
+def test_a_task_in_python_may_name_the_classes_of_a_runner(tmp_path: Path) -> None:
+    task = load_task(written(tmp_path, f"{OWN_NAMES}dataset = dict(rows=[dict(question='1+1', gold='2')])\n"))
+    assert (list(task.prompts()), task.output_column) == ([(0, "Q: 1+1")], "gold")

@@ -210,7 +210,7 @@ class Assembly:
         if not self.needs_examples:
             return ()
         name = type(self.retriever).__name__
-        raise TaskError(f"{name} needs examples", "give their file, dataset.train or --train FILE, or train_rows")
+        raise TaskError(f"{name} needs examples", "give dataset.train, their file (--train FILE), or train_rows")
 
     def _joined(self, ids: tuple[int, ...]) -> Examples:
         """Return the examples as one, in items that no other prompt holds."""

@@ -12,6 +12,9 @@ from mmprompt.structure import parts_in
 CONTENT = "content"
 """The column that is tagged by convention."""
 
+CONTENT_SLOTS = ("question", "image", "audio", "video")
+"""What templates call the text and the media of ``content``, and configs list beside true columns."""
+
 
 class Entry:
     """The columns of one sample and the rule for which of them are tagged. Made anew for each sample; not shared.

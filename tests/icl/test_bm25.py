@@ -74,6 +74,17 @@ def test_the_highest_score_comes_first_as_computed_by_hand(question):
     assert bound.ids(query(question)) == sorted(range(6), key=lambda n: (-scores[n], n))
 
 
+def test_the_text_of_content_is_the_question_that_is_listed_and_its_media_are_none():
+    pytest.importorskip("bm25s")
+    texts = [f"<AIS_IMAGE_START>cat.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>{text}" for text in TEXTS]
+    index = [Sample({"content": text}, n, None, None, n, scanned=True) for n, text in enumerate(texts)]
+    bound = BM25Retriever(6).bind(index, input_columns=["question", "image"])
+    plain = BM25Retriever(6).bind(rows(TEXTS), input_columns=["q"])
+    assert bound.ids(index[2]._replace(columns={"content": "where is the cat"}, id="x", row=9), 9) == plain.ids(
+        query("where is the cat")
+    )
+
+
 def test_chinese_texts_are_compared():
     pytest.importorskip("bm25s")
     bound = BM25Retriever(1).bind(rows(["今天天气很好", "北京有多少人口", "猫坐在垫子上"]), input_columns=["q"])

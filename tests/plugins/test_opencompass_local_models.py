@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     from opencompass.openicl.icl_retriever import FixKRetriever
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from mmprompt.plugins.opencompass import MMPromptMessages, MMPromptText
+    from mmprompt.plugins.opencompass import MMPromptDataset, MMPromptMessages, MMPromptText
 
 ROWS = [
     {"question": "Is snow cold ?", "cont": "cold ?", "choices": ["no", "yes"], "answer": "yes"},
@@ -54,9 +54,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return HuggingFaceCausalLM(path=str(folder), max_seq_len=128, model_kwargs={"torch_dtype": "torch.float"})
 
 
-def inferred(inferencer: Any, template: Any, example: Any, model: Any, folder: Path) -> list[dict[str, Any]]:
+def inferred(
+    inferencer: Any, template: Any, example: Any, model: Any, folder: Path, rows: Any = Rows
+) -> list[dict[str, Any]]:
     """What the inferencer writes of each row, the first row shown as an example."""
-    dataset = Rows(path="", reader_cfg={"input_columns": ["question"], "output_column": "answer"})
+    path = folder / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    columns = ["question"] if rows is Rows else ["id"]
+    dataset = rows(path=str(path), reader_cfg={"input_columns": columns, "output_column": "answer"})
     run = inferencer(model, max_seq_len=128, output_json_filepath=str(folder), output_json_filename="rows.json")
     run.inference(FixKRetriever(dataset, [0]), ice_template=example, prompt_template=template)
     return list(json.loads((folder / "rows.json").read_text(encoding="utf-8")).values())
@@ -74,6 +79,22 @@ def test_a_text_scores_as_the_stock_template_s_does_but_for_slots_in_its_values(
     assert "Is no red ?" in json.dumps(stock[1]) or "Is  red ?" in json.dumps(stock[1])
     assert "Is {answer} red ?" in json.dumps(ours[1])
     assert [row["gold"] for row in ours] == [row["answer"] for row in ROWS]
+
+
+@pytest.mark.parametrize(("inferencer", "template"), [(LLInferencer, LABELS), (CLPInferencer, TEXT)])
+def test_our_dataset_has_the_columns_that_they_read(model: Any, tmp_path: Path, inferencer: Any, template: Any) -> None:
+    own, ours = (
+        inferred(
+            inferencer,
+            MMPromptText(template, ice_token="</E>"),
+            MMPromptText(TEXT, ice_token="</E>"),
+            model,
+            tmp_path,
+            rows,
+        )
+        for rows in (Rows, MMPromptDataset)
+    )
+    assert ours == own
 
 
 def test_messages_are_not_scored_as_text(model: Any, tmp_path: Path) -> None:
