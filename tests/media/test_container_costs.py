@@ -103,7 +103,7 @@ def test_lists_of_matroska_that_swell_are_refused(extra, what, matroska, cost_of
     opened = matroska[:start] + b"\x01" + b"\xff" * 7
     first = opened + matroska[start + 8 : before_tracks] + extra + matroska[before_tracks:]
     data = first if what == "tracks" else with_element(matroska, extra)
-    assert cost_of_opening(data).megabytes > 10 * len(data) / 1e6
+    assert cost_of_opening(data).megabytes > 5 * len(data) / 1e6
     for function in (video_facts, audio_facts):
         with pytest.raises(SourceError, match=f"far more {what}"):
             function(data, POLICY)
