@@ -89,11 +89,9 @@ def grow(mebibytes):
     return len(held)
 
 
-def grow_slowly(mebibytes):
-    held = []
-    for _ in range(mebibytes):
-        held.append(b"x" * (2 << 20))
-        time.sleep(0.002)
+def grow_and_stay(mebibytes):
+    held = b"x" * (mebibytes << 20)
+    time.sleep(60)
     return len(held)
 
 

@@ -112,7 +112,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "big"):
     resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
     before, began = highest(), time.process_time()
     try:
-        open_bytes(data, MP4, {}, MediaPolicy(timeout=600), "mov")  # of tag lists in MP4 it knows nothing
+        open_bytes(data, MP4, {}, MediaPolicy(timeout=600), sys.argv[1])  # of tag lists in MP4 it knows nothing
     except (av.FFmpegError, ValueError, MemoryError):
         pass
     print((highest() - before) / 1024, time.process_time() - began, flush=True)
@@ -123,10 +123,10 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "big"):
 class Opener:
     """Opens files with PyAV, each in a process of its own; these are made by one that has loaded it already."""
 
-    def __init__(self) -> None:
+    def __init__(self, demuxer: str = "mov") -> None:
         environment = {**os.environ, "PYTHONPATH": str(Path(mmprompt.__file__).resolve().parent.parent)}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _OPEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            [sys.executable, "-c", _OPEN, demuxer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
 
     def __call__(self, data: bytes) -> Cost:

@@ -113,7 +113,7 @@ def test_a_small_file_that_takes_much_memory_is_refused(name, cost_of_opening):
     data = MEMORY[name]
     assert len(data) < 4000
     taken = cost_of_opening(data).megabytes
-    assert taken < 10 if name in MENDED and RELEASE >= 19 else 40 < taken < 400
+    assert taken < 10 if name in MENDED and RELEASE >= 19 else 20 < taken < 1000
     refused_quickly(data, SourceError)
 
 
@@ -135,7 +135,7 @@ def refused_quickly(data: bytes, error: type[MMPromptError], policy: MediaPolicy
         refusals.append(caught.value)
 
     refusals: list[MMPromptError] = []
-    assert processor_seconds(check, enough=1) < 1
+    assert processor_seconds(check, enough=3) < 3
     return refusals[0]
 
 
@@ -145,7 +145,7 @@ def test_a_list_of_pictures_that_is_longer_than_its_box_is_refused(kind, cost_of
     version = 1 if kind == "iinf" else 2
     items = full(b"meta", hdlr(b"pict"), full(kind.encode(), head, u(6_000_000), version=version))
     data = movie(trak(1, b"soun", stbl(sound(), 9)), items)
-    assert 40 < cost_of_opening(data).megabytes < 400
+    assert 20 < cost_of_opening(data).megabytes < 1000
     refused_quickly(data, SourceError)
 
 
@@ -154,7 +154,7 @@ def test_tracks_times_fragments_are_counted(cost_of_opening):
         *tracks_without_content(500), box(b"mvex", TREX), after=fragments(0, 3000) + fragment(full(b"trun", u(9)))
     )
     assert len(data) < 200_000
-    assert 60 < cost_of_opening(data).megabytes < 400
+    assert 40 < cost_of_opening(data).megabytes < 1000
     refusal = refused_quickly(data, PolicyError, SMALL)
     assert "raise max_bytes to allow it" in str(refusal)
 
@@ -163,7 +163,7 @@ def test_edits_times_samples_are_counted(cost_of_opening):
     edits = box(b"edts", full(b"elst", u(500), u(400_000, 0, 65536) * 500))
     data = movie(trak(1, b"vide", stbl(picture(), 10_000, full(b"stss", u(1, 1)), sizes=LISTED), edits))
     assert len(data) < 60_000
-    assert 80 < cost_of_opening(data).megabytes < 400
+    assert 40 < cost_of_opening(data).megabytes < 1000
     refused_quickly(data, PolicyError, SMALL)
 
 
@@ -205,7 +205,7 @@ def test_a_file_that_takes_much_time_is_refused(name, cost_of_opening):
     data = TIME[name]
     harmless = movie(trak(1, b"soun", stbl(sound(), 9)), after=box(b"free", bytes(len(data))))
     least = min(cost_of_opening(harmless).seconds for _ in range(5))
-    assert cost_of_opening(data).seconds > 20 * max(least, 0.001)
+    assert cost_of_opening(data).seconds > 10 * max(least, 0.001)
     refused_quickly(data, SourceError)
 
 
@@ -228,7 +228,7 @@ def test_a_bomb_in_a_place_that_only_ffmpeg_looks_into_is_refused(cost_of_openin
         FTYP + tail + u(len(header) * 9) + b"moov" + header,
         packed(MVHD + box(b"free", bytes(100)) + trak(1, b"soun", tables)),
     ):
-        assert cost_of_opening(data).megabytes > 60
+        assert cost_of_opening(data).megabytes > 30
         refused_quickly(data, SourceError)
 
 
@@ -237,7 +237,7 @@ def test_a_box_too_short_for_its_own_count_is_refused(cost_of_opening):
     groups = full(b"sgpd", b"sync", u(1, 100_000_000), version=1)
     data = movie(trak(1, b"vide", stbl(picture(), 9, u(16) + groups[4:])))
     taken = cost_of_opening(data).megabytes
-    assert taken < 10 if RELEASE >= 19 else taken > 60
+    assert taken < 10 if RELEASE >= 19 else taken > 40
     refused_quickly(data, SourceError)
 
 
