@@ -15,6 +15,7 @@ class _Server(ThreadingHTTPServer):
     """A server whose threads end with it, so that none of them records or prints while another test runs."""
 
     daemon_threads = False  # those of daemons are not waited for
+    request_queue_size = 128  # a runner asks for all its rows at once
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)

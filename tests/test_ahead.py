@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from time_taken import GENEROUS
 
 from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.ahead import LARGEST_BATCH, ahead
@@ -45,6 +46,13 @@ def soon_in_threads(monkeypatch):
     monkeypatch.setattr("mmprompt.ahead._ALONE", 0.05)
 
 
+@pytest.fixture
+def for_long_in_threads(monkeypatch):
+    """Try threads for so long that no standstill of the machine takes all of it."""
+    monkeypatch.setattr("mmprompt.ahead._PROBE", GENEROUS)
+
+
+@pytest.mark.usefixtures("for_long_in_threads")
 def test_results_come_in_order_and_work_that_waits_overlaps():
     work = Waiting()
     assert list(ahead(work, range(400), 4, size_of, size_of)) == [-n for n in range(400)]
@@ -110,6 +118,7 @@ def test_what_waits_is_bounded_by_bytes_not_by_items():
     assert most * large <= 5 * (LARGEST_BATCH + large)
 
 
+@pytest.mark.usefixtures("for_long_in_threads")
 def test_items_that_are_heavy_themselves_are_not_taken_far_ahead():
     """What a batch holds is its items too: rows with long texts, of which only thumbnails are made."""
     taken = given = most = 0
@@ -163,6 +172,7 @@ def test_a_strict_run_that_stops_leaves_no_thread(tmp_path):
     assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
 
 
+@pytest.mark.usefixtures("for_long_in_threads")
 def test_slow_items_are_not_handed_over_by_the_dozen():
     """Who waits for a result, or leaves, waits for the end of a batch: a batch of seconds would look like a hang."""
     begun_late = []
