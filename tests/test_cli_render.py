@@ -621,6 +621,20 @@ def test_terminal_escapes_and_line_breaks_of_the_data_reach_no_terminal(
     assert "\\x1b[2J" in err
 
 
+def test_a_cell_that_python_would_warn_of_prints_nothing(command: Any, tmp_path: Path) -> None:
+    cells = [r"['\d.jpg',]", "['a.jpg', 0x1for x in]", "['\\\x1b.jpg',]", r"['\400.jpg',]"]
+    seen = subprocess.run(
+        [sys.executable, "-W", "always", "-c", f"import ast; ast.literal_eval({cells[0]!r})"],
+        capture_output=True,
+        check=True,
+    )
+    assert b"invalid escape sequence" in seen.stderr
+    rows = "".join(f'{number},"{cell}"\n' for number, cell in enumerate(cells))
+    (tmp_path / "data.csv").write_text("id,image\n" + rows)
+    done = command("render", "data.csv", cwd=tmp_path)
+    assert [line.partition(":")[0] for line in done.stderr.decode().splitlines()] == ["data.csv"] * 4 + ["mmprompt"]
+
+
 def test_a_task_key_cannot_write_to_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     task = tmp_path / "task.json"
     task.write_text(json.dumps({"dataset": {"rows": []}, "infer_cfg": {"\x1b[2J\n": 1}}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # likewise
 
+    # cells are read as lists of Python too (cells.py), and Python 3.12 warns of stray backslashes in them
+    warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
     parser = _Parser(
         prog="mmprompt",
         description="Turn dataset rows into model-ready multimodal requests.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import struct
 import subprocess
 import sys
 import tracemalloc
@@ -201,6 +202,16 @@ def test_floats_far_beyond_full_scale_do_not_end_the_process():
         )
         assert part.findings == ("48000 samples beyond full scale were clipped",)
         assert np.abs(decode_audio(part.data, POLICY).samples).max() <= 1.2
+
+
+def test_doubles_beyond_single_precision_are_no_warning():
+    half, beyond = struct.pack("<d", 0.5), struct.pack("<d", 1e300)
+    data = encoded(np.full(4000, 0.5), 16000, "matroska", "pcm_f64le", "mono")
+    assert data.count(half) >= 4000
+    data = data.replace(half, beyond)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        np.frombuffer(beyond, np.float64).astype(np.float32)
+    assert measure_audio(data, POLICY).has_nan
 
 
 def test_a_damaged_mp3_writes_nothing_on_the_standard_error():

@@ -208,7 +208,8 @@ def _floats(frame: AudioFrame) -> Samples:
     array: Any = frame.to_ndarray()
     array = array.T if frame.format.is_planar else array.reshape(-1, frame.layout.nb_channels)
     if array.dtype.kind == "f":
-        floats: Samples = array.astype(np.float32, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # what single precision cannot hold is infinite
+            floats: Samples = array.astype(np.float32, copy=False)
     elif array.dtype == np.uint8:
         floats = (array.astype(np.float32) - 128) / 128
     else:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Union
 from mmprompt.errors import SourceError
 from mmprompt.media.audio.av_reader import DEMUXERS, AvReader
 from mmprompt.media.audio.facts import AudioFacts, check_form
+from mmprompt.media.audio.vorbis import check_codebooks
 from mmprompt.media.audio.wav import declared_frames
 from mmprompt.media.container.index import check_index
-from mmprompt.media.container.tag_lists import check_pages
+from mmprompt.media.container.tag_lists import ogg_streams
 from mmprompt.media.container.watch import TimedFile, Watch
 from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, sniff
 from mmprompt.media.not_media import not_media
@@ -48,7 +49,7 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     if DEMUXERS[kind] == "mov":
         check_index(data, policy)
     if kind is OGG:
-        check_pages(data)
+        check_codebooks(ogg_streams(data))
     found = _by_soundfile(data, kind, policy) if kind in (WAV, FLAC, OGG) else None
     reader = found or AvReader(data, kind, policy)
     try:

@@ -18,6 +18,7 @@ from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.container.watch import Watch
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import Timeline
+from mmprompt.media.video.packets import prepare
 from mmprompt.media.video.reading import OpenVideo, check_seconds, no_frame
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ def _decoded(video: OpenVideo, packets: Iterable[Packet[Any]], watch: Watch) -> 
         if packet is not None and packet.is_corrupt:
             yield None
             continue
+        if packet is not None:
+            prepare(packet, context.name)
         try:
             frames = context.decode(packet)
         except av.FFmpegError:

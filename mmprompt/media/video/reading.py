@@ -31,6 +31,7 @@ from mmprompt.media.media_types import (
 )
 from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.video.packets import prepare
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -230,6 +231,8 @@ def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
             watch.check_time()
             if walked > policy.max_frames:
                 break
+            if packet.size:
+                prepare(packet, video.stream.codec_context.name)
             try:
                 frames = video.stream.codec_context.decode(packet)
             except av.error.InvalidDataError:
