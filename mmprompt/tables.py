@@ -49,15 +49,20 @@ def tables(
     format: str | None = None,  # noqa: A002  # the word users know
     output_column: str = "answer",
     task_abbr: str | None = None,
+    **unknown: object,
 ) -> dict[str, dict[str, list[Any]]]:
     """Return the columns of the splits ``train``, the examples (where none are named, the test rows), and ``test``.
 
     ``path`` is a dataset, or a task file, which then says the rest. ``task_abbr`` chooses among a config's datasets.
 
     Raises:
+        TaskError: further arguments, as a runner hands on whatever its config says.
         RowError: a row that cannot be read.
         MMPromptError: what ``load_task`` raises.
     """
+    for name in unknown:
+        mend = nearest(name, ("train", "format", "output_column", "task_abbr"))
+        raise TaskError(f"MMPromptDataset takes no argument {shown(name)}", mend)
     if is_task_file(path):
         task = load_task(path, abbr=task_abbr)
     else:

@@ -18,6 +18,8 @@ from mmprompt.python_configs import run_config
 
 READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "train_range", "test_range")
 """What we take of ``reader_cfg``."""
+_ROW_SETTINGS = ("max_out_len", "timestamp")
+"""What AISBench's configs list among the input columns, and AISBench takes from the rows that have it."""
 _DEPTH = 50
 _SHOWN = 20
 
@@ -118,12 +120,23 @@ def upstream_task(dataset: UpstreamDataset, spoken: Collection[str] = ()) -> Ups
     reader = {k: v for k, v in sections["reader_cfg"].items() if k in READER_KEYS}
     unused = [str(k) for k in config if k not in ("abbr", *sections)]
     unused += [f"reader_cfg.{k}" for k in sections["reader_cfg"] if k not in READER_KEYS]
+    unused += [f"reader_cfg.input_columns.{name}" for name in _take_settings(reader)]
     return UpstreamTask(
         dataset.abbr,
         plain_config(reader, f"{dataset.place}.reader_cfg", spoken),
         plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", spoken),
         tuple(unused),
     )
+
+
+def _take_settings(reader: dict[str, Any]) -> list[str]:
+    """Take the settings of a row out of the input columns of a ``reader_cfg``, and return them."""
+    given = reader.get("input_columns")
+    columns = given.split() if isinstance(given, str) else given if isinstance(given, (list, tuple)) else ()
+    settings = [name for name in _ROW_SETTINGS if name in columns]
+    if settings:
+        reader["input_columns"] = [name for name in columns if name not in settings]
+    return settings
 
 
 def plain_config(config: Any, place: str, spoken: Collection[str] = ()) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,15 @@ def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> 
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     found = tables(str(tmp_path / "rows.jsonl"))["test"]["answer"]
     assert found == ["coffee", "3", "7", "true", '["杯", "cup"]', None]
+
+
+@pytest.mark.parametrize(
+    ("option", "mend"),
+    [("mm_type", "known: format, output_column, task_abbr, train"), ("formt", "did you mean 'format'?")],
+)
+def test_an_option_of_another_dataset_class_is_refused(tmp_path: Path, option: str, mend: str) -> None:
+    with pytest.raises(TaskError, match=f"^MMPromptDataset takes no argument '{option}'; {re.escape(mend)}$"):
+        tables(str(tmp_path / "rows.jsonl"), **{option: "path"})
 
 
 def test_columns_that_inferencers_read_from_a_row_themselves_go_along(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -478,6 +479,30 @@ def test_the_mode_of_a_task_is_how_its_media_are_sent(mode: str, run: Any, tour:
     assert (code, err) == (0, "")
     begins = {"inline": "data:image/jpeg", "file": "file:///", "keep": "media/coffee.jpg"}
     assert line["messages"][0]["content"][0]["image_url"]["url"].startswith(begins[mode])
+
+
+def test_paths_of_examples_in_a_folder_of_their_own_and_in_structs_are_kept_as_written(
+    tmp_path: Path, tour: Path
+) -> None:
+    for folder in ("test", "dev"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(tour / "media" / "coffee.jpg", tmp_path / folder / f"{folder}.jpg")
+    (tmp_path / "test/rows.jsonl").write_text('{"picture": {"bytes": null, "path": "test.jpg"}}\n', encoding="utf-8")
+    (tmp_path / "dev/rows.jsonl").write_text('{"picture": "dev.jpg"}\n', encoding="utf-8")
+    ask = {"role": "HUMAN", "prompt_mm": {"image": {"type": "image_url", "image_url": {"url": "file://{picture}"}}}}
+    kind = {"type": "MMPromptTemplate", "ice_token": "</E>"}
+    infer = {
+        "ice_template": {"type": "MMPromptTemplate", "template": {"round": [ask]}},
+        "prompt_template": {**kind, "template": {"begin": ["</E>"], "round": [ask]}},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0]},
+    }
+    files = {"path": str(tmp_path / "test/rows.jsonl"), "train": str(tmp_path / "dev/rows.jsonl")}
+    task = load_task({"infer_cfg": infer}, files)
+    [sample] = task.samples()
+    done = Renderer(task, media="keep").render(sample)
+    assert done.error is None
+    [message] = json.loads(b"".join(done.chunks or ()))["messages"]
+    assert [part["image_url"]["url"] for part in message["content"]] == ["dev.jpg", "test.jpg"]
 
 
 @pytest.mark.parametrize("mode", ["file", "keep"])

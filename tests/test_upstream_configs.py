@@ -90,6 +90,23 @@ def test_aisbench_s_own_multimodal_config_renders_its_own_kind_of_rows(tmp_path)
         assert [part["type"] for part in prompt[0]["prompt"]] == types
 
 
+@pytest.mark.parametrize("listed", [["question", "max_out_len", "timestamp"], "question max_out_len timestamp"])
+def test_settings_of_a_row_that_aisbench_lists_as_input_columns_are_none(tmp_path, listed):
+    infer = "dict(prompt_template=dict(type='PromptTemplate', template='{question}'))"
+    path = written(
+        tmp_path, f"x_datasets = [dict(abbr='x', reader_cfg=dict(input_columns={listed!r}), infer_cfg={infer})]"
+    )
+    task = load_task(path, {"rows": [{"question": "q"}]})
+    assert list(task.prompts()) == [(0, "q")]
+    unused = "reader_cfg.input_columns.max_out_len, reader_cfg.input_columns.timestamp"
+    assert task.notes() == [f"of x these keys are not used: {unused}"]
+    with pytest.raises(TaskError, match=r"reader_cfg\.input_columns is no list of column names"):
+        load_task(
+            written(tmp_path, "x_datasets = [dict(abbr='x', reader_cfg=dict(input_columns=3), infer_cfg={})]"),
+            {"rows": []},
+        )
+
+
 def test_a_multimodal_config_keeps_its_skeletons_and_tells_what_is_not_used():
     task = config("mm_custom.py")
     item = task.infer_cfg["prompt_template"]["template"]["round"][0]

@@ -29,7 +29,7 @@ for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _CHUNK = 1 << 16
 _FILE_TYPE = 0o170000
-_HOW_TO_ADD = "--media-root DIR (MediaPolicy(roots=[DIR]))"
+_HOW_TO_ADD = "--media-root DIR, media: {roots: [DIR]} or MediaPolicy(roots=[DIR])"
 _HOW_TO_ALLOW = f"move the file into a root, or allow its folder with {_HOW_TO_ADD}"
 
 
@@ -102,7 +102,7 @@ class GuardedFiles:
         if not self._prefixes and not self._files:
             raise PolicyError(
                 f"no media root is set, so the path {shown(path)} is refused",
-                "name the folder that holds the media: --media-root DIR, or MediaPolicy(roots=[DIR])",
+                f"name the folder that holds the media: {_HOW_TO_ADD}",
                 Where(setting="media.roots"),
             )
         if os.path.isabs(path) or ".." in path:

@@ -113,7 +113,10 @@ class MediaReader:
             raise type(error)(f"in an example: {what}", error.mend, error.where) from None
         if isinstance(found, MediaPart):
             return found._replace(origin=_origin(source))
-        return ref._replace(name=str(source) if self.mode == "keep" else found.name)
+        if self.mode != "keep":
+            return ref._replace(name=found.name)
+        written = str(source)
+        return ref._replace(source=written, name=written)
 
     def _named(self, ref: MediaRef, path: str) -> MediaRef:
         """Open and check the file all the same, and return the reference with its name on the wire."""
@@ -121,8 +124,10 @@ class MediaReader:
         judge(head, ref.modality, path)
         if self.mode == "url":
             raise SourceError(f"{_origin(ref.source)} has no URL", "use --media inline or file, or name it by its URL")
-        name = file_url(full) if self.mode == "file" else _as_text(ref.source, path)
-        return MediaRef(ref.modality, ref.source, ref.form, ref.options, ref.extra, name)
+        if self.mode == "file":
+            return ref._replace(name=file_url(full))
+        written = _as_text(ref.source, path)  # one object: targets write a source that is its own name as it stands
+        return ref._replace(source=written, name=written)
 
     def _fetched(self, ref: MediaRef, fetched: Fetched) -> MediaPart:
         """Judge what was fetched as any other bytes; what the server declared is a declaration."""

@@ -11,7 +11,10 @@ from mmprompt.media.files import GuardedFiles
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("none.jpg", r"begin at the media root; --media-root DIR \(MediaPolicy\(roots=\[DIR\]\)\) adds one$"),
+        (
+            "none.jpg",
+            r"begin at the media root; --media-root DIR, media: \{roots: \[DIR\]\} or MediaPolicy\(roots=\[DIR\]\) adds one$",
+        ),
         ("a, b.jpg", r"adds one$"),
         ("pics\\a.jpg", "write / for the backslashes"),
         (" a.jpg", "it begins or ends with a blank"),
