@@ -229,7 +229,11 @@ def test_a_process_forked_while_a_thread_makes_a_key_does_not_wait_for_it():
             pid = os.fork()
             if pid == 0:
                 signal.alarm(30)
-                os._exit(0 if cache.get_or_make(key(1), lambda: KEPT) == KEPT else 1)
+                good = False
+                try:
+                    good = cache.get_or_make(key(1), lambda: KEPT) == KEPT
+                finally:
+                    os._exit(0 if good else 1)
         assert os.waitpid(pid, 0)[1] == 0
         done.set()
         assert made.result() == KEPT
