@@ -67,9 +67,13 @@ def _children() -> frozenset[int]:
     """Return the children of all threads, ended ones that nobody waited for among them."""
     found: set[int] = set()
     try:
-        for task in os.listdir(TASKS):
+        tasks = os.listdir(TASKS)
+    except OSError:  # a system without this
+        return frozenset()
+    for task in tasks:
+        try:
             with open(f"{TASKS}/{task}/children", "rb", buffering=0) as file:
                 found.update(map(int, file.read().split()))
-    except OSError:  # a thread that has ended meanwhile; or a system without this
-        pass
+        except OSError:  # a thread that has ended meanwhile
+            continue
     return frozenset(found)

@@ -9,12 +9,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from time_taken import wait_until
 
 from mmprompt.errors import SourceError
 from mmprompt.media import engine as engine_module
@@ -194,15 +194,19 @@ def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_giv
     (tmp_path / "parts").write_bytes(pickle.dumps(parts))
     words = [sys.executable, "-c", RUN, tmp_path / "cache", tmp_path / "parts", Path(__file__).parent]
     one, other = [subprocess.Popen(words, env=command_environment, stdout=subprocess.PIPE) for _ in range(2)]
-    assert one.stdout.readline() == other.stdout.readline() == b"ready\n"
-    time.sleep(0.05)
-    one.send_signal(signal.SIGKILL)
-    one.wait()
-    one.stdout.close()
-    given = other.stdout.read()  # not communicate, which passes over what readline has taken in already
-    other.stdout.close()
-    assert other.wait(timeout=30) == 0
+    try:
+        assert one.stdout.readline() == other.stdout.readline() == b"ready\n"
+        assert wait_until(lambda: len(list((tmp_path / "cache").glob("*"))) > 3)
+        one.send_signal(signal.SIGKILL)  # it has not ended: nobody reads what it says, which is more than a pipe holds
+        given = other.stdout.read()  # not communicate, which passes over what readline has taken in already
+        assert other.wait(timeout=30) == 0
+    finally:
+        for process in (one, other):
+            process.kill()
+            process.wait()
+            process.stdout.close()
     assert one.returncode == -signal.SIGKILL
+    assert len(given) > 1 << 16
     plain = MediaEngine(HERE, SMALL)
     assert given.decode() == repr([plain.change(p) for p in parts])
     warm = MediaEngine(HERE, SMALL, MediaCache(0, tmp_path / "cache"))

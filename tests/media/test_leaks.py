@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="re
 LEAKY = """
 import os, subprocess, sys, threading, time
 import pytest
+from leaks import left_behind
 
 KEPT = []
 
@@ -35,8 +36,10 @@ def test_socket(tmp_path):
 
 def test_thread():
     threading.Thread(target=time.sleep, args=(30,), daemon=True, name="sleeper").start()
+    left_behind.__defaults__ = (0.3,)  # of the others none stays, however slow the machine is
 
 def test_child():
+    left_behind.__defaults__ = (20.0,)
     KEPT.append(subprocess.Popen([sys.executable, "-c", "pass"]))
 
 @pytest.fixture
@@ -56,9 +59,8 @@ def test_sound_again(file):
 
 
 def test_a_test_that_leaves_something_behind_is_an_error(tmp_path):
-    shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
-    check = Path(__file__).with_name("leaks.py").read_text()
-    (tmp_path / "leaks.py").write_text(check.replace("PATIENCE = 20.0", "PATIENCE = 0.8"))
+    for name in ("conftest.py", "leaks.py"):
+        shutil.copy(Path(__file__).with_name(name), tmp_path)
     (tmp_path / "test_leaky.py").write_text(LEAKY)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     done = subprocess.run(
@@ -83,11 +85,11 @@ def test_a_test_that_leaves_something_behind_is_an_error(tmp_path):
     assert "7 passed, 5 errors" in done.stdout
 
 
-def test_a_look_costs_less_than_a_millisecond():
+def test_a_look_costs_a_few_milliseconds_at_most():
     def look():
         assert not left_behind(held())
 
-    assert processor_seconds(look, enough=0.001, tries=50) < 0.001
+    assert processor_seconds(look, enough=0.003, tries=50) < 0.003
 
 
 def test_what_ends_by_itself_is_no_leak():

@@ -113,7 +113,7 @@ def test_frame_headers_of_a_jpeg_that_pillow_makes_objects_of_are_refused(code):
     tracemalloc.start()
     try:
         bare(plain[:2] + header * 5 + plain[2:])
-        assert tracemalloc.get_traced_memory()[1] > 20 * len(header) * 5
+        assert tracemalloc.get_traced_memory()[1] > 10 * len(header) * 5
     finally:
         tracemalloc.stop()
     for function in ALL:
@@ -125,7 +125,7 @@ def test_very_many_tables_of_a_jpeg_are_refused():
     plain = saved(Image.new("RGB", (8, 8)), "JPEG")
     tables = segment(0xDB, (b"\0" + bytes(range(1, 65))) * 1000)
     some, many = (plain[:2] + tables * count + plain[2:] for count in (1, 60))
-    assert seconds_of(lambda: bare(many)) > 10 * seconds_of(lambda: bare(plain))
+    assert seconds_of(lambda: bare(many)) > 10 * processor_seconds(lambda: bare(plain))
     for function in ALL:
         function(some, POLICY)
         with pytest.raises(SourceError, match="too much before its picture"):

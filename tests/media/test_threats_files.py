@@ -225,7 +225,7 @@ def hangs(act, pipe):
         with contextlib.suppress(OSError, soundfile.SoundFileError, av.error.FFmpegError):
             act(str(pipe))
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(0.2)
     waits = thread.is_alive()
