@@ -27,25 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: the arguments are wrong, or ask for help.
     """
-    from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
-    from mmprompt.errors import MMPromptError  # noqa: PLC0415  # likewise
+    from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the command line
 
-    parser = _Parser(
-        prog="mmprompt",
-        description="Turn dataset rows into model-ready multimodal requests.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    render.add_parser(commands)
-    plugins.add_parser(commands)
     try:
-        arguments, unknown = parser.parse_known_args(argv)
-        if unknown:
-            commands.choices.get(arguments.command, parser).refuse(unknown)
+        arguments = _arguments(argv)
         if arguments.command is None:
-            parser.print_help(sys.stderr)
             return USAGE
         with warnings.catch_warnings():
             # cells are read as lists of Python too (cells.py), and Python 3.12 warns of stray backslashes in them
@@ -71,6 +57,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("mmprompt: internal error; please report what stands above")
         return INTERNAL
     return code
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments; without a command the help is printed.
+
+    Raises:
+        SystemExit: they are wrong, or ask for help.
+    """
+    from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
+
+    parser = _Parser(
+        prog="mmprompt",
+        description="Turn dataset rows into model-ready multimodal requests.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    render.add_parser(commands)
+    plugins.add_parser(commands)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        commands.choices.get(arguments.command, parser).refuse(unknown)
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+    return arguments
 
 
 def say(text: str) -> None:
