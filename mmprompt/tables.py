@@ -7,7 +7,7 @@ and its answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from mmprompt.parts import Message
 from mmprompt.prompt_items import role_item
 from mmprompt.prompt_list import PromptList
 from mmprompt.row_ids import id_of
+from mmprompt.segments import Segment
 from mmprompt.task_files import is_task_file
 from mmprompt.task_loading import load_task
 from mmprompt.tasks import Task, at
@@ -34,13 +35,17 @@ _READ_FROM_ROWS: Mapping[str, type] = {"cont": str, "choices": list}
 
 
 class Carried(NamedTuple):
-    """What a row carries of its sample; ``list_cells`` as in ``Entry``, ``chat`` tells that it is messages."""
+    """What a row carries of its sample; ``list_cells`` as in ``Entry``, ``chat`` tells that it is messages.
+
+    ``segments`` names the columns that are lists of segments, which JSON has no type for.
+    """
 
     row: int
     columns: Mapping[str, object]
     scanned: bool
     list_cells: bool
     chat: bool
+    segments: Sequence[str] = ()
 
 
 def tables(
@@ -57,7 +62,7 @@ def tables(
 
     Raises:
         TaskError: further arguments, as a runner hands on whatever its config says.
-        RowError: a row that cannot be read.
+        RowError: a row that cannot be read, or that holds objects.
         MMPromptError: what ``load_task`` raises.
     """
     for name in unknown:
@@ -99,8 +104,18 @@ def _is_texts(cell: object, name: str) -> bool:
 
 def _text(sample: Sample, dataset: Dataset | None) -> str:
     cells = dataset is not None and dataset.format in ("csv", "tsv")
-    kept = Carried(sample.row, sample.columns, sample.scanned, cells, sample.messages is not None)
-    return json.dumps(kept._asdict())
+    columns = sample.columns
+    segments = [name for name, value in columns.items() if isinstance(value, list) and _is_segments(value)]
+    kept = Carried(sample.row, columns, sample.scanned, cells, sample.messages is not None, segments)
+    try:
+        return json.dumps(kept._asdict())
+    except TypeError as error:
+        what = f"the row holds what no table of texts can: {error}"
+        raise at(RowError(what, "name media by path, URL or data URI"), sample) from None
+
+
+def _is_segments(value: list[object]) -> bool:
+    return bool(value) and all(isinstance(item, Segment) for item in value)
 
 
 def _answer(value: object) -> str | None:
@@ -118,7 +133,9 @@ def carried(row: Mapping[str, Any]) -> Carried | None:
     if text is None:
         return None
     try:
-        return Carried(**json.loads(text))
+        kept = Carried(**json.loads(text))
+        held = {name: [Segment(*fields) for fields in kept.columns[name]] for name in kept.segments}  # type: ignore[attr-defined]
+        return kept._replace(columns={**kept.columns, **held}) if held else kept
     except (TypeError, ValueError):
         what = f"the column '{CARRIED}' holds no sample"
         raise RowError(what, f"give the column '{CARRIED}' another name") from None

@@ -16,7 +16,7 @@ from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.parts import MODALITIES, Message, TextPart
 from mmprompt.row_ids import ID_COLUMNS
 from mmprompt.structure import media_column, modality_of
-from mmprompt.task_config import TaskConfig
+from mmprompt.task_config import ANSWER, TaskConfig
 from mmprompt.templates.entry import CONTENT, Entry
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
@@ -41,9 +41,13 @@ class FirstRow:
 
 
 def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
-    """Return a note for each column that ``reader_cfg`` names and the first row lacks."""
+    """Return a note for each column that ``reader_cfg`` names and the first row lacks.
+
+    The output column is one by default, where the row has a column of nearly that name.
+    """
     notes = []
-    if config.names_output and config.masked is not None and config.masked not in columns:
+    named = config.names_output or any(name.lower() in (ANSWER, f"{ANSWER}s") for name in columns)
+    if named and config.masked is not None and config.masked not in columns:
         what = "so no answer goes out, and none is hidden from prompts"
         notes.append(f"{_lacking('output_column', config.masked)}, {what}; {nearest(config.masked, columns)}")
     lacking = [name for name in config.tagged_columns or () if name not in columns]

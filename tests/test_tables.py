@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MetaTemplate, load_task
+from mmprompt import MetaTemplate, MMPromptTemplate, Segment, load_task
 from mmprompt.errors import RowError, TaskError, TemplateError
 from mmprompt.tables import TaskRows, entry_of_row, sample_of_row, tables
 
@@ -71,6 +71,34 @@ def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> 
 def test_an_option_of_another_dataset_class_is_refused(tmp_path: Path, option: str, mend: str) -> None:
     with pytest.raises(TaskError, match=f"^MMPromptDataset takes no argument '{option}'; {re.escape(mend)}$"):
         tables(str(tmp_path / "rows.jsonl"), **{option: "path"})
+
+
+def test_rows_of_mm_custom_keep_their_segments(tmp_path: Path) -> None:
+    row = {"type": "image", "path": ["a.jpg", "b.jpg"], "question": "<AIS_AUDIO_START>?", "answer": "x"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    image = {"type": "image_url", "image_url": {"url": "file://{image}"}}
+    skeletons = {"text": {"type": "text", "text": "{question}"}, "image": image}
+    template = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": skeletons}]})
+    [carried] = rows_of(str(tmp_path / "rows.jsonl"))
+    with entry_of_row(carried) as entry:
+        prompt = template.generate_item(entry)
+    assert [prompt] == [
+        p for _, p in load_task({"infer_cfg": {"prompt_template": template}}, str(tmp_path / "rows.jsonl")).prompts()
+    ]
+    assert [part.get("text") or part["image_url"]["url"] for part in prompt[0]["prompt"]] == [
+        "a.jpg",
+        "b.jpg",
+        "<AIS_AUDIO_START>?",
+    ]
+    assert sample_of_row(carried, 0).columns["content"][2] == Segment("text", "<AIS_AUDIO_START>?")
+
+
+def test_a_row_that_holds_objects_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text("dataset = {'rows': [{'id': 7, 'image': b'\\xff\\xd8'}]}\n", encoding="utf-8")
+    with pytest.raises(
+        RowError, match=r"^row 1 \(sample 7\): .* of type bytes .*; name media by path, URL or data URI$"
+    ):
+        tables(str(tmp_path / "task.py"))
 
 
 def test_columns_that_inferencers_read_from_a_row_themselves_go_along(tmp_path: Path) -> None:

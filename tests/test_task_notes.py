@@ -28,6 +28,16 @@ def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_t
     assert notes_of([{"question": "q"}], infer_cfg=template)[0].startswith("{answer} in a template names no column")
 
 
+@pytest.mark.parametrize("name", ["Answer", "answers"])
+def test_an_answer_by_nearly_the_default_name_is_a_note(name: str) -> None:
+    [note] = notes_of([{"question": "q", name: "a"}])
+    assert note.startswith("output_column names 'answer', a column that the first row lacks, so no answer goes out")
+    assert note.endswith(f"did you mean '{name}'?")
+    assert notes_of([{"question": "q", name: "a"}], reader_cfg={"output_column": name}) == []
+    assert notes_of([{"question": "q", name: "a", "answer": "b"}]) == []
+    assert notes_of([{"question": "q", "answer_type": "number"}]) == []
+
+
 def test_a_tagged_column_that_is_not_there_is_a_note_since_its_tags_go_out_as_text() -> None:
     [note] = notes_of([{"question": "q", "text": "t"}], reader_cfg={"tagged_columns": ["txt"]})
     assert note == "tagged_columns names 'txt', a column that the first row lacks; did you mean 'text'?"

@@ -173,7 +173,8 @@ def not_an_array(first: str, head: bytes) -> DatasetError:
         return DatasetError("no JSON array of objects", "write [ {…}, {…} ], or one object a line")
     keys = list_keys(head.decode("utf-8", "replace").removeprefix(BOM))
     if not keys:
-        return DatasetError("the file is one JSON object, not rows", "write an array of objects, or one object a line")
+        mend = "write an array of objects, or one object a line with no comma behind it"
+        return DatasetError("the file is one JSON object, not rows", mend)
     named = " or ".join(shown(key) for key in keys)
     return DatasetError("the file is one JSON object, not rows", f"save the list under its key {named} as the file")
 

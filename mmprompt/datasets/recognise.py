@@ -43,7 +43,7 @@ def recognise(head: bytes, path: str) -> str:
     suffix = path.lower().rpartition(".")[2]
     if b"\0" in text.partition(b"\n")[0]:
         raise DatasetError(f"{shown(path)} is a binary file", "give a dataset as UTF-8 text")
-    lines = [line for line in text.split(b"\n") if line.strip()]
+    lines = [line for line in text.lstrip().split(b"\n") if line.strip()]
     if not lines:
         return suffix if suffix in ("csv", "tsv", "json") else "jsonl"
     first = lines[0].lstrip()[:1]

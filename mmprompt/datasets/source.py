@@ -108,19 +108,17 @@ class _Replayed(io.RawIOBase):
 
 def _head_of(stream: BinaryIO, enough: int) -> bytes:
     """Read lines until one is not blank and ``enough`` bytes are there, whole lines where they are not too long."""
-    lines: list[bytes] = []
-    size = 0
+    head = bytearray()  # no list of lines: very many blank ones would take thirty times their bytes
     filled = False
-    while not filled or size < enough:
+    while not filled or len(head) < enough:
         line = stream.readline(_HEAD)
         if line[:1] == b"{" or line[:4] == b"\xef\xbb\xbf{":
             line += stream.readline(_LONGEST) if not line.endswith(b"\n") else b""
-        lines.append(line)
-        size += len(line)
+        head += line
         filled = filled or not line.isspace()
-        if not line or size > _LONGEST:
+        if not line or len(head) > _LONGEST:
             break
-    return b"".join(lines)
+    return bytes(head)
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> DatasetError:

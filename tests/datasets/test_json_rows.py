@@ -125,3 +125,10 @@ def test_a_top_level_object_is_refused_with_the_keys_that_hold_lists(tmp_path):
         rows_of(tmp_path, '{\n"a": 1}')
     with pytest.raises(DatasetError, match="no JSON array"):
         rows_of(tmp_path, "3", "json")
+
+
+def test_json_lines_with_commas_behind_them_are_told_how_to_mend_them(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"q": 1},\n{"q": 2},\n')
+    with pytest.raises(DatasetError, match=r"one object a line with no comma behind it$"):
+        list(open_dataset(str(path)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmprompt.datasets.read import rows_dataset
+from mmprompt.datasets.read import open_dataset, rows_dataset
 
 ROWS = 120_000
 HEAD = {"jsonl": "", "csv": "id,question,score\n", "json": "["}
@@ -64,3 +64,16 @@ def test_rows_given_by_a_generator_are_not_kept():
         assert tracemalloc.get_traced_memory()[1] < 500_000
     finally:
         tracemalloc.stop()
+
+
+def test_very_many_blank_lines_take_little_more_than_their_bytes(tmp_path):
+    blanks = b" \t\n" * 200_000
+    (tmp_path / "blank.jsonl").write_bytes(blanks + b'{"id": 1, "question": "q"}\n')
+    tracemalloc.start()
+    try:
+        dataset = open_dataset(tmp_path / "blank.jsonl")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * len(blanks)
+    assert (dataset.format, [row.id for row in dataset]) == ("jsonl", [1])

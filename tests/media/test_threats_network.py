@@ -16,7 +16,7 @@ import pytest
 import requests
 from loopback_server import CERTIFICATE, PATIENCE, LoopbackServer, reply, reset
 from PIL import Image
-from time_taken import elapsed_seconds, wait_until
+from time_taken import elapsed_seconds, processor_seconds, wait_until
 from urllib3.util import parse_url
 
 from mmprompt.errors import PolicyError, SourceError
@@ -637,6 +637,18 @@ def test_no_message_shows_a_query_a_key_or_what_the_server_said(answer):
         assert "SECRET" not in told
         assert "abcdef" not in told
         assert "frag" not in told
+
+
+def test_a_url_of_a_million_characters_is_not_taken_apart():
+    fetcher = Fetcher(MediaPolicy(allow_domains=["allowed.test", "*.a.test"], fetch=True))
+    host = "http://" + "a." * 300_000 + "test/x"
+    path = "http://allowed.test/" + "%41" * 300_000
+    for url in (host, path):
+        unguarded = processor_seconds(lambda url=url: parse_url(url), tries=1)
+        assert processor_seconds(lambda url=url: fetcher.allows(url), enough=unguarded / 3) < unguarded / 3
+    assert (fetcher.allows(host), fetcher.allows(path)) == (False, True)
+    with pytest.raises(SourceError, match="is a URL of 900020 characters"):
+        fetcher.fetch(path)
 
 
 def test_no_descriptor_and_no_thread_is_left():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_family import RETRIEVERS, SKELETONS, TEXT, retrieved, task_with_a_slot_of_no_column
+from opencompass_family import COMMAND_SECONDS, RETRIEVERS, SKELETONS, TEXT, retrieved, task_with_a_slot_of_no_column
 from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
@@ -219,7 +219,8 @@ def test_short_names_registered_as_documented_and_as_ours(tmp_path: Path) -> Non
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
     code += "from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES as R; import ais_bench.benchmark.models\n"
     code += "print([name for name in ('Documented', 'MMPromptText') if R.get(name)])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
     assert done.stdout.splitlines()[-1:] == ["['MMPromptText']"], done.stderr[-2000:]
 
 

@@ -73,7 +73,7 @@ def inspect(folder: Path, base_url: str, *arguments: object) -> subprocess.Compl
     keys = {"LOCAL_BASE_URL": base_url, "LOCAL_API_KEY": "x", "XDG_DATA_HOME": str(folder), "NO_COLOR": "1"}
     environment = {**os.environ, **keys, "HF_HUB_OFFLINE": "1", "COLUMNS": "1000"}
     words = [str(Path(sys.executable).with_name("inspect")), *map(str, arguments)]
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False)
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
 
 
 def evaluate(

@@ -36,6 +36,9 @@ _FIRST_PAUSE = 0.25
 """Seconds; the pause before attempt n is anything up to twice the one before."""
 
 _PIECE = 1 << 20
+_LONGEST_URL = 1 << 16
+"""Characters; servers take an eighth of that. Parsers take a hundred bytes of memory for each."""
+
 _IDLE_HOSTS = 16
 _GIVEN_UP, _MOST_GIVEN_UP = 60.0, 1024
 """Seconds for which a host that could not be connected to is not tried again, and how many of them are remembered."""
@@ -149,6 +152,8 @@ class Fetcher:
         raise SourceError(f"{in_short(url)} leads on and on, over more than {MOST_HOPS} redirects", "check the URL")
 
     def _check(self, url: str) -> None:
+        if len(url) > _LONGEST_URL:
+            raise SourceError(f"{in_short(url)} is a URL of {len(url)} characters", "no server takes so many")
         if classify(url).kind != "url":
             raise SourceError(f"{in_short(url)} is no http(s) URL", "write https://host/path")
         target = _host_of(url)
@@ -282,7 +287,7 @@ def _host_of(url: str) -> tuple[str, int] | None:
     from urllib3.util import parse_url  # noqa: PLC0415  # heavy
 
     try:
-        parts = parse_url(url)
+        parts = parse_url(url[:_LONGEST_URL])
     except (LocationParseError, UnicodeError):
         return None
     port = _PORTS.get(parts.scheme or "")
