@@ -40,6 +40,11 @@ def size_of(_):
     return 1000
 
 
+def own_threads():
+    """The threads that work ahead; one that asks a resolver for an earlier test may end when it likes."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("mmprompt_")]
+
+
 @pytest.fixture(autouse=True)
 def soon_in_threads(monkeypatch):
     """Try threads after a moment: what is held here holds from then on."""
@@ -57,6 +62,7 @@ def test_results_come_in_order_and_work_that_waits_overlaps():
     work = Waiting()
     assert list(ahead(work, range(400), 4, size_of, size_of)) == [-n for n in range(400)]
     assert work.most > 1
+    assert any(name.startswith("mmprompt_") for name in work.threads)  # as own_threads() knows them
     assert threading.current_thread().name in work.threads
 
 
@@ -85,7 +91,7 @@ def test_an_error_comes_at_its_turn_and_the_threads_end(place):
     with pytest.raises(LookupError):
         given.extend(ahead(work, range(400), 4, size_of, size_of))
     assert given == [-n for n in range(place)]
-    assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+    assert not own_threads()
 
 
 def test_an_iteration_that_is_left_ends_its_threads():
@@ -93,7 +99,7 @@ def test_an_iteration_that_is_left_ends_its_threads():
     for _ in range(200):
         next(results)
     results.close()
-    assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+    assert not own_threads()
 
 
 def test_what_waits_is_bounded_by_bytes_not_by_items():
@@ -169,7 +175,7 @@ def test_a_strict_run_that_stops_leaves_no_thread(tmp_path):
     with open(tmp_path / "out", "wb") as file, pytest.raises(MMPromptError) as caught:
         render(Renderer(task), task.samples(), ChunkWriter(file), strict=True, workers=4)
     assert caught.value.where.line == 4
-    assert not [t for t in threading.enumerate() if t.name.startswith("mmprompt")]
+    assert not own_threads()
 
 
 @pytest.mark.usefixtures("for_long_in_threads")
