@@ -30,8 +30,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # likewise
 
-    # cells are read as lists of Python too (cells.py), and Python 3.12 warns of stray backslashes in them
-    warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
     parser = _Parser(
         prog="mmprompt",
         description="Turn dataset rows into model-ready multimodal requests.",
@@ -47,7 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command is None:
             parser.print_help(sys.stderr)
             return USAGE
-        code: int = arguments.run(arguments)
+        with warnings.catch_warnings():
+            # cells are read as lists of Python too (cells.py), and Python 3.12 warns of stray backslashes in them
+            warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
+            code: int = arguments.run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
