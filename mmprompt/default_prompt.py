@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from mmprompt.cells import listed
-from mmprompt.errors import MMPromptError, TemplateError, Where
+from mmprompt.errors import MMPromptError, TemplateError, Where, names_in_short
 from mmprompt.parts import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
 from mmprompt.structure import media_column, modality_of
@@ -75,7 +75,7 @@ def _message(parts: list[Part], columns: Collection[str]) -> list[Message]:
 
 
 def _nothing(columns: Collection[str]) -> TemplateError:
-    names = ", ".join(map(str, columns)) or "none"
+    names = names_in_short(columns) or "none"
     return TemplateError(
         "the row has nothing to send",
         f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
@@ -84,7 +84,7 @@ def _nothing(columns: Collection[str]) -> TemplateError:
 
 def _no_column(columns: Collection[str]) -> TemplateError:
     """Return the error of a row that has none of the columns that are used: its dataset has other names for them."""
-    names = ", ".join(map(str, columns)) or "none"
+    names = names_in_short(columns) or "none"
     return TemplateError(
         "the row has nothing to send: none of its columns is 'content', 'question' or named as media are",
         f"name the media with --map COLUMN=image, or use a task with a template (columns: {names})",

@@ -21,12 +21,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 _E = TypeVar("_E", bound="MMPromptError")
 
 SHOWN = 80
 """How many characters of a value from a dataset a message shows at most."""
+
+
+_COMPARED, _LISTED = 1000, 100
+"""Among how many known names the nearest is looked for, and how many a message lists: a dataset may have any number."""
 
 
 class Where(NamedTuple):
@@ -52,13 +57,13 @@ class Where(NamedTuple):
         elif self.line is not None:
             words.append(f"row {self.line}")
         if self.column is not None:
-            words.append(self.column)
+            words.append(_cut(self.column))
         if self.offset is not None:
             words.append(f"@{self.offset}")
         if self.template is not None:
             words.append(f"in {self.template}")
         if self.sample is not None:
-            words.append(f"(sample {self.sample})")
+            words.append(f"(sample {_cut(self.sample)})")
         return " ".join(words)
 
 
@@ -148,8 +153,19 @@ def malformed(kind: str, problem: str, mend: str, line: int | None, column: int 
 
 def nearest(name: object, known: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` where a known name is near, else the list of the known names."""
-    names = sorted({str(k) for k in known})
-    close = difflib.get_close_matches(str(name), names, n=1)
+    names = sorted({_cut(k) for k in islice(known, _COMPARED)})
+    close = difflib.get_close_matches(_cut(name), names, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
-    return f"known: {', '.join(names)}" if names else "none are known"
+    return f"known: {names_in_short(names)}" if names else "none are known"
+
+
+def names_in_short(names: Iterable[object]) -> str:
+    """Return names, which may be a dataset's, for a message: so many as can be read, each in short."""
+    first = [_cut(name) for name in islice(names, _LISTED + 1)]
+    return ", ".join(first[:_LISTED]) + (", …" if len(first) > _LISTED else "")
+
+
+def _cut(name: object) -> str:
+    text = name if isinstance(name, str) else str(name)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

@@ -6,10 +6,11 @@ All of it is told as notes, since a row may well hold what is meant for nobody.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from mmprompt.cells import listed
 from mmprompt.default_prompt import QUESTION
-from mmprompt.errors import SourceError, nearest, shown
+from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.classify import classify
 from mmprompt.media.media_types import any_type, sniff, suffix_type
@@ -38,6 +39,10 @@ class FirstRow:
     def __init__(self) -> None:
         self.columns: tuple[str, ...] | None = None
         self.unsent: list[str] | None = None
+
+
+_MOST_COLUMNS = 20
+"""Columns of which each gets a note."""
 
 
 def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
@@ -99,7 +104,7 @@ def unsent_notes(
     if True not in sent and not chat:
         notes += _unsent_texts(beside, fed)
     if False not in sent and not mapped:
-        notes += _unsent_media(beside, fed, entry.list_cells)
+        notes += islice(_unsent_media(beside, fed, entry.list_cells), _MOST_COLUMNS)
     return notes
 
 
@@ -126,7 +131,8 @@ def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
     names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
         mend = f"tag the text in '{fed}'" if fed else "call the text 'question'"
-        yield f"the first row sends media alone, and of its texts not {', '.join(map(repr, names))}; {mend}, or {_TASK}"
+        left = names_in_short(map(repr, names))
+        yield f"the first row sends media alone, and of its texts not {left}; {mend}, or {_TASK}"
 
 
 def _has_text(value: object) -> bool:
@@ -141,7 +147,7 @@ def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Itera
         modality = next(filter(None, (_modality(element) for element in listed(value, cells=cells))), None)
         if modality is None:
             continue
-        mend = f"put it into '{fed}'" if fed else f"add --map {name}={modality}"
+        mend = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
         yield f"the first row sends text alone, and {shown(name)} looks like {modality}; {mend}, or {_TASK}"
 
 

@@ -621,6 +621,27 @@ def test_terminal_escapes_and_line_breaks_of_the_data_reach_no_terminal(
     assert "\\x1b[2J" in err
 
 
+def test_ids_and_columns_of_any_length_are_told_in_short(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    long = "x" * 300_000
+    part = {"type": long, "text": "a"}
+    files = {
+        "rows.jsonl": [
+            {"id": long, "image": "none.jpg"},
+            {"id": {long: [long]}, "image": "none.jpg"},
+            {"image_" + "1" * 300_000: "none.jpg"},
+            {long: "a"},
+            {f"column {number}": "a" for number in range(20_000)},
+        ],
+        "chat.jsonl": [{"messages": [{"role": "user", "content": [part]}]}],
+        "first.csv": [f"image,{long}", "none.jpg,a"],
+        "media.jsonl": [{"question": "q", **{f"{number}{long[:90]}": "a.jpg" for number in range(200)}}],
+    }
+    for name, rows in files.items():
+        err = rendered(capfd, write_rows(tmp_path / name, *rows))[2]
+        assert len(err.splitlines()) < 30, name
+        assert max(map(len, err.splitlines())) < 3000, name
+
+
 def test_a_cell_that_python_would_warn_of_prints_nothing(command: Any, tmp_path: Path) -> None:
     cells = [r"['\d.jpg',]", "['a.jpg', 0x1for x in]", "['\\\x1b.jpg',]", r"['\400.jpg',]"]
     seen = subprocess.run(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import io
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mmprompt import MediaRef, Message, MMPromptError, Segment, TextPart, dataset_task, load_task, read_messages
+from mmprompt.cells import listed
 from mmprompt.render import Renderer
 
 IMAGE, TEXT, END = "<AIS_IMAGE_START>", "<AIS_TEXT_START>", "<AIS_CONTENT_TAG>"
@@ -135,6 +138,26 @@ def test_a_csv_cell_that_is_a_json_or_python_list_gives_one_part_per_element(tmp
         [("image", "__import__('os')"), "q"],
         [("image", "[1 for x in y]"), "q"],
     ]
+
+
+def test_a_long_python_list_of_pictures_is_read_and_one_of_anything_else_is_text() -> None:
+    picture, number = "iVBOR" + "w0KGgo+/" * (1 << 16), "1," * (1 << 18)
+    pictures = ["data:image/png;base64," + picture, picture, "c.png"]
+    assert listed(repr(pictures), cells=True) == pictures
+    chat = [{"role": "user", "content": [("image", picture)]}]
+    assert listed(repr(chat), cells=True) == chat
+    tracemalloc.start()
+    try:
+        assert isinstance(ast.literal_eval(f"['',{number[:10000]}]"), list)
+        unguarded = tracemalloc.get_traced_memory()[1] * len(number) / 10000
+        tracemalloc.reset_peak()
+        cell = f"['',{number}]"
+        assert listed(cell, cells=True) == [cell]
+        assert tracemalloc.get_traced_memory()[1] < unguarded / 4
+    finally:
+        tracemalloc.stop()
+    marked = f"['\ue0000\ue000', {picture!r}]"
+    assert listed(marked, cells=True) == [marked]
 
 
 def test_cells_of_csv_stay_the_text_they_are(tmp_path: Path) -> None:
