@@ -146,6 +146,7 @@ def test_a_long_python_list_of_pictures_is_read_and_one_of_anything_else_is_text
     assert listed(repr(pictures), cells=True) == pictures
     chat = [{"role": "user", "content": [("image", picture)]}]
     assert listed(repr(chat), cells=True) == chat
+    assert listed(repr([{picture}]), cells=True) == [{picture}]
     tracemalloc.start()
     try:
         assert isinstance(ast.literal_eval(f"['',{number[:10000]}]"), list)
