@@ -137,4 +137,4 @@ class Opener:
         return Cost(megabytes, seconds)
 
     def close(self) -> None:
-        self._process.communicate(bytes(8), timeout=30)
+        self._process.communicate(bytes(8), timeout=60)

@@ -19,7 +19,7 @@ needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="FFmpeg
 
 def ffmpeg(*arguments: object) -> bytes:
     command = ["ffmpeg", "-v", "error", "-nostdin", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=True, timeout=30).stdout
+    return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
 
 
 def sweep(rate: int, top: float, seconds: float = 2.0, channels: int = 1) -> np.ndarray:

@@ -422,7 +422,7 @@ def test_a_full_disk_or_a_folder_that_is_only_read_fails_nothing(how, command_en
         os.chmod(top, 0o755)
         folder = Path(top, "cache")
         done = subprocess.run(
-            [sys.executable, "-c", LIMITED, folder, how], env=command_environment, capture_output=True, text=True, timeout=30, check=False
+            [sys.executable, "-c", LIMITED, folder, how], env=command_environment, capture_output=True, text=True, timeout=60, check=False
         )  # fmt: skip
         if how == "read-only":
             folder.chmod(0o755)

@@ -199,7 +199,7 @@ def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_giv
         assert wait_until(lambda: len(list((tmp_path / "cache").glob("*"))) > 3)
         one.send_signal(signal.SIGKILL)  # it has not ended: nobody reads what it says, which is more than a pipe holds
         given = other.stdout.read()  # not communicate, which passes over what readline has taken in already
-        assert other.wait(timeout=30) == 0
+        assert other.wait(timeout=60) == 0
     finally:
         for process in (one, other):
             process.kill()

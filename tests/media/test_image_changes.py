@@ -63,7 +63,7 @@ def pixels(part):
 def by_ffmpeg(data, layout, shape):
     """Decode a picture with ffmpeg, which turns it as its EXIF says, to ``layout`` and ``shape``."""
     command = ["ffmpeg", "-v", "error", "-i", "-", "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", layout, "-"]
-    out = subprocess.run(command, input=data, capture_output=True, check=True, timeout=30).stdout
+    out = subprocess.run(command, input=data, capture_output=True, check=True, timeout=60).stdout
     return np.frombuffer(out, np.uint8).reshape(shape)
 
 
@@ -343,7 +343,7 @@ def test_scaling_agrees_with_ffmpegs_lanczos():
     ours = pixels(changed(grey.data, max_side=256)).astype(float)
     filters = ["-vf", "scale=256:171:flags=lanczos+accurate_rnd"]
     command = ["ffmpeg", "-v", "error", "-i", "-", *filters, "-f", "rawvideo", "-pix_fmt", "gray", "-"]
-    out = subprocess.run(command, input=grey.data, capture_output=True, check=True, timeout=30).stdout
+    out = subprocess.run(command, input=grey.data, capture_output=True, check=True, timeout=60).stdout
     theirs = np.frombuffer(out, np.uint8).reshape(171, 256)
     assert ours.shape == (171, 256)
     assert abs(ours - theirs).mean() < 0.6

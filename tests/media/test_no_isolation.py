@@ -28,7 +28,7 @@ def test_where_there_are_no_limits_for_processes_isolate_is_refused_and_the_rest
     tour: Path, command_environment: dict[str, str]
 ) -> None:
     words = [sys.executable, "-c", SCRIPT, str(tour)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True, env=command_environment)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True, env=command_environment)
     assert done.stdout.splitlines() == [
         "512x341 to 64x43 (max_side 64)",
         (

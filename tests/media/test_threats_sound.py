@@ -33,7 +33,7 @@ BAIT_SECONDS = 40
 
 
 def in_a_process(code: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([sys.executable, "-c", code], input=stdin, capture_output=True, timeout=30, check=False)
+    return subprocess.run([sys.executable, "-c", code], input=stdin, capture_output=True, timeout=60, check=False)
 
 
 def bomb(container: str) -> bytes:

@@ -528,7 +528,7 @@ def test_exif_that_ends_too_early_is_neither_an_error_nor_a_warning(recwarn, cap
             data = encoded(Image.new("RGB", (8, 8)), form, exif=exif)
             (image,) = to_hf(user(MediaPart("image", f"image/{form.lower()}", data))).images
             assert ImageOps.exif_transpose(image).size == (8, 8)
-    assert not recwarn
+    assert not [w for w in recwarn if w.category is not ResourceWarning]  # that is of what earlier tests left
     assert capfd.readouterr() == ("", "")
 
 

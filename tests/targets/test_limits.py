@@ -227,4 +227,4 @@ def test_the_sides_of_a_picture_are_checked_without_a_decoder(command_environmen
     buffer = io.BytesIO()
     Image.new("L", (90, 2)).save(buffer, "PNG")
     words = [sys.executable, "-c", code]
-    subprocess.run(words, input=buffer.getvalue(), env=command_environment, check=True, timeout=30)
+    subprocess.run(words, input=buffer.getvalue(), env=command_environment, check=True, timeout=60)
