@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import PolicyError
+from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.container.matroska import is_whole
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
@@ -123,12 +123,15 @@ def take_frames(
         check_seconds(line.length, policy)
         wanted = choose(choice, line)
         made = in_order(video, packets, set(wanted), _upright(start()), watch)
+        if not made.keys() >= set(wanted):  # what is damaged may give fewer frames the second time
+            raise SourceError("the video is damaged", "fetch the file again, or encode it anew")
         return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
 
 
 def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
     """Return a function of a frame that hands its pixels on, turned as the first of them says."""
-    from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # heavy
+    from av import FFmpegError  # noqa: PLC0415  # heavy
+    from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # likewise
 
     # one for all: a frame's own has threads, and both live until the garbage collector finds them once side_data was
     # looked at, since that and the frame hold each other; so it is looked at once
@@ -139,7 +142,11 @@ def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
         nonlocal matrix
         if matrix is None:
             matrix = display_matrix(frame)
-        plain = converter.reformat(frame, format="rgb24", **_colours(frame))
+        try:
+            plain = converter.reformat(frame, format="rgb24", **_colours(frame))
+        except (FFmpegError, ValueError):
+            what = f"colours of the form {frame.format.name}, matrix {int(frame.colorspace)}"
+            raise SourceError(f"the video has {what}, which are not read", "convert it to H.264 in MP4") from None
         pixels: Any = plain.to_ndarray()  # of this format always uint8
         return take(_turned(pixels, matrix))
 
