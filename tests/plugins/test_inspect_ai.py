@@ -19,13 +19,10 @@ from urllib.parse import unquote
 
 import pytest
 from recording_server import MODEL, recording_server
+from runner_present import need
 
 pytestmark = pytest.mark.runners
-if importlib.util.find_spec("inspect_ai") is None:
-    reason = "inspect-ai is not installed: pip install 'mmprompt[inspect-ai]'"
-    if os.environ.get("CI") == "true" and os.environ.get("MMPROMPT_RUNNER") == "inspect-ai":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
+need("inspect-ai", "inspect_ai")
 
 OURS, STOCK = f"mmprompt/local/{MODEL}", f"openai-api/local/{MODEL}"
 SEGMENT = re.compile(r"<AIS_(TEXT|IMAGE|AUDIO|VIDEO)_START>(.*?)(?:<AIS_CONTENT_TAG>|\Z)", re.DOTALL)

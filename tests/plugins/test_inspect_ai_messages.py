@@ -4,22 +4,17 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import os
 import re
 from types import SimpleNamespace
 
 import pytest
+from runner_present import need
 
 pytestmark = [
     pytest.mark.runners,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # the runner's own
 ]
-if importlib.util.find_spec("inspect_ai") is None:
-    reason = "inspect-ai is not installed: pip install 'mmprompt[inspect-ai]'"
-    if os.environ.get("CI") == "true" and os.environ.get("MMPROMPT_RUNNER") == "inspect-ai":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
+need("inspect-ai", "inspect_ai")
 
 from inspect_ai import model as runner
 from inspect_ai._util.error import PrerequisiteError
