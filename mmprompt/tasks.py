@@ -17,7 +17,7 @@ from mmprompt.prompt_items import CountTokens, images_in, role_item, shown_item
 from mmprompt.prompt_list import PromptList
 from mmprompt.task_config import TaskConfig
 from mmprompt.task_notes import FirstRow, column_notes, example_notes, shown_answer_notes, unsent_notes
-from mmprompt.templates.entry import CONTENT, CONTENT_SLOTS, Entry
+from mmprompt.templates.entry import CONTENT, Entry, held_by_content
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -220,7 +220,7 @@ class Task:
         """
         columns = sample.columns
         for column in self.config.input_columns:
-            if column not in columns and not (column in CONTENT_SLOTS and CONTENT in columns):
+            if column not in columns and not held_by_content(column, columns):
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
         return Entry(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from mmprompt.errors import MMPromptError, RowError, SourceError, TaskError, nearest
 from mmprompt.icl.index_rows import IndexRow
 from mmprompt.media.classify import classify
-from mmprompt.templates.entry import CONTENT, CONTENT_SLOTS, Entry
+from mmprompt.templates.entry import CONTENT, CONTENT_SLOTS, Entry, held_by_content
 
 _HEAD = 64
 
@@ -47,7 +47,7 @@ class RowText:
 
 
 def _column_text(entry: Entry, column: str) -> str:
-    if column not in entry.columns and column in CONTENT_SLOTS and CONTENT in entry.columns:
+    if column not in entry.columns and held_by_content(column, entry.columns):
         return _column_text(entry, CONTENT) if column == CONTENT_SLOTS[0] else ""
     if column not in entry.columns:
         raise RowError(f"no column '{column}', which input_columns lists", nearest(column, entry.columns))

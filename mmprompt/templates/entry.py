@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from mmprompt.errors import SourceError, TagError, TemplateError
 from mmprompt.parts import MediaRef, Part, TextPart
@@ -14,6 +14,11 @@ CONTENT = "content"
 
 CONTENT_SLOTS = ("question", "image", "audio", "video")
 """What templates call the text and the media of ``content``, and configs list beside true columns."""
+
+
+def held_by_content(name: str, columns: Container[str]) -> bool:
+    """Tell whether ``name``, where it is no column, is one of ``CONTENT_SLOTS``, for a row with these ``columns``."""
+    return name in CONTENT_SLOTS and CONTENT in columns
 
 
 class Entry:
