@@ -9,7 +9,6 @@ TYPE_CHECKING = False  # type checkers take it for true; importing typing would 
 
 if TYPE_CHECKING:
     from mmprompt._version import __version__
-    from mmprompt.chat_template import ChatTemplate
     from mmprompt.errors import (
         DatasetError,
         MediaError,
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
     from mmprompt.icl.retrievers import FixKRetriever, RandomRetriever, SlidingWindowRetriever, ZeroRetriever
     from mmprompt.icl.topk import TopkRetriever
     from mmprompt.media.policy import MediaPolicy
-    from mmprompt.media.read import MediaReader, read_messages
-    from mmprompt.meta_template import MetaTemplate
-    from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
-    from mmprompt.prompt_list import PromptList
+    from mmprompt.media.reader import MediaReader, read_messages
+    from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
+    from mmprompt.meta_template.chat_template import ChatTemplate
+    from mmprompt.meta_template.meta_template import MetaTemplate
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
@@ -42,11 +41,12 @@ if TYPE_CHECKING:
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
-    from mmprompt.task_loading import dataset_task, load_task
-    from mmprompt.task_media import change_messages
-    from mmprompt.tasks import Task
+    from mmprompt.tasks.load import dataset_task, load_task
+    from mmprompt.tasks.media import change_messages
+    from mmprompt.tasks.task import Task
     from mmprompt.templates.multimodal import MMPromptTemplate
     from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+    from mmprompt.templates.prompt_list import PromptList
     from mmprompt.templates.raw import RawPromptTemplate
     from mmprompt.templates.text import PromptTemplate
 
@@ -56,7 +56,7 @@ _HOMES = {
         "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "ServerError",
         "SourceError", "TagError", "TargetError", "TaskError", "TemplateError", "Where",
     ),
-    "mmprompt.chat_template": ("ChatTemplate",),
+    "mmprompt.meta_template.chat_template": ("ChatTemplate",),
     "mmprompt.icl.bm25": ("BM25Retriever",),
     "mmprompt.icl.dialogues": ("converse",),
     "mmprompt.icl.retrievers": ("FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "ZeroRetriever"),
@@ -65,10 +65,10 @@ _HOMES = {
     "mmprompt.templates.multiturn": ("MultiTurnPromptTemplate",),
     "mmprompt.templates.raw": ("RawPromptTemplate",),
     "mmprompt.media.policy": ("MediaPolicy",),
-    "mmprompt.media.read": ("MediaReader", "read_messages"),
-    "mmprompt.meta_template": ("MetaTemplate",),
-    "mmprompt.parts": ("MediaPart", "MediaRef", "Message", "TextPart"),
-    "mmprompt.prompt_list": ("PromptList",),
+    "mmprompt.media.reader": ("MediaReader", "read_messages"),
+    "mmprompt.meta_template.meta_template": ("MetaTemplate",),
+    "mmprompt.messages": ("MediaPart", "MediaRef", "Message", "TextPart"),
+    "mmprompt.templates.prompt_list": ("PromptList",),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
     "mmprompt.targets.gemini": ("to_gemini",),
@@ -76,9 +76,9 @@ _HOMES = {
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
-    "mmprompt.task_loading": ("dataset_task", "load_task"),
-    "mmprompt.task_media": ("change_messages",),
-    "mmprompt.tasks": ("Task",),
+    "mmprompt.tasks.load": ("dataset_task", "load_task"),
+    "mmprompt.tasks.media": ("change_messages",),
+    "mmprompt.tasks.task": ("Task",),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
     "mmprompt.templates.text": ("PromptTemplate",),
 }  # fmt: skip

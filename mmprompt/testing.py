@@ -17,17 +17,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Union
 
-from mmprompt.builders import assistant, audio, image, read_own, system, user, video
 from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaPart, Message
+from mmprompt.messages import MediaPart, Message
+from mmprompt.run.builders import assistant, audio, image, read_own, system, user, video
 from mmprompt.targets.records import keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload
 
 if TYPE_CHECKING:
     from mmprompt.run.conversation import Asker, Conversation
     from mmprompt.run.reply import Reply
-    from mmprompt.tasks import Task
+    from mmprompt.tasks.task import Task
 
 __all__ = [
     "Asker",
@@ -102,7 +102,7 @@ def sent_by(
     Raises:
         MMPromptError: a row that cannot be sent.
     """
-    from mmprompt.render import Renderer  # noqa: PLC0415  # loads with the first use
+    from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the first use
 
     task = _task(source)
     wanted = None if only is None else set(only)
@@ -172,9 +172,9 @@ def assert_sends(
 
 
 def _task(source: Any) -> Task:
-    from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the first use
-    from mmprompt.task_loading import dataset_task, load_task  # noqa: PLC0415  # likewise
-    from mmprompt.tasks import Task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the first use
+    from mmprompt.tasks.load import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.task import Task  # noqa: PLC0415  # likewise
 
     if isinstance(source, Task):
         return source

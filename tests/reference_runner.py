@@ -17,10 +17,10 @@ from mmprompt import (
 )
 from mmprompt.errors import MMPromptError
 from mmprompt.icl.dialogues import converse
-from mmprompt.parts import TextPart
-from mmprompt.prompt_list import PromptList, Section, in_section
+from mmprompt.messages import TextPart
 from mmprompt.targets.openai import to_openai
 from mmprompt.targets.openai_reading import from_openai
+from mmprompt.templates.prompt_list import PromptList, Section, in_section
 
 REFERENCE = Path(__file__).parent.parent / "fixtures" / "reference"
 NAMES = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}

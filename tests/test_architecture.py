@@ -14,9 +14,8 @@ import mmprompt
 PACKAGE = Path(mmprompt.__file__).parent
 
 ORDER = [
-    "_version", "log", "errors", "ahead", "http_words", "copies", "cells", "row_ids", "exact_json", "segments", "parts", "slots", "prompt_list", "raw_messages", "media", "structure", "templates",
-    "turns", "merging", "role_text", "meta_template", "icl", "targets", "prompters", "chat_template", "datasets", "default_prompt", "prompt_items", "origins", "task_config", "task_notes", "foreign_names", "python_configs", "upstream_configs", "yaml_files", "task_files", "tasks", "task_loading", "task_media", "rendered", "render",
-    "outgoing", "tables", "ready", "builders", "run", "testing", "plugins", "cli", "__main__",
+    "_version", "_log", "errors", "messages", "segments", "media", "targets", "datasets", "templates", "meta_template", "icl", "prompters",
+    "tasks", "render", "run", "testing", "plugins", "cli", "__main__",
 ]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
 
@@ -87,13 +86,13 @@ def test_only_the_media_package_opens_what_a_sample_names():
                 openers.add(path.relative_to(PACKAGE).as_posix())
     allowed = {
         "media/files.py",
-        "media/container/av_files.py",  # bytes in memory, without a name
+        "media/ffmpeg/open.py",  # bytes in memory, without a name
         "media/audio/encoders.py",  # likewise, to be written
-        "media/store/folder.py",
-        "media/network/fetch.py",
+        "media/cache/folder.py",
+        "media/fetch/fetcher.py",
         "datasets/source.py",
-        "task_files.py",
-        "python_configs.py",
+        "tasks/files.py",
+        "tasks/upstream/execute.py",
         "targets/limits.py",
         "cli/__init__.py",
         "cli/output.py",
@@ -127,9 +126,9 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         if name in network or name.split(".")[0] in {"requests", "urllib3"}
     }
     assert users == {
-        "media/network/connections.py",
-        "media/network/fetch.py",
-        "media/network/hosts.py",
+        "media/fetch/connections.py",
+        "media/fetch/fetcher.py",
+        "media/fetch/hosts.py",
         "run/client.py",
         "run/connections.py",
     }

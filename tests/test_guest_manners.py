@@ -16,7 +16,7 @@ import pytest
 
 import mmprompt
 from mmprompt import dataset_task, errors
-from mmprompt.render import Renderer
+from mmprompt.render.renderer import Renderer
 
 PATIENCE = 60
 """Seconds for another process; a fork of one with threads may stand still, and must not hold up the tests."""
@@ -50,10 +50,10 @@ assert threading.active_count() == 1
 
 
 def test_the_logger_has_a_null_handler_only() -> None:
-    import mmprompt.log
+    import mmprompt._log
 
-    assert [type(h) for h in mmprompt.log.log.handlers] == [logging.NullHandler]
-    assert mmprompt.log.log.name == "mmprompt"
+    assert [type(h) for h in mmprompt._log.log.handlers] == [logging.NullHandler]
+    assert mmprompt._log.log.name == "mmprompt"
 
 
 def test_a_runner_s_plugin_prints_and_configures_nothing_where_the_runner_does_not_log(
@@ -61,7 +61,7 @@ def test_a_runner_s_plugin_prints_and_configures_nothing_where_the_runner_does_n
 ) -> None:
     code = """
 import logging, mmprompt.plugins.aisbench
-from mmprompt.log import log
+from mmprompt._log import log
 assert [type(handler) for handler in log.handlers] == [logging.NullHandler], log.handlers
 log.warning("a note")
 """

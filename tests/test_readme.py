@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import mmprompt
-from mmprompt.plugins.table import RUNNERS
+from mmprompt.plugins.catalog import RUNNERS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
         for path in write_example(*arguments.init):
             print(printable(path))  # noqa: T201  # the answer goes to standard output
         return OK
+    from mmprompt.plugins.catalog import RUNNERS  # noqa: PLC0415  # likewise
     from mmprompt.plugins.state import state_of  # noqa: PLC0415  # loads with the command
-    from mmprompt.plugins.table import RUNNERS  # noqa: PLC0415  # likewise
 
     sound = True
     for runner in RUNNERS:

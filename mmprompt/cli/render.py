@@ -13,10 +13,10 @@ from mmprompt.cli import FINDINGS, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
-    from mmprompt.cli.telling import Notes
+    from mmprompt.cli.report import Notes
     from mmprompt.media.changes import Changes
-    from mmprompt.render import Renderer, RenderReport
-    from mmprompt.tasks import Task
+    from mmprompt.render.renderer import Renderer, RenderReport
+    from mmprompt.tasks.task import Task
 
 # the package's own words again: what says them loads with the command, and --help does without
 EMITS = ("messages", "prompt", "string", "batch")
@@ -127,8 +127,8 @@ def run(arguments: argparse.Namespace) -> int:
         OSError: the output cannot be written.
     """
     from mmprompt.cli.output import check_output, output  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.telling import Faults, Notes, logged, progress, told  # noqa: PLC0415  # likewise
-    from mmprompt.render import render  # noqa: PLC0415  # likewise
+    from mmprompt.cli.report import Faults, Notes, logged, progress, told  # noqa: PLC0415  # likewise
+    from mmprompt.render.renderer import render  # noqa: PLC0415  # likewise
 
     check_output(arguments.output)
     task = _task(arguments)
@@ -164,10 +164,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _renderer(arguments: argparse.Namespace, task: Task, notes: Notes) -> Renderer:
+    from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
-    from mmprompt.media.store.cache import MediaCache  # noqa: PLC0415  # loads with the command
-    from mmprompt.render import Renderer  # noqa: PLC0415  # likewise
-    from mmprompt.task_media import KEPT, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.media import KEPT, task_policy  # noqa: PLC0415  # likewise
 
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
@@ -199,8 +199,8 @@ class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the
 
 
 def _task(arguments: argparse.Namespace) -> Task:
-    from mmprompt.task_files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.task_loading import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import dataset_task, load_task  # noqa: PLC0415  # likewise
 
     columns = dict(_mapped(item) for item in arguments.map)
     if arguments.input == "-" and sys.stdin is None:
@@ -228,7 +228,7 @@ def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
         TaskError: one is asked for here, of prompts.
     """
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
-    from mmprompt.task_media import task_changes  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.media import task_changes  # noqa: PLC0415  # likewise
 
     given = {name: value for name in _CHANGES if (value := getattr(arguments, name)) is not None}
     if arguments.emit != "prompt":

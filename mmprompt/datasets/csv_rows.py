@@ -7,14 +7,14 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
-from mmprompt.exact_json import Remark
-from mmprompt.row_ids import id_of
-from mmprompt.structure import media_column
+from mmprompt.targets.exact_json import Remark
 
 LONGEST_CELL = 1 << 28
 """Characters of a cell; without an end a stray quote would pull the rest of the file into memory."""

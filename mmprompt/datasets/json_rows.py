@@ -8,12 +8,12 @@ from typing import TextIO
 
 from mmprompt.datasets.jsonl import type_name
 from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
-from mmprompt.exact_json import Remark, invalid, loads_noting, loads_with_remarks
-from mmprompt.row_ids import id_of
+from mmprompt.targets.exact_json import Remark, invalid, loads_noting, loads_with_remarks
 
 Parse = Callable[[str], tuple[object, tuple[Remark, ...]]]
 

@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.source import Source
 from mmprompt.errors import RowError
-from mmprompt.exact_json import BOM, Remark, faithful, loads_noting
-from mmprompt.row_ids import id_of
+from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 

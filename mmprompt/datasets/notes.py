@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mmprompt.errors import Where
-from mmprompt.exact_json import Remark
+from mmprompt.targets.exact_json import Remark
 
 _KINDS = 20
 

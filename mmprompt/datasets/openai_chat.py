@@ -13,7 +13,7 @@ from mmprompt.datasets.source import Source
 from mmprompt.errors import MMPromptError, RowError
 
 if TYPE_CHECKING:
-    from mmprompt.parts import Message
+    from mmprompt.messages import Message
 
 
 def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:

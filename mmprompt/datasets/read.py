@@ -9,10 +9,10 @@ from functools import partial
 from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.recognise import binary_kind, recognise
+from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.source import Source
 from mmprompt.errors import DatasetError, RowError, nearest, shown
-from mmprompt.row_ids import id_of
 
 Reader = Callable[[Source, Notes, bool], Iterator[Row]]
 

@@ -6,7 +6,7 @@ import json
 
 from mmprompt.datasets import mm_custom, openai_chat
 from mmprompt.errors import DatasetError, MMPromptError, shown
-from mmprompt.exact_json import loads
+from mmprompt.targets.exact_json import loads
 
 _BINARY = (
     (b"\x1f\x8b", "gzip"),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from mmprompt.errors import RowError
-from mmprompt.exact_json import Remark
+from mmprompt.targets.exact_json import Remark
 
 if TYPE_CHECKING:
-    from mmprompt.parts import Message
+    from mmprompt.messages import Message
 
 
 class Sample(NamedTuple):

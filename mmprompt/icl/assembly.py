@@ -11,13 +11,13 @@ from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.types import build_retriever, build_template, inferencer_of
 from mmprompt.media.rooted import rooted_items
-from mmprompt.meta_template import MetaTemplate
-from mmprompt.prompt_list import PromptList, Stencil
-from mmprompt.raw_messages import RawMessages
-from mmprompt.templates.entry import CONTENT, Entry
+from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+from mmprompt.templates.prompt_list import PromptList, Stencil
 from mmprompt.templates.raw import RawPromptTemplate
-from mmprompt.templates.speech import Examples
+from mmprompt.templates.raw_messages import RawMessages
+from mmprompt.templates.role_text import Examples
+from mmprompt.templates.sample_view import CONTENT, Entry
 
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
 _KEPT_EXAMPLES = 4096

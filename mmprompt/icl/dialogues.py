@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, TemplateError, nearest, shown
-from mmprompt.meta_template import MetaTemplate
-from mmprompt.parts import Message
-from mmprompt.prompt_list import PromptList
-from mmprompt.templates.entry import Entry
+from mmprompt.messages import Message
+from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import INFER_MODES, Expanded, MultiTurnPromptTemplate
-from mmprompt.templates.speech import Examples
+from mmprompt.templates.prompt_list import PromptList
+from mmprompt.templates.role_text import Examples
+from mmprompt.templates.sample_view import Entry
 
 
 class Replied(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from mmprompt.row_ids import ID_COLUMNS
+from mmprompt.datasets.row_ids import ID_COLUMNS
 
 
 class IndexRow(Protocol):

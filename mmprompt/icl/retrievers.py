@@ -16,7 +16,7 @@ from typing import Any
 
 from mmprompt.errors import TaskError, TemplateError, shown
 from mmprompt.icl.index_rows import IndexRow, is_same_sample
-from mmprompt.prompt_list import PromptList
+from mmprompt.templates.prompt_list import PromptList
 
 Candidates = Callable[[IndexRow, int], Iterable[int]]
 """Gives the ids that may be picked for a sample and its position in the test set, the best first."""

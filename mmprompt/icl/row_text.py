@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from mmprompt.errors import MMPromptError, RowError, SourceError, TaskError, nearest
 from mmprompt.icl.index_rows import IndexRow
-from mmprompt.media.classify import classify
-from mmprompt.templates.entry import CONTENT, CONTENT_SLOTS, Entry, held_by_content
+from mmprompt.media.sources import classify
+from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, Entry, held_by_content
 
 _HEAD = 64
 

@@ -6,8 +6,8 @@ one codec. image, audio and video say what media are and change them; container 
 engine.py leads there, through store (what was made once) and isolation (decoders in a process of their own).
 """
 
-from mmprompt.media.classify import Source, classify
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.read import MediaReader, read_messages
+from mmprompt.media.reader import MediaReader, read_messages
+from mmprompt.media.sources import Source, classify
 
 __all__ = ["MediaPolicy", "MediaReader", "Source", "classify", "read_messages"]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from mmprompt.errors import SourceError
 from mmprompt.media.base64_text import decode
-from mmprompt.media.classify import in_short
 from mmprompt.media.media_types import declared_type
+from mmprompt.media.sources import in_short
 
 _LONGEST_HEAD = 1024
 _SLICE = 1 << 14

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple, Union
 
 from mmprompt.errors import SourceError
+from mmprompt.media.cache.cache import MediaCache, cache_key
+from mmprompt.media.cache.entry import Kept, is_well_formed
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.isolation.child import function_named
-from mmprompt.media.isolation.decoders import decoder
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.store.cache import MediaCache, cache_key
-from mmprompt.media.store.kept import Kept, is_well_formed
-from mmprompt.parts import MediaPart
+from mmprompt.media.sandbox.child import function_named
+from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.messages import MediaPart
 
 
 class Changers(NamedTuple):

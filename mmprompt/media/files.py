@@ -15,7 +15,7 @@ import sys
 from typing import NoReturn
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, Where, shown
-from mmprompt.media.missing_names import name_hint
+from mmprompt.media.path_hints import name_hint
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.windows_paths import is_drive_path, windows_fault, windows_inside, windows_same
 

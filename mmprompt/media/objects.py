@@ -11,13 +11,13 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.cells import is_sound_pair
+from mmprompt.datasets.list_cells import is_sound_pair
 from mmprompt.errors import PolicyError, SourceError, shown
-from mmprompt.media.after_fork import forget_after_fork
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.sandbox.after_fork import forget_after_fork
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -165,6 +165,6 @@ def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
 
 
 def _entries(hosts: Iterable[object]) -> tuple[str, ...]:
-    from mmprompt.media.network.hosts import host_entry  # noqa: PLC0415  # loads ipaddress, only where hosts are named
+    from mmprompt.media.fetch.hosts import host_entry  # noqa: PLC0415  # loads ipaddress, only where hosts are named
 
     return tuple(map(host_entry, hosts))

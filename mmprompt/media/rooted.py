@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from mmprompt.media.classify import classify_or_path
-from mmprompt.prompt_list import PromptList, in_section, section_of
+from mmprompt.media.sources import classify_or_path
+from mmprompt.templates.prompt_list import PromptList, in_section, section_of
 
 
 class RootedPath(str):

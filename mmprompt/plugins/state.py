@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 from typing import NamedTuple
 
-from mmprompt.plugins.table import Runner
+from mmprompt.plugins.catalog import Runner
 
 TIMEOUT = 180.0
 """Seconds for the imports of one runner; some load PyTorch."""

@@ -12,12 +12,12 @@ from numbers import Number
 from typing import Any, Union
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
-from mmprompt.media.classify import as_written, in_short
-from mmprompt.parts import MODALITIES, PARTS, MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
-from mmprompt.role_text import rendered_string
-from mmprompt.slots import Slot
+from mmprompt.media.sources import as_written, in_short
+from mmprompt.messages import MODALITIES, PARTS, MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
+from mmprompt.meta_template.text import rendered_string
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.openai import to_openai
+from mmprompt.templates.slots import Slot
 
 Content = Union[str, "tuple[Part, ...]"]
 """Text, or parts in order. Parts are tuples themselves: ask whether a content is ``str``, never whether it is tuple."""

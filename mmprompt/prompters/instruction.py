@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Union
 
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.prompters.content import Content, content_of, joined
-from mmprompt.slots import Slot
+from mmprompt.templates.slots import Slot
 
 Pieces = tuple[Union[str, Slot], ...]
 """Text and slots, in order."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from mmprompt.errors import TemplateError
 from mmprompt.prompters.content import Content, joined
-from mmprompt.prompters.conversation import Turn
+from mmprompt.prompters.history import Turn
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, instruction_of, pieces_of
 from mmprompt.prompters.rules import MARKERS, PARAGRAPH, RESPONSE, TOOL_TOKENS, SeedRules, Tools
 

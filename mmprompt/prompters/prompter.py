@@ -8,14 +8,14 @@ from numbers import Number
 from typing import Any, NamedTuple, NoReturn, Union
 
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
-from mmprompt.parts import Part
+from mmprompt.messages import Part
 from mmprompt.prompters.content import Content, StringWriter, content_of, joined, wire_content
-from mmprompt.prompters.conversation import Turn, is_message, kept_turns, turn_of, turns_of, wire_turn
+from mmprompt.prompters.history import Turn, is_message, kept_turns, turn_of, turns_of, wire_turn
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken, extra_pieces, halves_of, take
 from mmprompt.prompters.lazyllm_rules import LazyLLMRules
 from mmprompt.prompters.rules import DEFAULT_SYSTEM, SeedRules, merged_markers
 from mmprompt.prompters.tools import ToolList, ToolSource, listed, source_of
-from mmprompt.slots import Slot
+from mmprompt.templates.slots import Slot
 
 RULES: Mapping[object, SeedRules] = {None: SeedRules(), "lazyllm": LazyLLMRules()}
 """The dialects by name."""

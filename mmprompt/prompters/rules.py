@@ -11,7 +11,7 @@ from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.prompters.content import Content, joined
-from mmprompt.prompters.conversation import Turn, calls_of
+from mmprompt.prompters.history import Turn, calls_of
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, instruction_of, pieces_of
 
 DEFAULT_SYSTEM = "You are an AI-Agent developed by LazyLLM."

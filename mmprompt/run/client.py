@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from mmprompt._version import __version__
 from mmprompt.errors import ServerError, nearest, shown
-from mmprompt.http_words import retry_after, status_words
-from mmprompt.media.classify import in_short
-from mmprompt.parts import Message
+from mmprompt.media.fetch.http_words import retry_after, status_words
+from mmprompt.media.sources import in_short
+from mmprompt.messages import Message
 from mmprompt.run.keys import Key
 from mmprompt.run.reply import Reply, said_in, text_of
 from mmprompt.targets.limits import limits

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
-from mmprompt.media.network.connections import TimedResponse
+from mmprompt.media.fetch.connections import TimedResponse
 
 if TYPE_CHECKING:
     from requests.adapters import HTTPAdapter

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from mmprompt.builders import Content, assistant, read_own, system, user
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MODALITIES, Message
+from mmprompt.messages import MODALITIES, Message
+from mmprompt.run.builders import Content, assistant, read_own, system, user
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
 

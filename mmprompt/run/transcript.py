@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from mmprompt.media.classify import in_short
-from mmprompt.parts import MediaPart, MediaRef, Message, Part, TextPart
+from mmprompt.media.sources import in_short
+from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.run.conversation import Exchange
 from mmprompt.run.reply import Reply
 

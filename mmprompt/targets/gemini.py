@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from mmprompt.errors import TargetError
 from mmprompt.media.media_types import suffix_type
-from mmprompt.parts import MediaPart, MediaRef, Message
+from mmprompt.messages import MediaPart, MediaRef, Message
 from mmprompt.targets.limits import check_media, taken_of
 from mmprompt.targets.part_writer import Wire, url_of
 from mmprompt.targets.turn_writer import Call, TurnWriter

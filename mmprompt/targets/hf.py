@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import SourceError, TargetError, nearest, shown
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaPart, MediaRef, Message, Pairs, TextPart, checked
+from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, TextPart, checked
 from mmprompt.targets.hf_media import HFDecoder
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, taken_of

@@ -10,9 +10,9 @@ from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import Sound
 from mmprompt.media.image.reading import KEPT_PICTURES, PlainImage, image_of
-from mmprompt.media.isolation.decoders import decoder
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaPart
+from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
     import numpy as np

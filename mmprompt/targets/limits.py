@@ -13,7 +13,7 @@ from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated, picture_size
 from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
-from mmprompt.parts import MODALITIES, MediaPart
+from mmprompt.messages import MODALITIES, MediaPart
 
 
 class Taken(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from mmprompt.errors import TargetError, nearest, shown
-from mmprompt.parts import MediaPart, MediaRef, Message, TextPart, checked
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, taken_of
 from mmprompt.targets.openai_reading import AUDIO_FORMATS, from_openai

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from mmprompt.errors import MMPromptError, TargetError, shown
 from mmprompt.media.base64_text import encode
-from mmprompt.media.classify import classify, in_short
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
-from mmprompt.parts import MediaPart, MediaRef, Pairs, Part, TextPart
+from mmprompt.media.sources import classify, in_short
+from mmprompt.messages import MediaPart, MediaRef, Pairs, Part, TextPart
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import Limits, check_count, limits
 

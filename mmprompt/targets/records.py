@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mmprompt.errors import TargetError
-from mmprompt.parts import Message
+from mmprompt.messages import Message
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import Payload, Read
 

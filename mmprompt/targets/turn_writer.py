@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TargetError, shown
-from mmprompt.parts import Message, TextPart, checked
+from mmprompt.messages import Message, TextPart, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.part_writer import PartWriter, Tally, Wire
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import orjson
 
-from mmprompt import exact_json
 from mmprompt.errors import TargetError, shown
 from mmprompt.media.base64_text import encode
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
+from mmprompt.targets import exact_json
 
 _HOLE = b"\0"
 """A raw NUL, which JSON text never holds: a NUL inside a string is written as an escape."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
-from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompt_list import PromptList, RoleItem, Section, TextItem
-from mmprompt.slots import SlotText
-from mmprompt.templates.entry import Entry
-from mmprompt.templates.speech import Examples, Speech, TextSpeech, Tokens
+from mmprompt.templates.copies import copied
+from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem
+from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens
+from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.slots import SlotText
 
 DIALOGUE_KEYS = frozenset({"begin", "round", "end"})
 ROLE_KEYS = frozenset(

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmprompt.errors import TemplateError, shown
-from mmprompt.slots import SlotText
-from mmprompt.templates.content_item import ContentItem
 from mmprompt.templates.dialogue import Form, Labels
-from mmprompt.templates.entry import Entry
-from mmprompt.templates.speech import Speech, TextSpeech
+from mmprompt.templates.role_parts import ContentItem
+from mmprompt.templates.role_text import Speech, TextSpeech
+from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.slots import SlotText
 from mmprompt.templates.text import PromptTemplate
 
 ORDERS = ("sample", "template")

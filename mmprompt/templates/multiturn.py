@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TemplateError, shown
-from mmprompt.prompt_list import PromptList, RoleItem, Section, Stencil, TextItem
 from mmprompt.templates.dialogue import Dialogue, LooseLine, render_line, render_section
-from mmprompt.templates.entry import Entry
 from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.speech import Examples
+from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, Stencil, TextItem
+from mmprompt.templates.role_text import Examples
+from mmprompt.templates.sample_view import Entry
 
 INFER_MODES = ("every", "every_with_gt", "last")
 BOT = frozenset({"BOT"})

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mmprompt.copies import copied
+from mmprompt.datasets.media_columns import parts_in
 from mmprompt.errors import TemplateError, shown
-from mmprompt.media.classify import as_written
-from mmprompt.parts import MODALITIES, MediaRef, part_of
+from mmprompt.media.sources import as_written
+from mmprompt.messages import MODALITIES, MediaRef, part_of
 from mmprompt.segments import begins_tagged
-from mmprompt.structure import parts_in
-from mmprompt.templates.content_item import ContentItem
-from mmprompt.templates.entry import CONTENT, Entry
-from mmprompt.templates.skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
-from mmprompt.templates.speech import Examples, Said, Tokens, filled
+from mmprompt.templates.copies import copied
+from mmprompt.templates.part_skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.role_parts import ContentItem
+from mmprompt.templates.role_text import Examples, Said, Tokens, filled
+from mmprompt.templates.sample_view import CONTENT, Entry
 
 _TEXT_TYPES = ("text", "input_text")
 

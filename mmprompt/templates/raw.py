@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from mmprompt.cells import listed
-from mmprompt.copies import copied
+from mmprompt._log import log
+from mmprompt.datasets.list_cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
-from mmprompt.log import log
-from mmprompt.parts import ROLES as ROLE_NAMES
-from mmprompt.raw_messages import ROLES, RawMessages
-from mmprompt.templates.entry import Entry, entry_of, null_column
+from mmprompt.messages import ROLES as ROLE_NAMES
+from mmprompt.templates.copies import copied
 from mmprompt.templates.part_list import PartList, normalised
-from mmprompt.templates.speech import Examples, Speech, TextSpeech, Tokens
+from mmprompt.templates.raw_messages import ROLES, RawMessages
+from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens
+from mmprompt.templates.sample_view import Entry, entry_of, null_column
 
 KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
 EXPAND = "expand_column"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mmprompt.copies import copied
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompt_list import PromptList, Section, Stencil
-from mmprompt.slots import SlotText
+from mmprompt.templates.copies import copied
 from mmprompt.templates.dialogue import (
     Dialogue,
     Form,
@@ -19,9 +17,11 @@ from mmprompt.templates.dialogue import (
     render_example,
     splice,
 )
-from mmprompt.templates.entry import Entry, entry_of
-from mmprompt.templates.speech import Examples, Speech, TextSpeech, Tokens, around_marker, filled
-from mmprompt.templates.stencils import stencil_of
+from mmprompt.templates.precompiled import stencil_of
+from mmprompt.templates.prompt_list import PromptList, Section, Stencil
+from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens, around_marker, filled
+from mmprompt.templates.sample_view import Entry, entry_of
+from mmprompt.templates.slots import SlotText
 
 
 class PromptTemplate:

@@ -13,7 +13,7 @@ import pybase64
 from timing import Row, against, interleaved
 
 from mmprompt import dataset_task
-from mmprompt.render import Renderer, render
+from mmprompt.render.renderer import Renderer, render
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 IMAGE_BAR = 0.8

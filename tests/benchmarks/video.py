@@ -18,7 +18,7 @@ from timing import Row, against, interleaved
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes
 from mmprompt.media.video.changes import change_video
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 FRAMES_BAR = 0.95
 KEY_FRAMES_BAR = 3.0

@@ -8,7 +8,7 @@ import pytest
 from mmprompt.datasets.read import open_dataset, rows_dataset
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
-from mmprompt.parts import MediaRef, Message, TextPart
+from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.segments import Segment
 
 TOUR = Path(__file__).parents[2] / "fixtures" / "tour"

@@ -31,7 +31,7 @@ from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.video.changes import change_video
 from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 COUNT, SEED = 20_000, 20261122
 SLOWEST = 5.0

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from mmprompt import PromptTemplate, TaskError, TemplateError, load_task, read_messages, to_openai
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.prompt_list import section_of
-from mmprompt.render import Renderer
+from mmprompt.render.renderer import Renderer
+from mmprompt.templates.prompt_list import section_of
 
 TOUR = Path(__file__).parent.parent.parent / "fixtures" / "tour"
 TRAIN = [{"id": f"t{n}", "q": f"{n}+{n}=?", "answer": str(2 * n)} for n in range(5)]

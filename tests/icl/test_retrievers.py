@@ -270,7 +270,7 @@ def test_string_examples_are_joined_and_closed_and_nothing_is_nothing():
 
 
 def test_dialogue_examples_are_put_in_a_row_each_a_section_of_its_own():
-    from mmprompt.prompt_list import section_of
+    from mmprompt.templates.prompt_list import section_of
 
     examples = [DIALOGUE.generate_ice_item(e) for e in ENTRIES]
     joined = join_examples(examples, ZeroRetriever(), dialogue=True)

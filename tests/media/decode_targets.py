@@ -21,7 +21,7 @@ def echo(value):
 
 
 def wrong_medium(part, _steps, _policy):
-    from mmprompt.media.store.kept import Kept
+    from mmprompt.media.cache.entry import Kept
 
     wrong = (5, None, Kept(changes=5), Kept("x", None), Kept(5, b"x"), Kept("x", b"x", (1,)), Kept(unchanged=1))
     return wrong[len(part.data)]
@@ -61,7 +61,7 @@ def memory_as_rgb(data):
 
 def run_isolated(function, *arguments):
     from mmprompt.media import MediaPolicy
-    from mmprompt.media.isolation.decoders import IsolatedDecoder
+    from mmprompt.media.sandbox.decoders import IsolatedDecoder
 
     with IsolatedDecoder(MediaPolicy()) as decoder:
         return decoder.run(function, *arguments)
@@ -195,7 +195,7 @@ def some_values():
 
     import numpy as np
 
-    from mmprompt.parts import MediaPart
+    from mmprompt.messages import MediaPart
 
     part = MediaPart("image", "image/png", b"\x89PNG" * 9, changes=("a to b",))
     return [None, True, -(2**70), 1.5, float("inf"), "e\u0301\ud800", b"", (1, [2]), {1}, frozenset({"a"}), {"k": (1,), 2: b"x"}, Fraction(1, 3), part, np.arange(6, dtype="<i2").reshape(2, 3), np.float64(2.5)]  # fmt: skip

@@ -97,7 +97,7 @@ _OPEN = """
 import os, resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import av
-from mmprompt.media.container.av_files import open_bytes
+from mmprompt.media.ffmpeg.open import open_bytes
 from mmprompt.media.media_types import MP4
 from mmprompt.media.policy import MediaPolicy
 # not ru_maxrss, which a child inherits from its parent

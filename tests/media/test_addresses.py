@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mmprompt.errors import PolicyError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.network.addresses import address_fault
-from mmprompt.media.network.hosts import AllowedHosts, host_entry
+from mmprompt.media.fetch.addresses import address_fault
+from mmprompt.media.fetch.hosts import AllowedHosts, host_entry
 
 CLOSED = {
     "a loopback address": ["127.0.0.1", "127.255.255.254", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1"],

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from time_taken import GENEROUS, wait_until
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.cache.cache import MediaCache, cache_key
+from mmprompt.media.cache.entry import Kept, pack, unpack
 from mmprompt.media.changes import Changes, Room
-from mmprompt.media.store.cache import MediaCache, cache_key
-from mmprompt.media.store.kept import Kept, pack, unpack
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 PART = MediaPart("image", "image/jpeg", b"\xff\xd8\xff" + bytes(100))
 KEPT = Kept("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), ("found",), (("width", 3), ("rate", 0.5), ("none", None)))  # fmt: skip
@@ -84,7 +84,7 @@ def test_a_key_is_the_contents_and_what_is_asked():
 
 def test_a_key_is_the_same_in_every_process(command_environment):
     code = (
-        "from mmprompt.media.store.cache import cache_key; from mmprompt.media.changes import *; from mmprompt.parts import *;"
+        "from mmprompt.media.cache.cache import cache_key; from mmprompt.media.changes import *; from mmprompt.messages import *;"
         "print(cache_key(MediaPart('image', 'image/png', b'x'), Room('t', frozenset(map(str, range(20))))))"
     )
     keys = {
@@ -392,8 +392,8 @@ def test_a_folder_of_another_user_is_not_used(folder, caplog):
 
 LIMITED = """
 import logging, os, resource, sys
-from mmprompt.media.store.cache import MediaCache
-from mmprompt.media.store.kept import Kept
+from mmprompt.media.cache.cache import MediaCache
+from mmprompt.media.cache.entry import Kept
 logging.basicConfig(stream=sys.stdout, format="%(name)s %(message)s")
 kept = Kept("image/png", b"x" * 10_000)
 if sys.argv[2] == "full":
@@ -436,8 +436,8 @@ def test_a_full_disk_or_a_folder_that_is_only_read_fails_nothing(how, command_en
 
 WRITER = """
 import sys
-from mmprompt.media.store.cache import MediaCache
-from mmprompt.media.store.kept import Kept
+from mmprompt.media.cache.cache import MediaCache
+from mmprompt.media.cache.entry import Kept
 cache = MediaCache(max_bytes=0, folder=sys.argv[1], max_disk_bytes=64 << 20)
 print("ready", flush=True)
 for number in range(100_000):

@@ -18,11 +18,11 @@ from time_taken import wait_until
 
 from mmprompt.errors import SourceError
 from mmprompt.media import engine as engine_module
+from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes, Room
 from mmprompt.media.engine import CHANGERS, MediaEngine
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.store.cache import MediaCache
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 SMALL = Changes(max_side=32)
 HERE, CHILD = MediaPolicy(), MediaPolicy(isolate=True, timeout=20)
@@ -175,7 +175,7 @@ RUN = """
 import pickle, sys
 sys.path.insert(0, sys.argv[3])
 from mmprompt.media import engine
-from mmprompt.media.store.cache import MediaCache
+from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 engine.CHANGERS["image"] = engine.CHANGERS["image"]._replace(change="decode_targets:small_jpeg")

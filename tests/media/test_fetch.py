@@ -24,11 +24,11 @@ from PIL import Image
 from mmprompt import Message, TaskError, load_task, read_messages, to_openai
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media.network import fetch
-from mmprompt.media.network.fetch import Fetcher
-from mmprompt.parts import MediaPart, MediaRef
-from mmprompt.render import Renderer
-from mmprompt.task_media import task_policy
+from mmprompt.media.fetch import fetch
+from mmprompt.media.fetch.fetcher import Fetcher
+from mmprompt.messages import MediaPart, MediaRef
+from mmprompt.render.renderer import Renderer
+from mmprompt.tasks.media import task_policy
 
 
 def picture(form: str = "PNG") -> bytes:

@@ -25,7 +25,7 @@ from mmprompt.media.image.fit import LOWEST_SIDE, change_to_fit, fit_image
 from mmprompt.media.image.pixels import size_within
 from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.media_types import sniff
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 from mmprompt.targets.limits import check_media, limits, room_of
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"

@@ -22,8 +22,8 @@ from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.reading import audio_facts, decode_audio
-from mmprompt.media.container.tag_lists import without_tag_lists
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg.tag_lists import without_tag_lists
 from mmprompt.media.media_types import AAC, AVI, MATROSKA, OGG, WAV, WEBM
 from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts

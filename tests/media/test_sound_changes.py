@@ -13,7 +13,7 @@ from mmprompt.media.audio.encoders import MP3_RATES, mp3_bits, mp3_file, resampl
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.wav import declared_frames, wav_file
 from mmprompt.media.changes import Changes, Room
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 POLICY = MediaPolicy()
 STEREO = sweep(44100, 15000, channels=2)

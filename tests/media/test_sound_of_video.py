@@ -14,8 +14,8 @@ from clips import clip
 
 from mmprompt import MediaPolicy, Message, TaskError, change_messages, load_task, read_messages
 from mmprompt.errors import SourceError
-from mmprompt.parts import MediaPart, MediaRef
-from mmprompt.task_media import task_changes
+from mmprompt.messages import MediaPart, MediaRef
+from mmprompt.tasks.media import task_changes
 
 ROW = {"id": 1, "video": "a.mp4", "question": "What is heard?"}
 

@@ -21,11 +21,11 @@ from urllib3.util import parse_url
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media.network import fetch
-from mmprompt.media.network.connections import pool_classes
-from mmprompt.media.network.fetch import Fetcher
-from mmprompt.media.network.hosts import AllowedHosts
-from mmprompt.parts import MediaPart, MediaRef
+from mmprompt.media.fetch import fetch
+from mmprompt.media.fetch.connections import pool_classes
+from mmprompt.media.fetch.fetcher import Fetcher
+from mmprompt.media.fetch.hosts import AllowedHosts
+from mmprompt.messages import MediaPart, MediaRef
 
 PUBLIC = "93.184.215.14"
 """An address that passes for public. Nothing is sent there: see ``no_way_out``."""

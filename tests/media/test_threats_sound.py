@@ -23,9 +23,9 @@ from mmprompt.media.audio.changes import change_audio
 from mmprompt.media.audio.encoders import mp3_file, to_16_bits
 from mmprompt.media.audio.reading import audio_facts, decode_audio, measure_audio
 from mmprompt.media.changes import Changes
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.media_types import AAC, FLAC, MP3, MP4, OGG, WAV, WEBM
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 POLICY = MediaPolicy()
 SMALL = MediaPolicy(max_bytes=1 << 20)

@@ -31,7 +31,7 @@ from mmprompt.media import MediaPolicy, MediaReader
 from mmprompt.media import data_uri as data_uri_module
 from mmprompt.media.base64_text import decode
 from mmprompt.media.data_uri import decode_payload
-from mmprompt.parts import MediaPart, MediaRef
+from mmprompt.messages import MediaPart, MediaRef
 from mmprompt.segments import parse_segments
 from mmprompt.targets.openai_reading import from_openai
 

@@ -24,7 +24,7 @@ from mmprompt.media.video import reading as video_module
 from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import READERS, video_facts
 from mmprompt.media.video.sound_track import sound_track
-from mmprompt.parts import MediaRef
+from mmprompt.messages import MediaRef
 
 POLICY = MediaPolicy()
 

@@ -17,7 +17,7 @@ from mmprompt.media.changes import Changes
 from mmprompt.media.video.changes import change_video
 from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.sound_track import sound_track
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 POLICY = MediaPolicy()
 

@@ -14,8 +14,8 @@ from test_metadata_costs import ogg
 from mmprompt.errors import SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.reading import audio_facts, decode_audio
-from mmprompt.media.audio.vorbis import MOST_ENTRIES, MOST_IN_ALL, check_codebooks
-from mmprompt.media.container.tag_lists import ogg_streams
+from mmprompt.media.ffmpeg.tag_lists import ogg_streams
+from mmprompt.media.ffmpeg.vorbis import MOST_ENTRIES, MOST_IN_ALL, check_codebooks
 
 POLICY = MediaPolicy()
 IDENTITY = b"\x01vorbis" + struct.pack("<IBIIIIBB", 0, 1, 16000, 0, 0, 0, 0xB8, 1)

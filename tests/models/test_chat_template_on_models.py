@@ -1,4 +1,4 @@
-"""``ChatTemplate`` over the processors of real models; tests/test_chat_template.py has what needs no PyTorch."""
+"""``ChatTemplate`` over the processors of real models; tests/meta_template/test_chat_template.py has what needs no PyTorch."""
 
 import io
 
@@ -8,7 +8,7 @@ import soundfile
 from PIL import Image
 
 from mmprompt import PromptError, read_messages, to_hf
-from mmprompt.chat_template import ChatTemplate, load_chat_template
+from mmprompt.meta_template.chat_template import ChatTemplate, load_chat_template
 
 torch = pytest.importorskip("torch")
 import tiny_models as tiny  # noqa: E402  # after the skip

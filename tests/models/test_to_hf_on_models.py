@@ -9,7 +9,7 @@ import soundfile
 from PIL import Image
 
 from mmprompt import MediaPart, MediaPolicy, Message, MMPromptTemplate, TextPart, read_messages, to_hf
-from mmprompt.chat_template import ChatTemplate
+from mmprompt.meta_template.chat_template import ChatTemplate
 from mmprompt.targets.hf import HFWriter
 
 torch = pytest.importorskip("torch")

@@ -14,7 +14,7 @@ from opencompass_family import COMMAND_SECONDS, RETRIEVERS, SKELETONS, TEXT, ret
 from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
-from mmprompt.outgoing import Outgoing
+from mmprompt.plugins.bridge.message_writer import Outgoing
 
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners

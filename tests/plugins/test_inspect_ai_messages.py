@@ -34,8 +34,8 @@ from mmprompt import (
     to_openai,
 )
 from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, mmprompt_task, to_inspect, whole
-from mmprompt.plugins.inspect_ai_messages import wire_of
-from mmprompt.plugins.inspect_ai_model import check_loss, settings_of
+from mmprompt.plugins.inspect_ai.messages import wire_of
+from mmprompt.plugins.inspect_ai.model import check_loss, settings_of
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 

@@ -113,7 +113,7 @@ def test_what_gives_messages_refuses_to_be_compared_by_name(tour: Path, task: st
 
 
 def first_row(task: str) -> dict[str, Any]:
-    from mmprompt.tables import tables
+    from mmprompt.plugins.bridge.table_rows import tables
 
     return {name: column[0] for name, column in tables(task)["test"].items()}
 

@@ -207,8 +207,8 @@ def test_media_that_would_go_by_name_are_refused_by_name(tour: Path) -> None:
 def test_a_config_comes_with_its_keys_sorted_and_a_task_file_keeps_their_order(tour: Path, tmp_path: Path) -> None:
     from mmengine.config import Config
 
+    from mmprompt.plugins.bridge.table_rows import tables
     from mmprompt.plugins.opencompass import MMPromptMessages, MMPromptTask
-    from mmprompt.tables import tables
 
     template = {"round": [{"role": "HUMAN", "prompt_mm": {key: SKELETONS[key] for key in ("text", "image")}}]}
     row = {"question": "What is it?", "image": str(tour / "media" / "coffee.jpg")}

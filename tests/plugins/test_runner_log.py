@@ -8,8 +8,8 @@ from threading import Thread
 
 import pytest
 
-from mmprompt.log import log
-from mmprompt.plugins.runner_log import told_in
+from mmprompt._log import log
+from mmprompt.plugins.bridge.runner_log import told_in
 
 
 @pytest.fixture

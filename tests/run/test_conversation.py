@@ -20,7 +20,7 @@ from mmprompt import (
     TextPart,
     load_task,
 )
-from mmprompt.builders import user
+from mmprompt.run.builders import user
 from mmprompt.run.conversation import Asker, Exchange
 from mmprompt.run.reply import Reply
 from mmprompt.run.transcript import stub, transcript

@@ -9,7 +9,7 @@ import pathlib
 from hypothesis import strategies as st
 from PIL import Image
 
-from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.openai import to_openai
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from sample_messages import BMP, FRAMES, GIF, JPEG, MESSAGES, MP4, PNG, WAV, user
 
 from mmprompt.errors import TargetError
-from mmprompt.parts import MediaRef, Message, TextPart
+from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import AnthropicWriter, to_anthropic
 from mmprompt.targets.limits import register_target
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sample_messages import JPEG, MESSAGES, MP3, MP4, PNG, WAV, uri
 
 from mmprompt.errors import SourceError, TargetError
-from mmprompt.parts import MediaRef, Message, TextPart
+from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.targets.openai import from_openai, to_openai
 
 

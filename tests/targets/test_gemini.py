@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from sample_messages import FLAC, FRAMES, GIF, JPEG, MESSAGES, MP3, MP4, WAV, user
 
 from mmprompt.errors import TargetError
-from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.gemini import GeminiWriter, to_gemini
 
 

@@ -17,8 +17,8 @@ from mmprompt.media.changes import Room
 from mmprompt.media.image.headers import is_animated
 from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.read import MediaReader
-from mmprompt.parts import MediaPart, MediaRef, Message, TextPart
+from mmprompt.media.reader import MediaReader
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.limits import check_media, limits, register_target, room_of, target_names
 from mmprompt.targets.openai import to_openai
@@ -220,7 +220,7 @@ def test_a_picture_with_too_long_a_side_is_refused_without_fit():
 
 def test_the_sides_of_a_picture_are_checked_without_a_decoder(command_environment):
     code = (
-        "import sys; from mmprompt.parts import MediaPart; from mmprompt.targets.limits import check_media, limits; "
+        "import sys; from mmprompt.messages import MediaPart; from mmprompt.targets.limits import check_media, limits; "
         "check_media(MediaPart('image', 'image/png', sys.stdin.buffer.read()), limits('anthropic')); "
         "sys.exit('PIL' in sys.modules)"
     )

@@ -19,9 +19,9 @@ from sample_messages import FLAC, FRAMES, GIF, JPEG, MP3, MP4, PNG, TEXT, WAV, W
 
 from mmprompt import MediaReader, load_task, read_messages, to_anthropic, to_gemini, to_openai
 from mmprompt.errors import TargetError
-from mmprompt.parts import MediaRef, Message, TextPart
+from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.targets.openai import OpenAIWriter
-from mmprompt.task_media import task_policy
+from mmprompt.tasks.media import task_policy
 
 TOUR = ["tour.jsonl", "tour_chat.jsonl", "tour_columns.jsonl", "tour.csv", "tour.json", "tour_mm_custom.jsonl"]
 

@@ -10,7 +10,7 @@ from PIL import Image
 from sample_messages import BMP, FLAC, FRAMES, GIF, JPEG, MP3, MP4, WAV, one, uri, user
 
 from mmprompt.errors import SourceError, TargetError
-from mmprompt.parts import MediaRef, Message, TextPart
+from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.targets.openai import to_openai
 
 

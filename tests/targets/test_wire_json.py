@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sample_messages import CALLS, FRAMES, JPEG, MESSAGES, MP3, TEXT, WAV
 
 from mmprompt.errors import TargetError
-from mmprompt.parts import MediaPart, Message, TextPart
+from mmprompt.messages import MediaPart, Message, TextPart
 from mmprompt.targets.openai import OpenAIWriter, to_openai
 from mmprompt.targets.wire_json import Payload, record_chunks
 

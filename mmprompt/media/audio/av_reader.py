@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import SourceError
 from mmprompt.media.audio.facts import MOST_CHANNELS, AudioFacts, check_form
-from mmprompt.media.audio.tag_lists import without_tags
 from mmprompt.media.audio.wav import declared_frames
-from mmprompt.media.container.av_files import open_bytes
-from mmprompt.media.container.matroska import first_tick
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.ffmpeg.audio_tags import without_tags
+from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg.matroska import first_tick
+from mmprompt.media.ffmpeg.open import open_bytes
 from mmprompt.media.media_types import (
     AAC,
     AVI,

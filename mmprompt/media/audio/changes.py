@@ -25,7 +25,7 @@ from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, decode_
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.changes import Changes, Room
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _NAMES = {"audio/wav": "WAV", "audio/mpeg": "MP3"}

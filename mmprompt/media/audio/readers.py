@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Union
 from mmprompt.errors import SourceError
 from mmprompt.media.audio.av_reader import DEMUXERS, AvReader
 from mmprompt.media.audio.facts import AudioFacts, check_form
-from mmprompt.media.audio.vorbis import check_codebooks
 from mmprompt.media.audio.wav import declared_frames
-from mmprompt.media.container.index import check_index
-from mmprompt.media.container.tag_lists import ogg_streams
-from mmprompt.media.container.watch import TimedFile, Watch
+from mmprompt.media.ffmpeg.deadline import TimedFile, Watch
+from mmprompt.media.ffmpeg.mp4_index import check_index
+from mmprompt.media.ffmpeg.tag_lists import ogg_streams
+from mmprompt.media.ffmpeg.vorbis import check_codebooks
 from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, sniff
 from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy

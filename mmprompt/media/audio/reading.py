@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.audio.facts import AudioFacts
 from mmprompt.media.audio.readers import BLOCK, SoundReader, open_sound
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from mmprompt.media.image.pixels import (
 )
 from mmprompt.media.image.reading import ImageFacts, decode_image, image_facts
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.container.watch import TimedFile
+from mmprompt.media.ffmpeg.deadline import TimedFile
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:

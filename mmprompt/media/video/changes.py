@@ -13,7 +13,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice, even_places
 from mmprompt.media.video.frames import take_frames
 from mmprompt.media.video.sound_track import sound_track
-from mmprompt.parts import MediaPart
+from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
     import numpy as np

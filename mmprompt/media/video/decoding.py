@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import Timeline
 from mmprompt.media.video.packets import prepare

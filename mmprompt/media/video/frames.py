@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.container.matroska import is_whole
+from mmprompt.media.ffmpeg.matroska import is_whole
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.container.av_files import open_bytes
-from mmprompt.media.container.index import check_index
-from mmprompt.media.container.matroska import first_tick
-from mmprompt.media.container.watch import Watch
+from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg.matroska import first_tick
+from mmprompt.media.ffmpeg.mp4_index import check_index
+from mmprompt.media.ffmpeg.open import open_bytes
 from mmprompt.media.media_types import (
     AVI,
     MATROSKA,

@@ -6,7 +6,7 @@ from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.audio.encoders import to_16_bits
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.wav import wav_file
-from mmprompt.media.container.matroska import is_whole
+from mmprompt.media.ffmpeg.matroska import is_whole
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.reading import check_whole, video_facts
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from mmprompt.meta_template import MetaTemplate
-from mmprompt.outgoing import Outgoing
+from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
-from mmprompt.plugins.marked_prompts import from_marked
-from mmprompt.plugins.runner_log import told_in
+from mmprompt.plugins.bridge.message_writer import Outgoing
+from mmprompt.plugins.bridge.runner_log import told_in
+from mmprompt.plugins.bridge.section_marks import from_marked
 
 
 class MMPromptChat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
-from mmprompt.plugins.opencompass_family import dataset_class, retriever_class
+from mmprompt.plugins.bridge.opencompass_family import dataset_class, retriever_class
 
 
 class MMPromptDataset:

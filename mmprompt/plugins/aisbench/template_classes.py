@@ -8,13 +8,13 @@ from logging import Logger, getLogger
 from typing import Any
 
 from mmprompt.errors import TaskError
-from mmprompt.plugins.marked_prompts import from_marked, to_marked
-from mmprompt.plugins.opencompass_family import MarkedTemplate
-from mmprompt.plugins.runner_log import told_in
-from mmprompt.prompt_list import PromptList
-from mmprompt.tables import TaskRows, entry_of_row
+from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate
+from mmprompt.plugins.bridge.runner_log import told_in
+from mmprompt.plugins.bridge.section_marks import from_marked, to_marked
+from mmprompt.plugins.bridge.table_rows import TaskRows, entry_of_row
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+from mmprompt.templates.prompt_list import PromptList
 
 
 def runner_logger() -> Logger:

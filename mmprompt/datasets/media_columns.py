@@ -1,0 +1,89 @@
+"""Columns that hold the structure itself: parts, segments, images, sound, bytes, in place of tagged text.
+
+And those whose name says that they hold media.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from mmprompt.datasets.list_cells import is_sound_pair
+from mmprompt.media.media_types import any_type, sniff, suffix_type
+from mmprompt.media.sources import is_media_object
+from mmprompt.messages import PARTS, MediaRef, Part, TextPart, part_of
+from mmprompt.segments import Segment
+
+_NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
+
+
+def parts_in(value: object, *, media: bool = True) -> list[Part] | None:
+    """Return the content parts that a column's value holds, or None where it is plain data.
+
+    Takes a segment or part, or a list of these and of content part dicts; with ``media`` also a medium itself (bytes,
+    a PIL image, an array with its rate, a Hugging Face struct) and a list of media.
+
+    Raises:
+        PromptError: a content part dict of unknown type, or without a source.
+    """
+    if value is None or isinstance(value, (str, int, float)):
+        return None
+    if isinstance(value, (list, tuple)) and not isinstance(value, (*PARTS, Segment)) and not is_sound_pair(value):
+        if not value or not all(_is_part(v, media) for v in value):
+            return None
+        return [part for v in value for part in _parts_of(v)]
+    return _parts_of(value) if _is_part(value, media) else None
+
+
+def _is_part(value: object, media: bool) -> bool:
+    if isinstance(value, (*PARTS, Segment)):
+        return True
+    if isinstance(value, Mapping) and isinstance(value.get("type"), str):
+        return True
+    return media and modality_of(value) is not None
+
+
+def _parts_of(value: object) -> list[Part]:
+    if isinstance(value, PARTS):
+        return [value]
+    if isinstance(value, Segment):
+        if value.modality != "text":
+            return [MediaRef(value.modality, value.value)]
+        return [TextPart(str(value.value))]
+    if isinstance(value, Mapping) and isinstance(value.get("type"), str):
+        return [part_of(value)]
+    modality = modality_of(value)
+    return [MediaRef(modality, value)] if modality else []
+
+
+def modality_of(value: object) -> str | None:
+    """Return the modality of a value that is media by its type, whatever its column is called, or None."""
+    if value is None or isinstance(value, (str, int, float)):
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        kind = sniff(bytes(value[:4096]))
+        return any_type(kind).partition("/")[0] if kind else None
+    if isinstance(value, Mapping):
+        if "array" in value and "sampling_rate" in value:
+            return "audio"
+        if value.get("bytes") is not None:
+            return modality_of(value["bytes"])
+        path = value.get("path")
+        named = suffix_type(path) if "bytes" in value and isinstance(path, str) else None
+        return named.partition("/")[0] if named else None
+    if isinstance(value, (list, tuple)):
+        if is_sound_pair(value):
+            return "audio"
+        first = modality_of(value[0]) if value else None
+        return first if first and all(modality_of(element) == first for element in value) else None
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return "image" if str(value.dtype) == "uint8" and len(value.shape) in (2, 3) else None
+    return "image" if is_media_object(value) else None
+
+
+@lru_cache(maxsize=1024)
+def media_column(column: object) -> tuple[str, bool] | None:
+    """Return the modality that a column's name says, and whether it is one of a numbered series (``image_2``)."""
+    match = _NAMED.fullmatch(column) if isinstance(column, str) else None
+    return (match.group(1), match.group(2) is not None) if match else None

@@ -1,0 +1,183 @@
+"""What was made of media once, kept by the content it was made of and by what was asked.
+
+A key is a hash of the bytes themselves, of the request, and of the versions that decide about the result; so an entry
+is never stale, and what comes from the cache is what would have been made. Errors are not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import metadata
+
+from mmprompt._version import __version__
+from mmprompt.errors import PolicyError, shown
+from mmprompt.media.cache.entry import FORMAT, Kept
+from mmprompt.media.cache.folder import CacheFolder
+from mmprompt.media.sandbox.after_fork import forget_after_fork
+from mmprompt.messages import MediaPart
+
+MEMORY_BYTES = 256 << 20
+DISK_BYTES = 4 << 30
+_LIBRARIES = ("pillow", "av", "soundfile", "numpy", "soxr")
+"""The distributions whose version may change a result by a bit."""
+
+
+class MediaCache:
+    """Keeps results in memory and, where a folder is named, on disk. Safe between threads and across a fork; pickles.
+
+    A pickled cache, and the one in a forked process, has the same settings; memory is not sent along. A key that
+    several threads ask for at once is made once, and the others wait for it. No lock is held while something is made.
+
+    Args:
+        max_bytes: the most bytes kept in memory; the least recently used go first. 0 keeps nothing.
+        folder: where entries are kept on disk, made (for its owner only) with the first one; None for nowhere.
+            Processes may share it. A folder that cannot be used never fails a run: one line is logged, and the run
+            goes on without.
+        max_disk_bytes: the most bytes in that folder. Each process counts on its own between two looks, so ``n`` of
+            them may pass it by ``n`` sixteenths for a while.
+
+    Raises:
+        PolicyError: a limit that is not a whole number of bytes, or a folder that is no path.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int = MEMORY_BYTES,
+        folder: str | os.PathLike[str] | None = None,
+        max_disk_bytes: int = DISK_BYTES,
+    ) -> None:
+        for name, number in (("max_bytes", max_bytes), ("max_disk_bytes", max_disk_bytes)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise PolicyError(f"{name} of a cache is {shown(number)}", "give a number of bytes, or 0")
+        self.max_bytes = max_bytes
+        self.max_disk_bytes = max_disk_bytes
+        self.folder = None if folder is None else _folder(folder)
+        self._disk = None if self.folder is None else CacheFolder(self.folder, max_disk_bytes)
+        self.forget()
+        forget_after_fork(self)
+
+    def __reduce__(self) -> tuple[type[MediaCache], tuple[int, str | None, int]]:
+        """Pickle as the settings."""
+        return MediaCache, (self.max_bytes, self.folder, self.max_disk_bytes)
+
+    def forget(self) -> None:
+        """Drop what is in memory, with locks and waiters of threads that this process may not have."""
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, Kept] = OrderedDict()
+        self._held = 0
+        self._making: dict[str, _Making] = {}
+        if self._disk is not None:
+            self._disk.forget()
+
+    @property
+    def bytes_held(self) -> int:
+        """How many bytes the entries in memory count for."""
+        return self._held
+
+    def get_or_make(self, key: str, make: Callable[[], Kept]) -> Kept:
+        """Return what is kept under ``key``, else ``make()``, which is kept from then on.
+
+        Args:
+            key: as ``cache_key`` gives it.
+            make: gives the result; what it raises comes through, and nothing is kept. It must not ask for ``key``.
+        """
+        while True:
+            with self._lock:
+                found = self._entries.get(key)
+                if found is not None:
+                    self._entries.move_to_end(key)
+                    return found
+                making = self._making.get(key)
+                if making is None:
+                    making = self._making[key] = _Making()
+                    break
+            making.done.wait()
+            if making.result is not None:
+                return making.result
+        try:
+            making.result = result = self._from_disk_or(key, make)
+            self._keep(key, result)
+        finally:
+            with self._lock:
+                self._making.pop(key, None)
+            making.done.set()
+        return result
+
+    def _from_disk_or(self, key: str, make: Callable[[], Kept]) -> Kept:
+        if self._disk is None:
+            return make()
+        found = self._disk.read(key)
+        if found is None:
+            found = make()
+            self._disk.write(key, found)
+        return found
+
+    def _keep(self, key: str, entry: Kept) -> None:
+        size = entry.size
+        if size > self.max_bytes:
+            return
+        with self._lock:
+            old = self._entries.pop(key, None)
+            self._entries[key] = entry
+            self._held += size - (0 if old is None else old.size)
+            while self._held > self.max_bytes:
+                _, oldest = self._entries.popitem(last=False)
+                self._held -= oldest.size
+
+
+def _folder(path: object) -> str:
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str) or not name.strip() or "\x00" in name:
+        raise PolicyError(f"the cache folder {shown(path)} is no path", "name a folder, or None for none")
+    return os.path.abspath(name)
+
+
+class _Making:
+    """One key that a thread is at work on; others wait for ``done`` and find no result where it failed."""
+
+    __slots__ = ("done", "result")
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.result: Kept | None = None
+
+
+def cache_key(part: MediaPart, *asked: object) -> str:
+    """Return the key, 64 hexadecimal digits, of what is ``asked`` of the content of ``part``.
+
+    Only the content counts (modality, media type, bytes, frames), not where it came from or what is carried along.
+    ``asked`` are plain values, tuples of them and sets, such as ``Changes`` and ``Room``; the order within a set makes
+    no difference.
+    """
+    lengths = (len(part.data), *map(len, part.frames))
+    words = f"{_versions()}\n{part.modality}\n{part.media_type}\n{lengths}\n{_written(asked)}\n"
+    digest = hashlib.sha256(words.encode("utf-8", "surrogatepass"))
+    digest.update(part.data)
+    for frame in part.frames:
+        digest.update(frame)
+    return digest.hexdigest()
+
+
+def _written(value: object) -> str:
+    """Return a value as text that is the same in every process: the members of a set are sorted."""
+    if isinstance(value, (set, frozenset)):
+        return f"{{{','.join(sorted(map(_written, value)))}}}"
+    if isinstance(value, tuple):
+        return f"{type(value).__name__}({','.join(map(_written, value))})"
+    return repr(value)
+
+
+@lru_cache(maxsize=1)
+def _versions() -> str:
+    found = [f"mmprompt {__version__}", f"format {FORMAT}"]
+    for name in _LIBRARIES:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(f"{name} none")
+    return ", ".join(found)

@@ -1,0 +1,213 @@
+"""Connections that judge where they lead, and that keep to a deadline.
+
+A name can resolve to another address at every look, so a look of one's own before the request proves nothing. Here the
+connection itself resolves, judges every address, dials one of those it judged, and judges what it is connected to.
+
+Loaded with the first fetch, as it needs urllib3.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import http.client
+import io
+import socket
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError
+
+from mmprompt.errors import SourceError, shown
+
+if TYPE_CHECKING:
+    from mmprompt.media.fetch.hosts import AllowedHosts
+
+AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
+
+_MOST_DIALLED = 6
+"""How many addresses of one name are tried."""
+
+
+class _TimedReader(io.RawIOBase):
+    """Reads a socket up to a moment: each ``recv`` may wait for what is left, however little the one before gave."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
+        super().__init__()
+        self._raw = raw
+        self._sock = sock
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._raw.fileno()
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read once into ``buffer``.
+
+        Raises:
+            TimeoutError: the deadline has come.
+        """
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        """Close the socket's file."""
+        try:
+            self._raw.close()
+        finally:
+            super().close()
+
+
+class TimedResponse(http.client.HTTPResponse):
+    """A response whose status line, headers and body all come within the time-out that its socket has now.
+
+    The time-out of a socket bounds each wait alone; a header a second would go on for ever.
+    """
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        deadline = time.monotonic() + (sock.gettimeout() or 0.0)
+        raw: Any = self.fp.detach()
+        self.fp = io.BufferedReader(_TimedReader(raw, sock, deadline))
+
+    def begin(self) -> None:
+        """Read the status line and headers, and drop the cookies before anybody takes the time to parse them."""
+        super().begin()
+        del self.headers["Set-Cookie"], self.headers["Set-Cookie2"]
+
+
+class _GuardedHTTP(HTTPConnection):
+    """A connection to an allowed host at an allowed address; ``hosts`` says which they are.
+
+    Raises:
+        PolicyError: on connecting, another host or address.
+        SourceError: on connecting, no such host, or nobody answers there.
+    """
+
+    hosts: ClassVar[AllowedHosts]
+    response_class = TimedResponse
+
+    def connect(self) -> None:
+        """Connect, and judge the peer before anything is asked of it."""
+        super().connect()
+        if self.sock is not None:  # judged in _new_conn already; this holds even if urllib3 no longer went through it
+            self._check_peer(self.sock)
+
+    def _new_conn(self) -> socket.socket:
+        seconds = self.timeout if isinstance(self.timeout, (int, float)) else 0.0
+        deadline = time.monotonic() + seconds
+        host, port = self.host, self.port
+        self.hosts.check(host, port)
+        found = _resolve(host, port, seconds)
+        if found is None:
+            raise ConnectTimeoutError(self, "the name was not resolved in time")
+        for *_, where in found:
+            # an IPv6 address may carry its scope beside it
+            scope = f"%{where[3]}" if len(where) > 3 and where[3] else ""
+            self.hosts.check_address(host, port, f"{where[0]}{scope}")
+        sys.audit("http.client.connect", self, host, port)
+        return self._dial(found[:_MOST_DIALLED], deadline)
+
+    def _dial(self, found: list[AddressInfo], deadline: float) -> socket.socket:
+        """Connect to the first address that answers; each gets its share of the time that is left."""
+        for number, (family, kind, protocol, _, where) in enumerate(found):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError:  # no IPv6 here
+                continue
+            try:
+                for option in self.socket_options or ():
+                    sock.setsockopt(*option)
+                sock.settimeout(left / (len(found) - number))
+                sock.connect(where)
+                self._check_peer(sock)
+                sock.settimeout(max(deadline - time.monotonic(), 0.001))  # for the TLS handshake
+            except OSError:
+                sock.close()
+                continue
+            except BaseException:
+                sock.close()
+                raise
+            return sock
+        if deadline - time.monotonic() <= 0.01:
+            raise ConnectTimeoutError(self, "no address answered in time")
+        raise SourceError(f"host {shown(self.host, 60)} cannot be reached", "check the URL, and the network")
+
+    def _check_peer(self, sock: socket.socket) -> None:
+        peer = sock.getpeername()
+        self.hosts.check_address(self.host, self.port, str(peer[0]))
+
+
+class _GuardedHTTPS(_GuardedHTTP, HTTPSConnection):
+    """The same through TLS."""
+
+
+def pool_classes(hosts: AllowedHosts) -> dict[str, type[HTTPConnectionPool]]:
+    """Return the pools of guarded connections by scheme, as ``PoolManager.pool_classes_by_scheme`` takes them."""
+
+    class PlainConnection(_GuardedHTTP):
+        pass
+
+    class SecureConnection(_GuardedHTTPS):
+        pass
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = PlainConnection
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = SecureConnection
+
+    PlainConnection.hosts = SecureConnection.hosts = hosts
+    return {"http": PlainPool, "https": SecurePool}
+
+
+def _resolve(host: str, port: int, seconds: float) -> list[AddressInfo] | None:
+    """Return the addresses of a name, or None if they did not come in time.
+
+    The system's resolver cannot be interrupted, so it is asked in a thread of its own. One that is late ends when the
+    resolver gives up.
+
+    Raises:
+        SourceError: there is no such host.
+        OSError: the resolver could not ask just now.
+    """
+    answer: concurrent.futures.Future[list[Any]] = concurrent.futures.Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:  # a label that is too long is a UnicodeError
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="mmprompt-resolve", daemon=True).start()
+    try:
+        found = answer.result(seconds)
+    except concurrent.futures.TimeoutError:
+        return None
+    except socket.gaierror as error:
+        if error.errno == socket.EAI_AGAIN:
+            raise
+        raise _unknown(host) from None
+    except UnicodeError:
+        raise _unknown(host) from None
+    if not found:
+        raise _unknown(host)
+    return found
+
+
+def _unknown(host: str) -> SourceError:
+    return SourceError(f"host {shown(host, 60)} is not known", "check the URL, and the network")

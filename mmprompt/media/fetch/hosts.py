@@ -1,0 +1,142 @@
+"""The hosts that a policy allows: judged by name before it is resolved, and by the address that is dialled."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from mmprompt.errors import PolicyError, shown
+from mmprompt.media.fetch.addresses import address_fault, as_ip
+
+_LOOPBACKS = ("127.0.0.1", "::1")
+_NOT_IN_HOST = re.compile(r"[\s\x00-\x20\x7f/\\@?#%*]")
+_IN_ADDRESS = re.compile(r"[:\[\]]")
+
+
+class AllowedHosts:
+    """What ``MediaPolicy.allow_domains`` allows. Immutable; see there for the forms of an entry.
+
+    A name is allowed by its entry, an address because it is public. The one permission for an address that is not
+    public is an entry that spells out that very address with its port: no name, which others resolve, can give it.
+    """
+
+    __slots__ = ("_addresses", "_below", "_hosts")
+
+    def __init__(self, domains: Iterable[str]) -> None:
+        hosts, below, addresses = set(), [], set()
+        for domain in domains:
+            host, port = split_port(domain)
+            if host.startswith("*."):
+                below.append(("." + _ascii(host[2:]), port))
+                continue
+            hosts.add((plain_host(_ascii(host)), port))
+            ip = as_ip(host.strip("[]"))
+            if port and ip is not None:
+                addresses.add((str(ip), port))
+            elif port and host == "localhost":
+                addresses.update((address, port) for address in _LOOPBACKS)
+        self._hosts = frozenset(hosts)
+        self._below = tuple(below)
+        self._addresses = frozenset(addresses)
+
+    def __bool__(self) -> bool:
+        """Tell whether any host is allowed."""
+        return bool(self._hosts or self._below)
+
+    def allows(self, host: str, port: int) -> bool:
+        """Tell whether the host of a URL may be asked at this port."""
+        name = plain_host(host)
+        if (name, 0) in self._hosts or (name, port) in self._hosts:
+            return True
+        return any(name.endswith(suffix) and p in (0, port) for suffix, p in self._below)
+
+    def check(self, host: str, port: int) -> None:
+        """Refuse a host that no entry allows.
+
+        Raises:
+            PolicyError: it is none.
+        """
+        if not self.allows(host, port):
+            name = plain_host(host)[:60]
+            raise PolicyError(
+                f"host {shown(name)} is not among the allowed ones",
+                "allow it with --allow-domain HOST (MediaPolicy(fetch=True, allow_domains=[HOST]))",
+            )
+
+    def check_address(self, host: str, port: int, address: str) -> None:
+        """Refuse an address, to which ``host`` was resolved or at which it answered, that may not be dialled.
+
+        Raises:
+            PolicyError: it is not public, and not allowed by itself.
+        """
+        fault = address_fault(address)
+        if fault and (str(as_ip(address)), port) not in self._addresses:
+            raise PolicyError(
+                f"host {shown(plain_host(host)[:60])} is at {fault}, which is not fetched from",
+                "allow exactly this server with --allow-domain ADDRESS:PORT, its IP address and port",
+            )
+
+
+def host_entry(domain: object) -> str:
+    """Return an entry of ``MediaPolicy.allow_domains`` in lower case; ``.example.com`` becomes ``*.example.com``.
+
+    Raises:
+        PolicyError: it is no host name, IP address or wildcard, or its port is none.
+    """
+    entry = domain.lower() if isinstance(domain, str) else ""
+    try:
+        host, port = split_port(entry)
+    except ValueError:
+        host, port = "", 0
+    below = host.startswith((".", "*."))
+    name = (host.partition(".")[2] if below else host).removesuffix(".")
+    if _IN_ADDRESS.search(name):
+        bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+        sound = as_ip(bare) is not None and not below
+    else:
+        sound = all(name.split(".")) and not _NOT_IN_HOST.search(name)
+    if not sound:
+        raise PolicyError(
+            f"{shown(domain)} is no host name",
+            "write example.com, *.example.com, example.com:8080 or [::1]:8080, without scheme or path",
+        )
+    host = f"*.{name}" if below else name
+    return f"{host}:{port}" if port else host
+
+
+def split_port(domain: str) -> tuple[str, int]:
+    """Return host and port of ``host``, ``host:port``, ``::1``, ``[::1]`` or ``[::1]:port``; port 0 where none is said.
+
+    Raises:
+        ValueError: the port is no number from 1 to 65535.
+    """
+    host, colon, port = domain.rpartition(":")
+    if not colon or domain.endswith("]") or (":" in host and not host.endswith("]")):
+        return domain, 0
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 1 << 16):
+        raise ValueError(port)
+    return host, int(port)
+
+
+def _ascii(host: str) -> str:
+    """Return an international name as it is dialled, by the parser that dials."""
+    if host.isascii():
+        return host
+    from urllib3.exceptions import LocationParseError  # noqa: PLC0415  # heavy
+    from urllib3.util import parse_url  # noqa: PLC0415  # heavy
+
+    try:
+        return parse_url(f"http://{host}/").host or host
+    except LocationParseError:
+        raise PolicyError(f"{shown(host)} is no host name", "write it as in example.com") from None
+
+
+def plain_host(host: str) -> str:
+    """Return a host as it compares: lower case, no brackets, no trailing dot, an IP address in its usual form."""
+    name = host.strip("[]").lower().removesuffix(".")
+    ip = as_ip(name)
+    if ip is None:
+        return name
+    # a mapped address stays apart: who allows 127.0.0.1 has not written ::ffff:127.0.0.1
+    return str(ipaddress.ip_address(name))

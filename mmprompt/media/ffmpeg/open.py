@@ -1,0 +1,41 @@
+"""The one place that opens media with PyAV: bytes in memory, without a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.media.ffmpeg.deadline import TimedFile
+from mmprompt.media.ffmpeg.tag_lists import without_tag_lists
+from mmprompt.media.media_types import Kind
+from mmprompt.media.policy import MediaPolicy
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+
+def open_bytes(
+    data: bytes, kind: Kind, options: dict[str, str], policy: MediaPolicy, demuxer: str | None = None
+) -> InputContainer:
+    """Return the open container of a media file; its caller closes it.
+
+    The file may be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError.
+    ``options`` are those of the container: ``options=`` would go to each stream too, and PyAV before 18 dies where a
+    stream turns up late. Metadata that are no UTF-8 do not matter, where the release can be told so, and long lists of
+    them never reach FFmpeg.
+
+    Raises:
+        SourceError: the file has far more metadata than any file has.
+        PolicyError: the time is over.
+        FFmpegError: PyAV's, the bytes cannot be opened.
+        ValueError: likewise.
+    """
+    import av  # noqa: PLC0415  # heavy
+
+    file = TimedFile(without_tag_lists(data, kind), policy, f"the {kind.name} file")
+    given: dict[str, Any] = {"format": demuxer, "container_options": options}
+    container: InputContainer
+    try:
+        container = av.open(file, "r", metadata_errors="replace", **given)
+    except TypeError:  # the arguments of open: PyAV 19 has no metadata_errors
+        container = av.open(file, "r", **given)
+    return container

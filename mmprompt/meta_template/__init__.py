@@ -1,0 +1,1 @@
+"""Prompts into what a model takes: one string, or messages."""

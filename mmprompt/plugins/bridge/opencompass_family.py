@@ -1,0 +1,138 @@
+"""What OpenCompass and its fork AISBench ask for alike: templates, and classes that inherit from theirs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+from mmprompt.errors import TaskError
+from mmprompt.icl.retrievers import join_examples
+from mmprompt.icl.types import build_retriever
+from mmprompt.plugins.bridge.message_writer import Outgoing
+from mmprompt.plugins.bridge.runner_log import RunnerLogger, told_in
+from mmprompt.plugins.bridge.section_marks import ListClass, from_marked, to_marked
+from mmprompt.plugins.bridge.table_rows import entry_of_row, sample_of_row, tables
+from mmprompt.templates.text import PromptTemplate
+
+
+class MarkedTemplate(ABC):
+    """A template of the core, duck-typed as these runners call theirs, with their ``PromptList`` going in and out.
+
+    Args:
+        template: as in the core's template.
+        ice_token: where the in-context examples go.
+        sep_token: a text that is removed.
+        media: what may be read and how, as the ``media`` section of a task file: ``roots``, ``mode``, ``max_side`` …
+        target: what the server takes, ``"vllm"`` or ``"openai"``.
+        options: further arguments of the core's template, such as ``column_token_map``.
+    """
+
+    core: ClassVar[type[PromptTemplate]] = PromptTemplate
+
+    @staticmethod
+    @abstractmethod
+    def list_class(items: Iterable[Any]) -> Any:
+        """Return the runner's own ``PromptList`` of these items."""
+
+    def __init__(
+        self,
+        template: Any,
+        ice_token: str | None = None,
+        sep_token: str | None = None,
+        *,
+        media: Mapping[str, Any] | None = None,
+        target: str = "vllm",
+        **options: Any,
+    ) -> None:
+        self._core: Any = self.core(template, ice_token, sep_token, **options)
+        self._outgoing = Outgoing(media, target)
+        self.ice_token = ice_token or ""  # with None a runner refuses an ice_template alone, which needs no token
+        self.sep_token = sep_token
+        # The runners take the keys of a dict for labels, whatever they are, and join examples unless they are "meta".
+        self.template = template if self._core.labels or isinstance(template, str) else repr(template)
+        self.prompt_type = "origin" if isinstance(template, str) else "meta"
+
+    def generate_item(
+        self,
+        entry: Mapping[str, Any],
+        output_field: str | None = None,
+        output_field_replace_token: str = "",
+        ice_field_replace_token: Any = "",
+    ) -> Any:
+        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default.
+
+        Raises:
+            MMPromptError: the row cannot be rendered, with its number and id as far as it tells them.
+        """
+        with entry_of_row(entry, output_field, output_field_replace_token) as row:
+            return self._marked(self._core.generate_item(row, None, from_marked(ice_field_replace_token) or None))
+
+    def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> Any:
+        """Return a row as an example, its media read."""
+        with entry_of_row(entry) as row:
+            return self._marked(self._core.generate_ice_item(row, label))
+
+    def generate_label_prompt_item(self, entry: Mapping[str, Any], ice: Any, label: object, _sep: bool = False) -> Any:
+        """Return the prompt of one label."""
+        with entry_of_row(entry) as row:
+            return self._marked(self._core.generate_label_prompt_item(row, from_marked(ice) or None, label))
+
+    def _marked(self, prompt: Any) -> Any:
+        return to_marked(prompt, self._outgoing, self.list_class)
+
+
+@cache
+def dataset_class(module: str, logger: RunnerLogger) -> Any:
+    """Return a class over the ``BaseDataset`` of a runner's module, whose rows are those of ``table_rows.tables``.
+
+    The module is imported here, seconds of PyTorch with it: paid where rows are loaded.
+    """
+    from datasets import Dataset, DatasetDict  # noqa: PLC0415  # likewise
+
+    base: Any = import_module(module).BaseDataset
+
+    class Rows(base):  # type: ignore[misc]  # the runner has no types
+        @staticmethod
+        @told_in(logger)
+        def load(path: str, **options: Any) -> Any:
+            return DatasetDict({split: Dataset.from_dict(rows) for split, rows in tables(path, **options).items()})
+
+    return Rows
+
+
+@cache
+def retriever_class(module: str, list_class: ListClass) -> Any:
+    """Return a class over the ``BaseRetriever`` of a runner's module that picks and joins examples as the core does."""
+    base: Any = import_module(module).BaseRetriever
+
+    class Retriever(base):  # type: ignore[misc]  # the runner has no types
+        def __init__(self, kind: str = "ZeroRetriever", arguments: Mapping[str, Any] | None = None, **options: Any):
+            super().__init__(**options)
+            self._core = build_retriever({"type": kind, **(arguments or {})}, "retriever")
+
+        def retrieve(self) -> list[list[int]]:
+            reader = self.dataset_reader
+            bound = self._core.bind(
+                [sample_of_row(row, number) for number, row in enumerate(self.index_ds)],
+                input_columns=tuple(reader.input_columns),
+                output_column=reader.output_column,
+            )
+            return [bound.ids(sample_of_row(row, number), number) for number, row in enumerate(self.test_ds)]
+
+        def generate_ice(self, idx_list: Sequence[int], ice_template: Any = None) -> Any:
+            template: Any = ice_template or getattr(self, "ice_template", None)
+            if idx_list and getattr(template, "prompt_type", "") == "raw_messages":
+                return super().generate_ice(idx_list, template)
+            if idx_list and template is None:
+                raise TaskError("examples without ice_template", "give the template of the examples")
+            items = [self.index_ds[number] for number in idx_list]
+            column = self.dataset_reader.output_column
+            made = [from_marked(template.generate_ice_item(item, item[column])) for item in items]
+            dialogue = any(isinstance(example, list) for example in made)
+            joined = join_examples(made, self._core, dialogue)
+            return joined if isinstance(joined, str) else list_class(joined)
+
+    return Retriever

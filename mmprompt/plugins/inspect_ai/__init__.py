@@ -1,0 +1,136 @@
+"""inspect-ai: the task ``mmprompt/task``, the model provider ``mmprompt``, and datasets for tasks of one's own.
+
+``inspect eval mmprompt/task -T path=vqa.jsonl --model mmprompt/SERVICE/MODEL`` asks any OpenAI-compatible server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import Scorer, includes, match, pattern
+from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+
+from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
+from mmprompt.plugins.bridge.requests import Request, open_task, ready_requests
+from mmprompt.plugins.inspect_ai.messages import chat_messages, from_inspect, to_inspect
+from mmprompt.plugins.inspect_ai.model import asked_provider, check_loss, provider, settings_of
+from mmprompt.tasks import task as tasks
+
+__all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect", "whole"]
+
+_LETTER = (  # a reply that is a letter, that begins with one and a mark, or that says which is the answer
+    r"^\W*([A-Z])\W*$|^\W*([A-Z])[).:\u3001\uff1a]"
+    r"|(?:answer|option|choice|答案)\W*(?:is|为|是)?\W*(?-i:([A-Z])(?![A-Za-z]))"
+)
+_SCORERS = {"exact": lambda: match("exact"), "contains": includes, "choice": lambda: pattern(_LETTER)}
+
+
+@task(name="task")  # type: ignore[untyped-decorator]  # the runner is not there when types are checked
+def mmprompt_task(
+    path: str = "",
+    *,
+    dataset: str | None = None,
+    train: str | None = None,
+    target: str = "vllm",
+    scorer: str | None = None,
+    media_root: str | list[str] | None = None,
+    skip_bad: bool = False,
+) -> Task:
+    """Ask a model the rows of a task file or dataset.
+
+    Args:
+        path: a task file, or a dataset.
+        dataset: the rows, in place of the task file's own, or for a dataset config of OpenCompass or AISBench.
+        train: the file that holds the examples, with ``dataset``.
+        target: whose limits requests are held against.
+        scorer: ``exact``, ``choice`` or ``contains``, in place of the task file's ``eval_cfg.scorer``.
+        media_root: folders that media may lie in, beside the dataset's own.
+        skip_bad: leave out rows that cannot be asked; without it they end the run before it begins.
+    """
+    try:
+        if not path:
+            raise TaskError("there is nothing to ask", "name a task file or dataset: -T path=FILE")
+        opened = open_task(path, dataset, train)
+        name = scorer or opened.config.scorer
+        provider_name = asked_provider()
+        scored, config = _scorer(name), settings_of(opened, provider_name)
+        rows = _rows(opened, target, media_root, skip_bad, _check(opened, name, provider_name))
+    except MMPromptError as error:
+        from rich.markup import escape  # noqa: PLC0415  # inspect-ai prints this with rich
+
+        raise PrerequisiteError(escape(f"mmprompt: {error}")) from None
+    return Task(dataset=rows, setup=whole(), solver=generate(tool_calls="none"), scorer=scored, config=config)
+
+
+def dataset(
+    path: str,
+    *,
+    dataset: str | None = None,
+    train: str | None = None,
+    target: str = "vllm",
+    media_root: str | list[str] | None = None,
+    skip_bad: bool = False,
+) -> MemoryDataset:
+    """Return the rows of a task file or dataset, for tasks of one's own; the arguments are those of the task.
+
+    With another model provider than ours, ``Task(setup=whole(), …)`` refuses what it would lose.
+
+    Raises:
+        MMPromptError: the task or dataset cannot be read, or rows cannot be asked.
+    """
+    return _rows(open_task(path, dataset, train), target, media_root, skip_bad)
+
+
+@solver  # type: ignore[untyped-decorator]  # likewise
+def whole() -> Solver:
+    """Refuse, before anything is sent, messages of which the model's provider would lose something."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  # a solver's signature
+        check_loss(state.messages, state.model.api)
+        return state
+
+    return solve
+
+
+def _check(opened: tasks.Task, scorer: str | None, provider_name: str) -> Callable[[Request], None]:
+    """Return what refuses requests that the model cannot be sent whole, and those that cannot be scored."""
+
+    def check(request: Request) -> None:
+        check_loss(chat_messages(request.messages), provider_name)
+        if scorer and not any(request.answers):  # inspect-ai's scorers find nothing in anything
+            raise DatasetError("no answer to score against", f"give '{opened.output_column}'")
+        if scorer == "choice" and not any(re.fullmatch("[A-Za-z]", answer) for answer in request.answers):
+            raise DatasetError(f"the answer {shown(request.answers[0])} is no letter", "score by contains, or exact")
+
+    return check
+
+
+def _rows(
+    opened: tasks.Task,
+    target: str,
+    roots: str | list[str] | None,
+    skip_bad: bool,
+    check: Callable[[Request], None] | None = None,
+) -> MemoryDataset:
+    folders = [roots] if isinstance(roots, str) else roots or ()
+    requests = ready_requests(opened, target, roots=folders, check=check, skip_bad=skip_bad)
+    file = None if opened.dataset is None else opened.dataset.path
+    return MemoryDataset([_sample(request) for request in requests], name=file, location=file)
+
+
+def _sample(request: Request) -> Sample:
+    dropped = {"dropped_examples": request.dropped} if request.dropped else None
+    target = request.answers[0] if len(request.answers) == 1 else list(request.answers)
+    return Sample(input=chat_messages(request.messages), target=target or "", id=request.id, metadata=dropped)
+
+
+def _scorer(name: str | None) -> Scorer | None:
+    if name is None:
+        return None
+    if name not in _SCORERS:
+        raise TaskError(f"inspect-ai has no scorer like '{name}'", nearest(name, _SCORERS))
+    return _SCORERS[name]()

@@ -1,0 +1,119 @@
+"""The turns before the current one: pairs or messages from outside, one type inside, messages again on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from mmprompt.errors import PromptError, nearest, shown
+from mmprompt.messages import PARTS, ROLES, Message, Pairs
+from mmprompt.prompters.content import Content, content_of, joined, kept, wire_content
+from mmprompt.targets.json_values import plain
+
+KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_SHAPES = "give pairs of user and assistant, or messages of role and content"
+
+
+class Turn(NamedTuple):
+    """One turn. ``content`` is None where an assistant only calls tools; ``more`` are the message's further keys."""
+
+    role: str
+    content: Content | None
+    more: Pairs = ()
+
+
+def turns_of(history: object, *, tuples: bool = True) -> tuple[Turn, ...]:
+    """Return a history as turns: pairs ``[user, assistant]`` and messages, mixed as the caller likes.
+
+    One side of a pair may be missing or None. ``tuples`` tells whether a pair may be a tuple.
+
+    Raises:
+        PromptError: anything else, an unknown role, or a message without content.
+        TemplateError: content that is neither text nor content parts.
+    """
+    if history is None:
+        return ()
+    if not isinstance(history, (list, tuple)) or isinstance(history, (Message, *PARTS)):
+        raise PromptError(f"history is {type(history).__name__}, not a list", _SHAPES)
+    turns: list[Turn] = []
+    for number, item in enumerate(history):
+        where = f"history[{number}]"
+        if isinstance(item, (Message, Mapping)):
+            turns.append(turn_of(item, where))
+        elif isinstance(item, list) or (tuples and isinstance(item, tuple) and not isinstance(item, PARTS)):
+            turns.extend(_pair(item, where))
+        else:
+            raise PromptError(f"{where} is {type(item).__name__}", _SHAPES)
+    return tuple(turns)
+
+
+def _pair(pair: list[object] | tuple[object, ...], where: str) -> list[Turn]:
+    if len(pair) > 2:
+        raise PromptError(f"{where} has {len(pair)} texts", "a pair is what the user said and what the assistant said")
+    sides = zip(("user", "assistant"), pair, strict=False)
+    return [Turn(role, content_of(said, f"{where}, {role}")) for role, said in sides if said is not None]
+
+
+def is_message(value: object) -> bool:
+    """Tell whether ``value`` is a message: a mapping with a role, or a ``Message``."""
+    return isinstance(value, Message) or (isinstance(value, Mapping) and isinstance(value.get("role"), str))
+
+
+def turn_of(message: Message | Mapping[str, Any], where: str) -> Turn:
+    """Return a message as a turn.
+
+    Raises:
+        PromptError: no role or an unknown one, or no content.
+        TemplateError: content that is neither text nor content parts.
+    """
+    if isinstance(message, Message):
+        fields = {"name": message.name, "tool_calls": list(message.tool_calls), "tool_call_id": message.tool_call_id}
+        calls_only = bool(message.tool_calls) and not message.parts
+        content = None if calls_only else joined(*[content_of(part, where) for part in message.parts])
+        return Turn(message.role, content, tuple([(k, v) for k, v in fields.items() if v]))
+    role = message.get("role")
+    if not isinstance(role, str) or not role:
+        raise PromptError(f"{where} has no role", f"give one of {', '.join(KNOWN_ROLES)}")
+    role = ROLES.get(role, role)
+    if role not in KNOWN_ROLES:
+        raise PromptError(f"{where} has the unknown role {shown(role)}", nearest(role, KNOWN_ROLES))
+    more = tuple([(key, value) for key, value in message.items() if key not in ("role", "content")])
+    said = message.get("content")
+    if said is None and role == "assistant" and message.get("tool_calls"):
+        return Turn(role, None, more)
+    return Turn(role, content_of(said, f"{where}, content"), more)
+
+
+def kept_turns(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    """Return turns that share nothing changeable with their caller."""
+    return tuple([t._replace(content=None if t.content is None else kept(t.content), more=_more(t)) for t in turns])
+
+
+def _more(turn: Turn) -> Pairs:
+    return tuple([(key, plain(value)) for key, value in turn.more])
+
+
+def wire_turn(turn: Turn) -> dict[str, Any]:
+    """Return a turn as a new message of OpenAI's chat form.
+
+    Raises:
+        PromptError, TargetError: as ``wire_content``; a further key that JSON cannot hold.
+    """
+    content = None if turn.content is None else wire_content(turn.content)
+    return {"role": turn.role, "content": content, **dict(_more(turn))}
+
+
+def calls_of(turn: Turn) -> list[Mapping[str, Any]]:
+    """Return the functions that a turn calls, each a mapping of ``name`` and ``arguments``.
+
+    Raises:
+        PromptError: a tool call without a function.
+    """
+    calls: Any = dict(turn.more).get("tool_calls") or ()
+    functions = []
+    for call in calls:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise PromptError("a tool call of the history names no function", "give {'function': {'name': …}}")
+        functions.append(function)
+    return functions

@@ -1,0 +1,1 @@
+"""A task's rows as requests, and as JSON lines."""

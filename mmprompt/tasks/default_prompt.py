@@ -1,0 +1,118 @@
+"""The prompt of a row without a template: one user message with the row's media and question.
+
+The tagged column ``content`` feeds it if there is one; else the columns that hold media, in their order, then
+``question``, whose text is never read for tags: only a task says that another column is tagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from mmprompt.datasets.list_cells import listed
+from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.errors import MMPromptError, TemplateError, Where, names_in_short
+from mmprompt.messages import MediaRef, Message, Part, TextPart
+from mmprompt.segments import scan
+from mmprompt.templates.sample_view import CONTENT, Entry, check_source, null_column
+
+QUESTION = "question"
+_NOTHING = TextPart("")
+_new = tuple.__new__  # half the time of the class, and this runs for every row
+
+
+def default_messages(
+    entry: Entry, media_columns: Mapping[str, str] | None = None, output_column: str | None = None
+) -> list[Message]:
+    """Return the one user message of a row.
+
+    ``media_columns`` adds columns that hold media, column to modality. Media in ``output_column`` are not sent: they
+    are the answer.
+
+    Raises:
+        TemplateError: the row has nothing to say, or a null in the column that feeds the message.
+        TagError: the tags of its tagged column do not pair.
+    """
+    value = entry.raw.get(CONTENT)
+    if isinstance(value, str) and entry.hidden != CONTENT:
+        return content_messages(value, scanned=entry.scanned)
+    if entry.segments(CONTENT) is None:
+        mapped = media_columns or {}
+        parts = list(_column_parts(entry, mapped, output_column))
+        if not parts and not any(c == QUESTION or c in mapped or media_column(c) for c in entry.columns):
+            raise _no_column(entry.columns)
+        return _message(parts, entry.columns)
+    return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
+
+
+def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
+    """Return the one user message of a text in the column ``content``; its tags are read if it is ``scanned``.
+
+    Raises:
+        TemplateError: it is empty.
+        TagError: its tags do not pair.
+    """
+    if not scanned:
+        return _message([TextPart(content)] if content else [], (CONTENT,))
+    try:
+        spans = scan(content)
+    except MMPromptError as error:
+        raise error.located(column=CONTENT) from None
+    parts: list[Part] = [
+        _new(TextPart, (text, ())) if modality == "text" else _new(MediaRef, (modality, text, "", (), (), None))
+        for modality, text, _, _ in spans
+        if text
+    ]
+    if not parts:
+        raise _nothing((CONTENT,))
+    return [_new(Message, ("user", tuple(parts), None, (), None))]
+
+
+def _message(parts: list[Part], columns: Collection[str]) -> list[Message]:
+    """Return the message of these parts, none of which is an empty text."""
+    if not parts:
+        raise _nothing(columns)
+    return [Message("user", parts)]
+
+
+def _nothing(columns: Collection[str]) -> TemplateError:
+    names = names_in_short(columns) or "none"
+    return TemplateError(
+        "the row has nothing to send",
+        f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
+    ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
+
+
+def _no_column(columns: Collection[str]) -> TemplateError:
+    """Return the error of a row that has none of the columns that are used: its dataset has other names for them."""
+    names = names_in_short(columns) or "none"
+    return TemplateError(
+        "the row has nothing to send: none of its columns is 'content', 'question' or named as media are",
+        f"name the media with --map COLUMN=image, or use a task with a template (columns: {names})",
+        Where(column=CONTENT, setting="columns"),
+    )
+
+
+def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
+    for column, value in entry.columns.items():
+        if column in media_columns:
+            found: tuple[str, bool] | None = (media_columns[column], False)
+        elif column == output_column:
+            continue
+        else:
+            found = media_column(column)
+            if found is None and type(value) is not str and (modality := modality_of(value)):
+                found = (modality, False)
+        if found is None or column == QUESTION:
+            continue
+        modality, numbered = found
+        if value is None and numbered:
+            continue
+        for element in listed(value, cells=entry.list_cells):
+            check_source(element, column)
+            yield MediaRef(modality, element)
+    if QUESTION in entry.columns:
+        question = entry.columns[QUESTION]
+        if question is None:
+            raise null_column(QUESTION)
+        if text := str(question):
+            yield TextPart(text)

@@ -1,0 +1,277 @@
+"""The media of a task: what may be read, and each medium read, then changed as the task or its caller asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from typing import Any
+
+from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
+from mmprompt.media.cache.cache import MediaCache
+from mmprompt.media.changes import Changes, Room, changes_of
+from mmprompt.media.engine import MediaEngine
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.reader import MediaReader
+from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart, checked
+from mmprompt.targets.limits import limits, room_of
+from mmprompt.tasks.config import POLICY_KEYS
+from mmprompt.tasks.task import Task
+
+_NOTHING = Changes()
+_CHOICES = ("frames", "fps", "key_frames", "times")
+"""The changes that make a video into frames."""
+_INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "sound_track")}
+"""What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
+KEPT = 64 << 20
+"""How much of what was made is kept in memory by default: pictures that come again, not the whole run."""
+
+
+class UnreadError(Exception):
+    """A medium that could not be read or changed: its source, and the error to tell."""
+
+    def __init__(self, source: object, error: MMPromptError) -> None:
+        super().__init__(str(error))
+        self.source = source
+        self.error = error
+
+
+class TaskMedia:
+    """Reads media for one target, and changes them as asked. Safe to share between threads.
+
+    Args:
+        task: its ``media`` section says the mode, the policy and the changes, where they are not given here.
+        target: what the media have to fit, if ``fit`` is asked for.
+        mode: as in ``MediaReader``.
+        policy: what may be read.
+        changes: what is asked for.
+        cache: keeps what was made; by default some of it in memory.
+
+    Raises:
+        TaskError: a change in a mode in which media go by name.
+        TargetError: an unknown target.
+        PolicyError: a root that is no directory.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        target: str,
+        *,
+        mode: str | None = None,
+        policy: MediaPolicy | None = None,
+        changes: Changes | None = None,
+        cache: MediaCache | None = None,
+    ) -> None:
+        self.reader = MediaReader(policy or task_policy(task), mode or task.media.get("mode", "inline"))
+        asked = task_changes(task) if changes is None else changes
+        if self.reader.policy.fetch and self.reader.mode != "inline":
+            raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
+        self._splits = limits(target).frames_as_images
+        self._changer: MediaChanger | None = None
+        if asked == _NOTHING:
+            return
+        if self.reader.mode != "inline":
+            raise TaskError(
+                f"{_named(asked)} with media mode {self.reader.mode}",
+                "media that go by name cannot be changed; send them inline, or ask for no change",
+            )
+        self._changer = MediaChanger(self.reader.policy, asked, target, cache)
+
+    @property
+    def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
+        """What reads: ``read``, or the reader itself where a medium can be read again at no cost but time."""
+        return self.reader.read if self._changer is None and not self.reader.policy.fetch else self.read
+
+    def read(self, ref: MediaRef) -> MediaPart | MediaRef:
+        """Return a medium read and changed, or with the name that goes on the wire.
+
+        Raises:
+            UnreadError: it cannot be; with its source, so that it need not be read again to find where it stands.
+        """
+        try:
+            part = self.reader.read(ref)
+            return part if self._changer is None or type(part) is not MediaPart else self._changer.change(part)
+        except MMPromptError as error:
+            raise UnreadError(ref.source, error) from None
+
+    def in_place(self, messages: Iterable[Message]) -> list[Message]:
+        """Return messages with their media read, for a string that has one placeholder for each.
+
+        Raises:
+            UnreadError: a medium that cannot be read or changed; a video whose frames or sound go in its place, for
+                which the string has no placeholder.
+        """
+        return [message._replace(parts=tuple([self._placed(part) for part in message.parts])) for message in messages]
+
+    def _placed(self, part: Part) -> Part:
+        if isinstance(part, TextPart):
+            return part
+        read = self.read(part) if isinstance(part, MediaRef) and part.name is None else part
+        sent = "images" if isinstance(read, MediaPart) and read.frames and self._splits else read.modality
+        if sent != part.modality:
+            what = f"the string holds a placeholder of {part.modality}, and {sent} would go in its place"
+            raise UnreadError(getattr(part, "source", part), TargetError(what, "use --emit messages"))
+        return read
+
+    def received(self, messages: tuple[Message, ...], *, change: bool = True) -> list[Message]:
+        """Return the messages of a chat row with the media that came with their bytes checked, and changed as asked.
+
+        Without ``change`` they are checked only.
+
+        Raises:
+            SourceError: one that the mode would have to name.
+            PolicyError: one is longer than ``max_bytes``.
+            MMPromptError: one cannot be changed.
+        """
+        self.reader.check_size(messages)
+        held = next((p for m in messages for p in m.parts if type(p) is MediaPart), None)
+        if held is not None and self.reader.mode in ("file", "url"):
+            what = f"the chat holds {held.modality} as bytes, and media mode {self.reader.mode} sends names"
+            raise SourceError(what, "use --media inline or keep, or name a file")
+        return list(messages) if self._changer is None or not change else self._changer.change_all(messages)
+
+    def close(self) -> None:
+        """End the child processes of an isolating policy."""
+        if self._changer is not None:
+            self._changer.close()
+
+
+class MediaChanger:
+    """Changes media as asked, and where ``fit`` is asked for, to fit a target. Safe to share between threads.
+
+    Raises:
+        TargetError: an unknown target.
+    """
+
+    def __init__(self, policy: MediaPolicy, asked: Changes, target: str, cache: MediaCache | None = None) -> None:
+        self._engine = MediaEngine(policy, asked, MediaCache(KEPT) if cache is None else cache)
+        self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
+        self._takes_sound = asked.sound_track
+        self._frames_room: Room | None = None  # where the frames of a video go as pictures
+        known = limits(target)
+        self._rooms = {modality: room_of(target, modality) for modality in known.modalities if asked.fit}
+        if known.frames_as_images:
+            self._frames_room = self._rooms.get("image")
+
+    def change(self, part: MediaPart) -> MediaPart:
+        """Return a part changed; see ``MediaEngine.change``.
+
+        A video whose sound is asked for becomes an audio part; what the sample says of the video (``form``,
+        ``options``, ``extra``) does not stay.
+        """
+        if part.modality == "video" and self._takes_sound:
+            sound = self._engine.change(part)
+            part = sound._replace(modality="audio", form="", options=(), extra=())
+        room = self._rooms.get(part.modality)
+        if part.modality == "video" and (part.frames or self._takes_frames):
+            room = self._frames_room or room
+        return self._engine.change(part, room)
+
+    def change_all(self, messages: Iterable[Message]) -> list[Message]:
+        """Return messages with the media that were read changed; what is only named stays.
+
+        Raises:
+            MMPromptError: as ``change``, with the numbers of the message and the part.
+        """
+        changed = []
+        for number, message in enumerate(messages, 1):
+            parts: list[Part] = []
+            for place, part in enumerate(checked(message).parts, 1):
+                try:
+                    parts.append(self.change(part) if type(part) is MediaPart else part)
+                except MMPromptError as error:
+                    what = f"message {number}, part {place}: {error.what}"
+                    raise type(error)(what, error.mend, error.where) from None
+            changed.append(message._replace(parts=tuple(parts)))
+        return changed
+
+    def close(self) -> None:
+        """End the child processes of an isolating policy."""
+        self._engine.close()
+
+
+def _named(asked: Changes) -> str:
+    """Return the names of the changes that are asked for, as a task file writes them."""
+    names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
+    return ", ".join("image_mode" if name == "mode" else name for name in names)
+
+
+def change_messages(
+    messages: Iterable[Message], policy: MediaPolicy | None = None, *, target: str = "vllm", **changes: Any
+) -> list[Message]:
+    """Return messages with the media that were read changed as asked; what is only named stays.
+
+    Args:
+        messages: as ``read_messages`` gives them.
+        policy: its limits hold for what is decoded, and ``isolate`` says where.
+        target: what the media have to fit, with ``fit=True``.
+        changes: the fields of ``Changes`` by name, such as ``max_side=1024``, ``frames=8`` or ``audio_rate=16000``.
+
+    Raises:
+        TaskError: an unknown change, or a value that is none for it.
+        MediaError: a medium cannot be decoded, or is more than the policy allows.
+        TargetError: an unknown target, a medium that cannot be made to fit, or what is no message.
+    """
+    with closing(MediaChanger(policy or MediaPolicy(), changes_of(changes), target)) as changer:
+        return changer.change_all(messages)
+
+
+def task_changes(task: Task, **given: Any) -> Changes:
+    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
+
+    A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
+
+    Raises:
+        TaskError: as ``changes_of``.
+    """
+    wanted = {name: value for name, value in given.items() if value is not None}
+    replaced = {own for name in wanted for own in _INSTEAD.get(name, ())}
+    asked: Mapping[str, Any] = task.media.get("changes", {})
+    return changes_of({**{name: value for name, value in asked.items() if name not in replaced}, **wanted})
+
+
+def task_policy(
+    task: Task,
+    *,
+    preset: str | None = None,
+    roots: Iterable[str] = (),
+    fetch: bool = False,
+    allow_domains: Iterable[str] = (),
+    read_also: Iterable[str] = (),
+) -> MediaPolicy:
+    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
+
+    Of a ``preset`` given here the task can only tighten the limits, and the task's ``read_also`` does not count.
+
+    Raises:
+        TaskError: fetching is asked for but no host is allowed, or the reverse.
+        PolicyError: a preset, host, root or limit that is none.
+    """
+    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
+    named = task.media.get("roots") or ()
+    options = {key: task.media[key] for key in POLICY_KEYS if key in task.media}
+    hosts = [*task.media.get("allow_domains", ()), *allow_domains]
+    fetch = fetch or task.media.get("fetch", False)
+    if fetch and not hosts:
+        raise TaskError(
+            "fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)"
+        )
+    if hosts and not fetch:
+        raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
+    also = () if preset is not None else task.media.get("read_also") or ()
+    formats = dict.fromkeys((*([also] if isinstance(also, str) else also), *read_also))
+    folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
+    if preset is not None:
+        options = _tighter(options, MediaPolicy.preset(preset))
+    name = (task.media.get("policy") or "default") if preset is None else preset
+    return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, read_also=formats, **options)
+
+
+def _tighter(options: Mapping[str, Any], preset: MediaPolicy) -> dict[str, Any]:
+    """Return those of a task's limits that are stricter than the preset's."""
+    stricter = {}
+    for key, value in options.items():
+        most = getattr(preset, key)
+        if (value and not most) if key == "isolate" else (most is None or value < most):
+            stricter[key] = value
+    return stricter

@@ -1,0 +1,1 @@
+"""Dataset configs of other runners, read as tasks."""

@@ -1,0 +1,148 @@
+"""A dataset with a fault in nearly every second row: each is told once, with its place and a mend; the rest arrives."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+NAME = "broken.jsonl"
+FAULTS = json.loads((Path(__file__).parents[2] / "fixtures/broken/faults.json").read_text(encoding="utf-8"))
+MESSAGE = re.compile(
+    r"(?P<file>[^ ]+?):(?P<line>\d+)(?: (?P<column>\w+))?(?: @(?P<offset>\d+))?(?: \(sample (?P<id>[^)]*)\))?: "
+    r"(?P<what>[^;]+)(?:; (?P<mend>.+))?"
+)
+
+
+class Told(NamedTuple):
+    file: str
+    line: int
+    column: str | None
+    offset: int | None
+    id: str | None
+    what: str
+    mend: str | None
+
+
+def told(stderr: bytes) -> list[Told]:
+    """Take the messages apart; the last line is the summary."""
+    messages = []
+    for line in stderr.decode("utf-8").splitlines():
+        if line.startswith(("mmprompt: ", "note: ")):
+            continue
+        match = MESSAGE.fullmatch(line)
+        assert match, line
+        file, number, column, offset, id_, what, mend = match.groups()
+        messages.append(Told(file, int(number), column, None if offset is None else int(offset), id_, what, mend))
+    return messages
+
+
+class Run(NamedTuple):
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+@pytest.fixture(scope="module")
+def run(command: Any, broken: Path) -> Run:
+    done = command("render", NAME, cwd=broken)
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def test_failed_rows_give_exit_code_1_and_no_traceback(run: Run) -> None:
+    assert run.code == 1
+    assert b"Traceback" not in run.stderr
+    assert run.stderr.endswith(b"mmprompt: 16 of 49 rows rendered, 33 left out, 1 of the ids came again\n")
+
+
+@pytest.mark.parametrize("fault", FAULTS["faults"], ids=lambda f: f["fault"])
+def test_a_fault_is_told_once_with_its_place_and_a_mend(run: Run, fault: dict[str, Any]) -> None:
+    (message,) = [m for m in told(run.stderr) if m.line == fault["line"]]
+    assert message.file == NAME
+    assert message.id == fault["id"] or fault["fault"] == "lone surrogate"  # that row was never read as a sample
+    assert message.column == fault["column"]
+    assert message.mend
+
+
+def test_the_place_in_the_column_is_where_the_source_stands(run: Run, broken: Path) -> None:
+    rows = (broken / NAME).read_text(encoding="utf-8").splitlines()
+    offsets = {m.line: m.offset for m in told(run.stderr) if m.column == "content" and m.offset is not None}
+    content = json.loads(rows[8])["content"]
+    assert content[offsets[9] :].startswith("/etc/passwd")
+    assert json.loads(rows[6])["content"][offsets[7] :].startswith("<AIS_TEXT_START>")
+    assert json.loads(rows[31])["content"][offsets[32] :].startswith("ftp://")
+
+
+def test_sound_rows_all_arrive_in_order_and_nothing_else(run: Run) -> None:
+    records = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [r["id"] for r in records] == FAULTS["good"]
+    assert all(set(r) <= {"id", "messages", "answer"} for r in records)
+
+
+def test_what_is_accepted_is_right(run: Run) -> None:
+    records = {r["id"]: r for r in map(json.loads, run.stdout.splitlines())}
+    assert records["b-25"]["messages"][0]["content"][0]["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+    assert "\n" not in records["b-27"]["messages"][0]["content"][0]["image_url"]["url"]
+    assert records["b-46"]["answer"] == "4"
+    assert records["b-47"]["messages"] == [
+        {"role": "user", "content": "<AIS_IMG_START>media/cup.jpg<AIS_TEXT_END> What does a tag look like?"}
+    ]
+
+
+@pytest.mark.parametrize(("line", "column", "words"), [
+    (1, None, "byte order mark"), (44, "id", "line 1"), (45, "serial", "64 bits"), (46, "score", "NaN"),
+])  # fmt: skip
+def test_what_is_accepted_is_reported_once(run: Run, line: int, column: str | None, words: str) -> None:
+    plain = [n.removeprefix(b"note: ") for n in run.stderr.splitlines() if b"(sample b-2" not in n]
+    (message,) = [m for m in told(b"\n".join(plain)) if m.line == line]
+    assert words in message.what
+    assert message.column == column
+
+
+def test_messages_hold_no_payload_secret_or_path_of_this_machine(run: Run, broken: Path) -> None:
+    text = run.stderr.decode("utf-8")
+    assert str(broken) not in text
+    assert "password@" not in text
+    assert "user:" not in text
+    assert max(len(line) for line in text.splitlines()) < 400
+    assert not re.search(r"[A-Za-z0-9+/]{81}", text)
+
+
+def test_several_workers_tell_and_write_the_same(run: Run, command: Any, broken: Path) -> None:
+    done = command("render", NAME, "--workers", 4, cwd=broken)
+    assert (done.returncode, done.stdout, done.stderr) == (run.code, run.stdout, run.stderr)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_strict_stops_at_the_first_fault_and_leaves_nothing(
+    command: Any, broken: Path, tmp_path: Path, workers: int
+) -> None:
+    out = tmp_path / "out.jsonl"
+    done = command("render", NAME, "--strict", "-o", out, "--workers", workers, cwd=broken)
+    assert (done.returncode, done.stdout) == (1, b"")
+    (message,) = told(done.stderr)
+    assert message.line == 2
+    assert os.listdir(tmp_path) == []
+
+
+def test_strict_keeps_the_old_output(command: Any, broken: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_bytes(b"old\n")
+    assert command("render", NAME, "--strict", "-o", out, cwd=broken).returncode == 1
+    assert out.read_bytes() == b"old\n"
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+
+
+def test_strict_is_content_with_sound_rows(command: Any, tour: Path) -> None:
+    done = command("render", tour / "tour.jsonl", "--strict")
+    assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 25)
+
+
+def test_what_was_accepted_all_the_same_is_noted(run: Run) -> None:
+    notes = [line.removeprefix("note: ") for line in run.stderr.decode().splitlines() if line.startswith("note: ")]
+    assert [n.split(": ")[0].split(" ")[0] for n in notes] == [f"{NAME}:{line}" for line in (25, 27, 1, 45, 46)]
+    assert notes[0].endswith("declared image/jpeg, bytes are PNG")
