@@ -167,8 +167,9 @@ def test_only_plugins_name_a_runner():
     assert not wrong
 
 
-def test_each_file_of_a_plugin_has_at_most_150_lines():
-    long = [path.name for path in (PACKAGE / "plugins").rglob("*.py") if len(path.read_text("utf-8").split("\n")) > 151]
+def test_each_file_of_a_runners_plugin_has_at_most_150_lines():
+    runners = (path for path in (PACKAGE / "plugins").rglob("*.py") if path.parent.name != "bridge")
+    long = [path.name for path in runners if len(path.read_text("utf-8").split("\n")) > 151]
     assert not long
 
 

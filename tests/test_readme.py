@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import mmprompt
-from mmprompt.plugins.catalog import RUNNERS
-
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n\$ mmprompt (.*?)\n(.*?)```", README, re.DOTALL)
@@ -60,12 +57,3 @@ def test_there_are_console_examples():
 def test_no_link_of_the_readme_is_dead():
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
-
-
-def test_the_note_on_the_next_runner_shows_the_shortest_plugin():
-    folder = Path(mmprompt.__file__).parent / "plugins"
-    doors = {door.split(".")[2] for runner in RUNNERS for door in runner.doors if door.startswith("mmprompt.")}
-    files = {door: list((folder / door).rglob("*.py")) or [folder / f"{door}.py"] for door in doors}
-    lines = {door: sum(len(f.read_text(encoding="utf-8").splitlines()) for f in found) for door, found in files.items()}
-    note = README.partition("### The next runner\n")[2].partition("\n## ")[0]
-    assert f"`{min(lines, key=lines.get)}.py`, the shortest" in note

@@ -177,7 +177,7 @@ def test_rows_alone_are_no_source() -> None:
 def test_the_types_of_vlm_and_its_replies_are_there_and_load_when_asked_for() -> None:
     code = """
 import sys, mmprompt.testing as t
-print("mmprompt.run" in sys.modules)
+print("mmprompt.run.conversation" in sys.modules)
 print(t.Asker.ask.__annotations__["return"], t.Conversation.__name__, t.Reply("A cat.").upper())
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Sequence
+
+from mmprompt.media.audio.facts import is_sound_pair
 
 LONGEST_LITERAL = 1 << 19
 """Characters of a Python list, long runs of base64 not counted: to read it takes 500 times its bytes of memory."""
@@ -69,10 +70,3 @@ def _with_runs(value: object, runs: list[str]) -> object:
     if isinstance(value, dict):
         return {_with_runs(key, runs): _with_runs(item, runs) for key, item in value.items()}
     return value
-
-
-def is_sound_pair(value: Sequence[object]) -> bool:
-    """Tell whether a list is no list but sound: an array of samples, and their rate, which may be a scalar of NumPy."""
-    if len(value) != 2 or not hasattr(value[0], "shape"):
-        return False
-    return isinstance(value[1], (int, float)) or getattr(value[1], "shape", None) == ()

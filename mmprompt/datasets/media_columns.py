@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from mmprompt.datasets.list_cells import is_sound_pair
+from mmprompt.media.audio.facts import is_sound_pair
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import is_media_object
 from mmprompt.messages import PARTS, MediaRef, Part, TextPart, part_of

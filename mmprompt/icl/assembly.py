@@ -9,8 +9,8 @@ from mmprompt.errors import TaskError, TemplateError, nearest
 from mmprompt.icl.dialogues import check_mode, turn_prompts
 from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
+from mmprompt.icl.rooted_examples import rooted_items
 from mmprompt.icl.types import build_retriever, build_template, inferencer_of
-from mmprompt.media.rooted import rooted_items
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.prompt_list import PromptList, Stencil

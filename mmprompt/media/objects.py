@@ -11,9 +11,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.datasets.list_cells import is_sound_pair
 from mmprompt.errors import PolicyError, SourceError, shown
-from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
+from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS, is_sound_pair
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
 from mmprompt.media.policy import MediaPolicy

@@ -19,8 +19,7 @@ from mmprompt.media.media_types import JPEG, VIDEO_FRAMES, agree, normal_type, s
 from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.rooted import RootedPath
-from mmprompt.media.sources import Source, classify, in_short, is_plain_url
+from mmprompt.media.sources import RootedPath, Source, classify, in_short, is_plain_url
 from mmprompt.media.type_check import judge, suffix_findings
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, checked
 

@@ -31,6 +31,27 @@ class Source(NamedTuple):
     value: Any
 
 
+class RootedPath(str):
+    """A path as its sample wrote it, which begins at ``root``."""
+
+    __slots__ = ("root",)
+    root: str
+
+    def __new__(cls, path: str, root: str) -> RootedPath:
+        """Make the path; see the class."""
+        self = super().__new__(cls, path)
+        self.root = root
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle with the root."""
+        return (RootedPath, (str(self), self.root))
+
+    def full(self, path: str) -> str:
+        """Return ``path``, this one as classified, from its root."""
+        return os.path.join(os.path.abspath(self.root), str(path))  # a plain string, where it is absolute too
+
+
 _new = tuple.__new__  # half the time of the class
 
 _SCHEME_SPAN = 40

@@ -15,8 +15,7 @@ from mmprompt.messages import Message, Part, TextPart
 from mmprompt.meta_template.merge import Draft, merge
 from mmprompt.meta_template.text import RoleWriter, Tokenizer, joined_lines, outer_spec, parts_said
 from mmprompt.meta_template.turns import RoleSpec, Round, Step, affix, walk
-from mmprompt.templates.copies import copied
-from mmprompt.templates.prompt_list import PromptList
+from mmprompt.templates.prompt_list import PromptList, copied
 from mmprompt.templates.raw_messages import is_ready, merge_meta, meta_messages, ready_messages
 
 MODES = ("gen", "ppl")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
-from mmprompt.media.rooted import RootedPath
+from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.tasks.config import TaskConfig

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.templates.copies import copied
-from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem
+from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem, copied
 from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens
 from mmprompt.templates.sample_view import Entry
 from mmprompt.templates.slots import SlotText

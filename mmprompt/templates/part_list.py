@@ -10,8 +10,8 @@ from mmprompt.errors import TemplateError, shown
 from mmprompt.media.sources import as_written
 from mmprompt.messages import MODALITIES, MediaRef, part_of
 from mmprompt.segments import begins_tagged
-from mmprompt.templates.copies import copied
 from mmprompt.templates.part_skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
+from mmprompt.templates.prompt_list import copied
 from mmprompt.templates.role_parts import ContentItem
 from mmprompt.templates.role_text import Examples, Said, Tokens, filled
 from mmprompt.templates.sample_view import CONTENT, Entry

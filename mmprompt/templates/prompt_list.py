@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex, overload
 
 from mmprompt.errors import PromptError, shown
-from mmprompt.templates.copies import copied
 from mmprompt.templates.slots import SlotText, compile_text
 
 
@@ -247,3 +246,12 @@ def _spliced(text: str, src: str, dst: list[Any]) -> list[Any]:
         if piece:
             out.append(in_section(piece, section))
     return out
+
+
+def copied(value: Any) -> Any:
+    """Return ``value`` with its mappings and lists copied, all the way down; other objects are shared."""
+    if isinstance(value, Mapping):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)([copied(item) for item in value])
+    return value

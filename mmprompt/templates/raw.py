@@ -9,8 +9,8 @@ from mmprompt._log import log
 from mmprompt.datasets.list_cells import listed
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.messages import ROLES as ROLE_NAMES
-from mmprompt.templates.copies import copied
 from mmprompt.templates.part_list import PartList, normalised
+from mmprompt.templates.prompt_list import copied
 from mmprompt.templates.raw_messages import ROLES, RawMessages
 from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens
 from mmprompt.templates.sample_view import Entry, entry_of, null_column

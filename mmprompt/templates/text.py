@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.templates.copies import copied
 from mmprompt.templates.dialogue import (
     Dialogue,
     Form,
@@ -18,7 +17,7 @@ from mmprompt.templates.dialogue import (
     splice,
 )
 from mmprompt.templates.precompiled import stencil_of
-from mmprompt.templates.prompt_list import PromptList, Section, Stencil
+from mmprompt.templates.prompt_list import PromptList, Section, Stencil, copied
 from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens, around_marker, filled
 from mmprompt.templates.sample_view import Entry, entry_of
 from mmprompt.templates.slots import SlotText

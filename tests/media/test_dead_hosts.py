@@ -14,7 +14,7 @@ from loopback_server import LoopbackServer, closed_port, reply
 
 from mmprompt.errors import MediaError, SourceError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.fetch import fetch
+from mmprompt.media.fetch import fetcher as fetch
 from mmprompt.media.fetch.fetcher import Fetcher
 
 AGAIN = r"could not be connected to .* ago; check the URL, and the network; it is tried again after 60 s"

@@ -24,7 +24,7 @@ from PIL import Image
 from mmprompt import Message, TaskError, load_task, read_messages, to_openai
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media.fetch import fetch
+from mmprompt.media.fetch import fetcher as fetch
 from mmprompt.media.fetch.fetcher import Fetcher
 from mmprompt.messages import MediaPart, MediaRef
 from mmprompt.render.renderer import Renderer

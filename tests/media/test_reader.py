@@ -493,7 +493,7 @@ def test_a_reader_is_shared_between_threads_and_pickles(reader):
 
 
 def test_a_rooted_path_that_is_absolute_is_read(tour: pathlib.Path) -> None:
-    from mmprompt.media.rooted import RootedPath
+    from mmprompt.media.sources import RootedPath
 
     file = tour / "media" / "coffee.jpg"
     reader = MediaReader(MediaPolicy([tour]))

@@ -21,7 +21,7 @@ from urllib3.util import parse_url
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
-from mmprompt.media.fetch import fetch
+from mmprompt.media.fetch import fetcher as fetch
 from mmprompt.media.fetch.connections import pool_classes
 from mmprompt.media.fetch.fetcher import Fetcher
 from mmprompt.media.fetch.hosts import AllowedHosts

@@ -273,10 +273,10 @@ def test_a_medium_that_cannot_be_read_is_told_at_the_line_of_the_test(
     done = run("tests/test_dog.py", f"--vlm-base-url={server.base_url}")
     assert "\ntests/test_dog.py:2: SourceError\n" in done.stdout
     assert f"no such file: 'dog.jpg'; it was looked for in {project / 'tests'}\n" in done.stdout
-    assert "mmprompt/builders.py" not in done.stdout
+    assert "mmprompt/run/builders.py" not in done.stdout
     assert "user: [image, dog.jpg]\n      What?\nreply: (none)" in done.stdout
     assert (
-        "mmprompt/builders.py" in run("tests/test_dog.py", f"--vlm-base-url={server.base_url}", "--full-trace").stdout
+        "mmprompt/run/builders.py" in run("tests/test_dog.py", f"--vlm-base-url={server.base_url}", "--full-trace").stdout
     )
 
 
@@ -308,7 +308,7 @@ def test_end(later):
     done = run("tests/test_dog.py::test_chain", at)
     assert "no such file: 'dog.jpg'" in done.stdout
     assert "ValueError: mine" in done.stdout
-    assert "mmprompt/builders.py" not in done.stdout
+    assert "mmprompt/run/builders.py" not in done.stdout
     assert "user: At the end?\nreply: turn 1" in run("tests/test_dog.py::test_end", at).stdout
     if int(pytest.__version__.partition(".")[0]) >= 9:  # subtests came with it
         assert "user: First?\nreply: turn 1" in run("tests/test_dog.py::test_parts", at).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import SourceError
@@ -40,3 +41,10 @@ def check_form(rate: int, channels: int) -> None:
         raise SourceError(f"the header says {rate} Hz", f"sound has {LOWEST_RATE} to {HIGHEST_RATE} Hz")
     if not 1 <= channels <= MOST_CHANNELS:
         raise SourceError(f"the header says {channels} channels", f"sound has 1 to {MOST_CHANNELS} channels")
+
+
+def is_sound_pair(value: Sequence[object]) -> bool:
+    """Tell whether a list is no list but sound: an array of samples, and their rate, which may be a scalar of NumPy."""
+    if len(value) != 2 or not hasattr(value[0], "shape"):
+        return False
+    return isinstance(value[1], (int, float)) or getattr(value[1], "shape", None) == ()

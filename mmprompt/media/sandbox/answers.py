@@ -19,7 +19,7 @@ from mmprompt.errors import MMPromptError, Where
 if TYPE_CHECKING:
     import numpy as np
 
-_OURS = re.compile(r"mmprompt\.(errors|parts|media(?:\.\w+)+)\Z")
+_OURS = re.compile(r"mmprompt\.(errors|messages|media(?:\.\w+)+)\Z")
 _NUMBERS = re.compile(r"[<>|][biuf](?:1|2|4|8)\Z")
 _LONGEST_HEADER = 1 << 23
 """Bytes of JSON; 100,000 frames take 3 MB. As objects it is some ten times larger, in a process without a limit."""

@@ -1,34 +1,12 @@
-"""Paths that begin at a folder of their own: the media of examples, whose file may lie beside another dataset."""
+"""Examples whose media paths begin at the folder of their own dataset, not at that of the test rows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
-from mmprompt.media.sources import classify_or_path
+from mmprompt.media.sources import RootedPath, classify_or_path
 from mmprompt.templates.prompt_list import PromptList, in_section, section_of
-
-
-class RootedPath(str):
-    """A path as its sample wrote it, which begins at ``root``."""
-
-    __slots__ = ("root",)
-    root: str
-
-    def __new__(cls, path: str, root: str) -> RootedPath:
-        """Make the path; see the class."""
-        self = super().__new__(cls, path)
-        self.root = root
-        return self
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with the root."""
-        return (RootedPath, (str(self), self.root))
-
-    def full(self, path: str) -> str:
-        """Return ``path``, this one as classified, from its root."""
-        return os.path.join(os.path.abspath(self.root), str(path))  # a plain string, where it is absolute too
 
 
 def rooted_items(prompt: list[Any], root: str) -> PromptList:
