@@ -70,25 +70,25 @@ class Where(NamedTuple):
 class MMPromptError(Exception):
     """The root of all errors that mmprompt raises on purpose.
 
-    ``what`` says what is wrong, ``mend`` how to put it right, ``where`` the place as far as it is known.
+    ``what`` says what is wrong, ``hint`` how to put it right, ``where`` the place as far as it is known.
     """
 
-    def __init__(self, what: str, mend: str = "", where: Where | None = None) -> None:
-        super().__init__(what, mend, where)
+    def __init__(self, what: str, hint: str = "", where: Where | None = None) -> None:
+        super().__init__(what, hint, where)
         self.what = what
-        self.mend = mend
+        self.hint = hint
         self.where = where or Where()
 
     def __str__(self) -> str:
         """Return the whole message on one line."""
         place = str(self.where)
         text = f"{place}: {self.what}" if place else self.what
-        return f"{text}; {self.mend}" if self.mend else text
+        return f"{text}; {self.hint}" if self.hint else text
 
     def located(self: _E, **place: str | int | None) -> _E:
         """Return a copy with these fields of ``where`` filled in; a field that is known already keeps its value."""
         missing = {key: value for key, value in place.items() if getattr(self.where, key) is None}
-        return type(self)(self.what, self.mend, self.where._replace(**missing))  # type: ignore[arg-type]  # typed by name above
+        return type(self)(self.what, self.hint, self.where._replace(**missing))  # type: ignore[arg-type]  # typed by name above
 
 
 class TagError(MMPromptError):
@@ -145,10 +145,10 @@ def shown(value: object, limit: int = SHOWN) -> str:
     return f"'{quoted}'" if len(text) <= limit else f"'{quoted}…' ({len(text)} characters)"
 
 
-def malformed(kind: str, problem: str, mend: str, line: int | None, column: int | None) -> TaskError:
+def malformed(kind: str, problem: str, hint: str, line: int | None, column: int | None) -> TaskError:
     """Return the error of a task file that cannot be parsed; line and column are 1-based."""
     place = f" at column {column}" if column else ""
-    return TaskError(f"malformed {kind}{place}: {problem}", mend, Where(line=line))
+    return TaskError(f"malformed {kind}{place}: {problem}", hint, Where(line=line))
 
 
 def nearest(name: object, known: Iterable[object]) -> str:

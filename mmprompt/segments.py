@@ -166,8 +166,8 @@ def _add_segment(text: str, modality: str, start: int, spans: list[Span], *, len
         after = end
     value = text[start:end]
     if modality != "text" and not value.strip():
-        mend = f"name the {modality} between its tags, or remove the segment"
-        raise TagError(f"blank {modality} segment", mend).located(offset=start)
+        hint = f"name the {modality} between its tags, or remove the segment"
+        raise TagError(f"blank {modality} segment", hint).located(offset=start)
     spans.append((modality, value, start, end))
     return after
 
@@ -186,8 +186,8 @@ def _still_open(text: str, modality: str, offset: int) -> TagError:
 
 def _stray(offset: int) -> TagError:
     what = f"terminator {TERMINATOR} with no open segment"
-    mend = "remove it, or put a start tag such as <AIS_TEXT_START> before the text it closes"
-    return TagError(what, mend).located(offset=offset)
+    hint = "remove it, or put a start tag such as <AIS_TEXT_START> before the text it closes"
+    return TagError(what, hint).located(offset=offset)
 
 
 def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Union
 from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, Message
-from mmprompt.run.builders import assistant, audio, image, read_own, system, user, video
+from mmprompt.run.builders import assistant, audio, image, read_caller_media, system, user, video
 from mmprompt.targets.records import keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload
 
@@ -82,7 +82,7 @@ def sent(
     """
     given = [messages] if isinstance(messages, Message) else list(messages)
     write = writer_for(target, _stub, lambda ref: ref)
-    return keyed(write(read_own(given, base, policy)))
+    return keyed(write(read_caller_media(given, base, policy)))
 
 
 def sent_by(
@@ -179,8 +179,8 @@ def _task(source: Any) -> Task:
     if isinstance(source, Task):
         return source
     if not isinstance(source, (str, os.PathLike, Mapping)):
-        mend = "give a file, a Task, or a mapping: {'dataset': {'rows': […]}}"
-        raise PromptError(f"the source is {type(source).__name__}", mend)
+        hint = "give a file, a Task, or a mapping: {'dataset': {'rows': […]}}"
+        raise PromptError(f"the source is {type(source).__name__}", hint)
     if isinstance(source, Mapping) or is_task_file(os.fspath(source)):
         return load_task(source)
     return dataset_task(source)

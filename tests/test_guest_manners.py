@@ -203,7 +203,7 @@ def values() -> dict[str, Any]:
         "segment": mmprompt.Segment("image", "a.jpg", 3, 8),
         "policy": mmprompt.MediaPolicy(["."], ["example.com"], max_bytes=5),
         "prompt list": mmprompt.PromptTemplate(TEMPLATE).generate_item(ROW),
-        **{name: getattr(errors, name)("what", "mend", where) for name in dir(errors) if name.endswith("Error")},
+        **{name: getattr(errors, name)("what", "hint", where) for name in dir(errors) if name.endswith("Error")},
     }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class Faults:
 
     def tell(self, error: MMPromptError) -> None:
         """Tell the error, or count its row."""
-        fault = (error.where.setting or "", error.mend)
+        fault = (error.where.setting or "", error.hint)
         if fault[0] and (fault in self._rows or len(self._rows) < _FAULTS_COUNTED):
             self._rows[fault] = self._rows.get(fault, 0) + 1
             if self._rows[fault] > 1:
@@ -56,7 +56,7 @@ class Faults:
 
     def texts(self) -> list[str]:
         """Return a line for each fault that several rows had."""
-        return [f"… and {rows - 1} more rows likewise; {mend}" for (_, mend), rows in self._rows.items() if rows > 1]
+        return [f"… and {rows - 1} more rows likewise; {hint}" for (_, hint), rows in self._rows.items() if rows > 1]
 
 
 class Notes:

@@ -145,14 +145,14 @@ def read(
 
 def _one_column(name: str, mark: str) -> Remark:
     """Return the remark on a header that looks like one of another kind of file."""
-    mend = "name its format: tsv" if mark == "\t" else "save it with commas"
-    return Remark("one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {mend}")
+    hint = "name its format: tsv" if mark == "\t" else "save it with commas"
+    return Remark("one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {hint}")
 
 
 def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str) -> list[str]:
     for line, cells, fault in records:
         if fault is not None:
-            raise DatasetError(fault.what, fault.mend).located(file=file, line=line)
+            raise DatasetError(fault.what, fault.hint).located(file=file, line=line)
         names: set[str] = set()
         for position, name in enumerate(cells):
             if not name.strip():

@@ -125,7 +125,7 @@ def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
         try:
             raw = window.take_value()
         except RowError as error:
-            yield RowError(error.what, f"{error.mend}; {_REST}").located(file=file, line=line)
+            yield RowError(error.what, f"{error.hint}; {_REST}").located(file=file, line=line)
             return
         yield _sample(raw, parse, file, line, row)
         row += 1
@@ -173,8 +173,8 @@ def not_an_array(first: str, head: bytes) -> DatasetError:
         return DatasetError("no JSON array of objects", "write [ {…}, {…} ], or one object a line")
     keys = list_keys(head.decode("utf-8", "replace").removeprefix(BOM))
     if not keys:
-        mend = "write an array of objects, or one object a line with no comma behind it"
-        return DatasetError("the file is one JSON object, not rows", mend)
+        hint = "write an array of objects, or one object a line with no comma behind it"
+        return DatasetError("the file is one JSON object, not rows", hint)
     named = " or ".join(shown(key) for key in keys)
     return DatasetError("the file is one JSON object, not rows", f"save the list under its key {named} as the file")
 

@@ -16,7 +16,7 @@ _MARK = re.compile("\ue000([0-9]+)\ue000")
 """What stands for a run; outside a string it is a syntax error."""
 
 
-def listed(value: object, *, cells: bool = False) -> list[object]:
+def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
     """Return the elements of a list column, or the value itself as the only element.
 
     A pair of samples and their rate is one value. With ``cells`` a text that is a JSON or Python list of plain values

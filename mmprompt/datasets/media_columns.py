@@ -18,7 +18,7 @@ from mmprompt.segments import Segment
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 
 
-def parts_in(value: object, *, media: bool = True) -> list[Part] | None:
+def parts_of_value(value: object, *, media: bool = True) -> list[Part] | None:
     """Return the content parts that a column's value holds, or None where it is plain data.
 
     Takes a segment or part, or a list of these and of content part dicts; with ``media`` also a medium itself (bytes,

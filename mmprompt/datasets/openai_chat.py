@@ -46,7 +46,7 @@ def _chats(rows: Iterable[Row]) -> Iterator[Row]:
         try:
             yield _with_messages(sample, from_openai)
         except MMPromptError as error:
-            place = RowError(error.what, error.mend, error.where).located(column="messages", sample=sample.label)
+            place = RowError(error.what, error.hint, error.where).located(column="messages", sample=sample.label)
             yield place.located(file=sample.file, line=sample.line)
 
 

@@ -95,7 +95,7 @@ def open_dataset(
         try:
             format = recognise(source.head, source.name)  # noqa: A001  # the public name
         except DatasetError as error:
-            raise DatasetError(error.what, f"{error.mend}; formats: {', '.join(READERS)}") from None
+            raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(READERS)}") from None
     if format == "json":
         json_rows.check_array(source.head)
     source.shorten()

@@ -17,7 +17,7 @@ from mmprompt.templates.prompt_list import PromptList, Stencil
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
 from mmprompt.templates.role_text import Examples
-from mmprompt.templates.sample_view import CONTENT, Entry
+from mmprompt.templates.sample_view import CONTENT, SampleView
 
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
 _KEPT_EXAMPLES = 4096
@@ -92,14 +92,14 @@ class Assembly:
         turns = isinstance(self._template, MultiTurnPromptTemplate)
         if self.inferencer == "PPLInferencer":
             if not self._labels:
-                mend = "map each label to its template, or give the inferencer 'labels'"
-                raise TaskError("PPLInferencer with a template without labels", mend)
+                hint = "map each label to its template, or give the inferencer 'labels'"
+                raise TaskError("PPLInferencer with a template without labels", hint)
             if len(set(map(str, self._labels))) < len(set(self._labels)):
                 alike = ", ".join(map(repr, self._labels))
                 raise TaskError(f"labels that read alike: {alike}", "give each another text")
         elif self._template.labels:
-            mend = "use PPLInferencer, or a template of begin, round and end"
-            raise TaskError(f"a template of labels with {self.inferencer}", mend)
+            hint = "use PPLInferencer, or a template of begin, round and end"
+            raise TaskError(f"a template of labels with {self.inferencer}", hint)
         if turns != (self.inferencer == "MultiTurnGenInferencer"):
             raise TaskError(
                 f"{type(self._template).__name__} with {self.inferencer}",
@@ -149,7 +149,7 @@ class Assembly:
             tagged_columns=self._columns.tagged,
         )
 
-    def assemble(self, entry: Entry, sample: IndexRow, position: int, fits: Fits | None = None) -> list[Assembled]:
+    def assemble(self, entry: SampleView, sample: IndexRow, position: int, fits: Fits | None = None) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
         While one of them does not fit, the last example is dropped; without examples it stays as it is.
@@ -170,7 +170,7 @@ class Assembly:
             kept -= 1
         return [Assembled(prompt, turn, ids[:kept], len(ids) - kept) for turn, prompt in made]
 
-    def _filled(self, entry: Entry, ids: tuple[int, ...]) -> Assembled | None:
+    def _filled(self, entry: SampleView, ids: tuple[int, ...]) -> Assembled | None:
         """Return the prompt from a stencil, None where the template has to be rendered for this sample."""
         stencil = self._stencils.get(ids)
         if stencil is None:
@@ -191,7 +191,7 @@ class Assembly:
             return None
         return template.stencil(self._joined(ids))
 
-    def _made(self, entry: Entry, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
+    def _made(self, entry: SampleView, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
         masked = self._columns.masked
         if isinstance(self._template, RawPromptTemplate):
             self._template.check_examples(ice)
@@ -239,7 +239,7 @@ class Assembly:
         if self._ice_template is None or self._bound is None:
             raise TaskError("examples without ice_template", "give the template of the examples")
         row = self._bound.index_rows[number]
-        entry = Entry(row.columns, scanned=row.scanned, tagged=self._columns.tagged)
+        entry = SampleView(row.columns, scanned=row.scanned, tagged=self._columns.tagged)
         label = row.columns.get(self._columns.output)
         try:
             example = self._ice_template.generate_ice_item(entry, label)

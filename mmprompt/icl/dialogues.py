@@ -11,7 +11,7 @@ from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import INFER_MODES, Expanded, MultiTurnPromptTemplate
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.role_text import Examples
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 
 
 class Replied(NamedTuple):
@@ -26,7 +26,7 @@ class Replied(NamedTuple):
 
 def converse(
     template: MultiTurnPromptTemplate,
-    entry: Mapping[str, object] | Entry,
+    entry: Mapping[str, object] | SampleView,
     reply: Callable[..., str],
     *,
     infer_mode: str = "every",
@@ -63,7 +63,7 @@ def converse(
 
 def turn_prompts(  # noqa: PLR0917  # what an assembly holds, in its order
     template: MultiTurnPromptTemplate,
-    entry: Entry,
+    entry: SampleView,
     infer_mode: str,
     meta: MetaTemplate,
     hidden: str | None,
@@ -82,7 +82,7 @@ def turn_prompts(  # noqa: PLR0917  # what an assembly holds, in its order
 
 def expand(
     template: MultiTurnPromptTemplate,
-    entry: Mapping[str, object] | Entry,
+    entry: Mapping[str, object] | SampleView,
     meta: MetaTemplate,
     hidden: str | None,
     ice: Examples,

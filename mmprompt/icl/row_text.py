@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from mmprompt.errors import MMPromptError, RowError, SourceError, TaskError, nearest
 from mmprompt.icl.index_rows import IndexRow
 from mmprompt.media.sources import classify
-from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, Entry, held_by_content
+from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, SampleView, held_by_content
 
 _HEAD = 64
 
@@ -39,14 +39,14 @@ class RowText:
             TagError: a tagged column cannot be parsed.
             TemplateError: a tagged column is null.
         """
-        entry = Entry(row.columns, scanned=row.scanned, tagged=self._tagged)
+        entry = SampleView(row.columns, scanned=row.scanned, tagged=self._tagged)
         try:
             return "\n".join([text for column in self._columns if (text := _column_text(entry, column))])
         except MMPromptError as error:
             raise error.located(file=row.file, line=row.line, sample=str(row.id)) from None
 
 
-def _column_text(entry: Entry, column: str) -> str:
+def _column_text(entry: SampleView, column: str) -> str:
     if column not in entry.columns and held_by_content(column, entry.columns):
         return _column_text(entry, CONTENT) if column == CONTENT_SLOTS[0] else ""
     if column not in entry.columns:

@@ -65,7 +65,7 @@ def build_template(config: object, place: str) -> Template | None:
         template: Template = cls(**arguments)
     except TemplateError as error:
         within = f"{place}: {error.where.template or ''}".rstrip(": ")
-        raise type(error)(error.what, error.mend, error.where._replace(template=within)) from None
+        raise type(error)(error.what, error.hint, error.where._replace(template=within)) from None
     return template
 
 

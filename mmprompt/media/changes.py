@@ -62,7 +62,7 @@ class Changes(NamedTuple):
     sound_track: bool = False
 
 
-class Room(NamedTuple):
+class TargetRoom(NamedTuple):
     """What a target takes of one modality, as far as a file can be made to fit; None where no limit is known.
 
     ``formats`` are media types, ``still`` those of them of which one frame only is taken. ``max_bytes`` counts the file
@@ -129,9 +129,9 @@ def _checked(name: str, value: Any) -> Any:
     return _held(name, value, _is_whole(value, least, most), f"give a whole number from {least}{upto}")
 
 
-def _held(name: str, value: Any, right: bool, mend: str) -> Any:
+def _held(name: str, value: Any, right: bool, hint: str) -> Any:
     if not right:
-        raise TaskError(f"{name} is {shown(value)}", mend)
+        raise TaskError(f"{name} is {shown(value)}", hint)
     return value
 
 

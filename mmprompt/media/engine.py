@@ -9,8 +9,8 @@ from typing import NamedTuple, Union
 
 from mmprompt.errors import SourceError
 from mmprompt.media.cache.cache import MediaCache, cache_key
-from mmprompt.media.cache.entry import Kept, is_well_formed
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.cache.entry import CacheEntry, is_well_formed
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.child import function_named
 from mmprompt.media.sandbox.decoders import decoder
@@ -31,7 +31,7 @@ class Changers(NamedTuple):
     both: str = ""
 
 
-Steps = tuple[tuple[str, Union[Changes, Room], tuple[Union[int, Room], ...]], ...]
+Steps = tuple[tuple[str, Union[Changes, TargetRoom], tuple[Union[int, TargetRoom], ...]], ...]
 """Functions by name, what is wanted of each, and what it is given beyond the policy."""
 
 _PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
@@ -97,7 +97,7 @@ class MediaEngine:
         """End the child processes that are idle."""
         self._decoder.close()
 
-    def change(self, part: MediaPart, room: Room | None = None) -> MediaPart:
+    def change(self, part: MediaPart, room: TargetRoom | None = None) -> MediaPart:
         """Return ``part`` changed as asked, then to fit ``room`` if ``changes.fit``; itself where nothing is to do.
 
         Changes and findings are added to those it has; form, options, extra keys and origin stay.
@@ -118,8 +118,8 @@ class MediaEngine:
         # nothing of the sample's but its content: that is what the cache knows it by
         bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
 
-        def make() -> Kept:
-            made: Kept = self._decoder.run(_MAKE, bare, steps, self.policy)
+        def make() -> CacheEntry:
+            made: CacheEntry = self._decoder.run(_MAKE, bare, steps, self.policy)
             if not is_well_formed(made):
                 raise SourceError("the decoder gave what is no medium", "leave the sample out, or look at it with care")
             return made
@@ -129,7 +129,7 @@ class MediaEngine:
         return with_kept(part, self._cache.get_or_make(cache_key(bare, steps, self._limits), make))
 
 
-def _steps(changers: Changers, asked: Changes, room: Room | None) -> Steps:
+def _steps(changers: Changers, asked: Changes, room: TargetRoom | None) -> Steps:
     change: Steps = () if asked == _UNASKED else ((changers.change, asked, ()),)
     if room is None:
         return change
@@ -139,19 +139,19 @@ def _steps(changers: Changers, asked: Changes, room: Room | None) -> Steps:
     return (*change, (changers.fit, room, quality))
 
 
-def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> Kept:
+def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> CacheEntry:
     """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
     made = part
     for name, wanted, more in steps:
         made = function_named(name)(made, wanted, policy, *more)
     if made is part:
-        return Kept(unchanged=True)
+        return CacheEntry(unchanged=True)
     if (made.media_type, made.data, made.frames) == (part.media_type, part.data, part.frames):
-        return Kept(changes=made.changes, findings=made.findings, unchanged=True)
-    return Kept(made.media_type, made.data, made.frames, made.changes, made.findings)
+        return CacheEntry(changes=made.changes, findings=made.findings, unchanged=True)
+    return CacheEntry(made.media_type, made.data, made.frames, made.changes, made.findings)
 
 
-def with_kept(part: MediaPart, kept: Kept) -> MediaPart:
+def with_kept(part: MediaPart, kept: CacheEntry) -> MediaPart:
     """Return ``part`` with what was made of it; itself where that is nothing new."""
     changes, findings = part.changes + kept.changes, part.findings + kept.findings
     if not kept.unchanged:
@@ -162,7 +162,7 @@ def with_kept(part: MediaPart, kept: Kept) -> MediaPart:
     return part._replace(changes=changes, findings=findings)
 
 
-def surely_fits(part: MediaPart, room: Room) -> bool:
+def surely_fits(part: MediaPart, room: TargetRoom) -> bool:
     """Tell whether ``part`` is seen to fit from its type and length alone; false where it has to be opened."""
     if part.modality == "video" and not part.frames:
         return True

@@ -296,8 +296,8 @@ def _os_fault(error: OSError, path: str) -> MediaError:
     code = error.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
         begin = f"relative paths begin at the media root; {_HOW_TO_ADD} adds one"
-        mend = f"check the name; {begin}{name_hint(path)}"
-        return _MissingError(f"no such file: {shown(path)}", mend)
+        hint = f"check the name; {begin}{name_hint(path)}"
+        return _MissingError(f"no such file: {shown(path)}", hint)
     if code in (errno.EACCES, errno.EPERM):
         return PolicyError(f"{shown(path)} may not be read: permission denied", "allow this user to read it")
     if code == errno.ENAMETOOLONG:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Kind(NamedTuple):
     """A kind of media file: its name, its media type per modality, and the suffixes that its files have.
 
-    ``by_choice`` is a kind that is known but refused unless asked for; ``mend`` says what to do instead, there and
+    ``by_choice`` is a kind that is known but refused unless asked for; ``hint`` says what to do instead, there and
     where it is not decoded.
     """
 
@@ -22,7 +22,7 @@ class Kind(NamedTuple):
     video: str | None = None
     suffixes: tuple[str, ...] = ()
     by_choice: bool = False
-    mend: str = ""
+    hint: str = ""
 
 
 _TO_PNG = "convert it to PNG or JPEG"
@@ -31,9 +31,9 @@ PNG = Kind("PNG", image="image/png", suffixes=(".png", ".PNG", ".apng"))
 GIF = Kind("GIF", image="image/gif", suffixes=(".gif", ".GIF"))
 WEBP = Kind("WebP", image="image/webp", suffixes=(".webp", ".WEBP"))
 BMP = Kind("BMP", image="image/bmp", suffixes=(".bmp", ".BMP", ".dib"))
-TIFF = Kind("TIFF", image="image/tiff", suffixes=(".tif", ".tiff"), by_choice=True, mend=_TO_PNG)
-AVIF = Kind("AVIF", image="image/avif", suffixes=(".avif",), by_choice=True, mend=_TO_PNG)
-HEIC = Kind("HEIC", image="image/heic", suffixes=(".heic", ".heif"), mend=_TO_PNG)
+TIFF = Kind("TIFF", image="image/tiff", suffixes=(".tif", ".tiff"), by_choice=True, hint=_TO_PNG)
+AVIF = Kind("AVIF", image="image/avif", suffixes=(".avif",), by_choice=True, hint=_TO_PNG)
+HEIC = Kind("HEIC", image="image/heic", suffixes=(".heic", ".heif"), hint=_TO_PNG)
 WAV = Kind("WAV", audio="audio/wav", suffixes=(".wav", ".wave", ".WAV"))
 FLAC = Kind("FLAC", audio="audio/flac", suffixes=(".flac",))
 MP3 = Kind("MP3", audio="audio/mpeg", suffixes=(".mp3", ".mpga", ".MP3"))

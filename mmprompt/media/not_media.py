@@ -10,12 +10,12 @@ from typing import NamedTuple
 class NotMedia(NamedTuple):
     """What some bytes are that are no media, or media in a format that is not taken.
 
-    ``name`` has its article; ``mend`` says what to do, and is empty where it is only the wrong file; ``modalities`` are
+    ``name`` has its article; ``hint`` says what to do, and is empty where it is only the wrong file; ``modalities`` are
     those that a format is of.
     """
 
     name: str
-    mend: str = ""
+    hint: str = ""
     modalities: tuple[str, ...] = ()
 
 

@@ -57,10 +57,10 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
     if isinstance(source, (list, tuple)) and is_sound_pair(source):
         return _encode_sound(source[0], source[1], modality, policy)
     if modality != "image":
-        mend = "give (samples, rate)"
+        hint = "give (samples, rate)"
         if modality == "video":  # a column of several media takes a list of frames for one of them
-            mend = "give its frames as a list (in a list of media as a list inside it), or the bytes of a video file"
-        raise SourceError(f"a value of type {type(source).__name__} is no {modality}", mend)
+            hint = "give its frames as a list (in a list of media as a list inside it), or the bytes of a video file"
+        raise SourceError(f"a value of type {type(source).__name__} is no {modality}", hint)
     return encode_image(source, policy)
 
 
@@ -188,8 +188,8 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
         raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of hertz")
     # the range first: it holds no NaN, which cannot be made whole
     if not LOWEST_RATE <= rate <= HIGHEST_RATE or rate != int(rate):
-        mend = f"give a whole number of {LOWEST_RATE} to {HIGHEST_RATE} hertz"
-        raise SourceError(f"the sampling rate is {shown(rate)}", mend)
+        hint = f"give a whole number of {LOWEST_RATE} to {HIGHEST_RATE} hertz"
+        raise SourceError(f"the sampling rate is {shown(rate)}", hint)
     try:
         array = np.asarray(samples)
     except ValueError:

@@ -20,7 +20,7 @@ from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sources import RootedPath, Source, classify, in_short, is_plain_url
-from mmprompt.media.type_check import judge, suffix_findings
+from mmprompt.media.type_check import checked_type, suffix_findings
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, checked
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class MediaReader:
             if not self._inline:
                 return self._named(ref, value)
             data = self._files.read(value)
-            found, media_type = judge(data, modality, value, self.policy.read_also)
+            found, media_type = checked_type(data, modality, value, self.policy.read_also)
             findings = () if value.endswith(found.suffixes) else suffix_findings(value, found, media_type)
             fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
             return _new(MediaPart, fields)
@@ -109,7 +109,7 @@ class MediaReader:
             found = self.read(ref._replace(source=full))
         except MediaError as error:
             what = error.what.replace(shown(full), shown(str(source)))
-            raise type(error)(f"in an example: {what}", error.mend, error.where) from None
+            raise type(error)(f"in an example: {what}", error.hint, error.where) from None
         if isinstance(found, MediaPart):
             return found._replace(origin=_origin(source))
         if self.mode != "keep":
@@ -120,7 +120,7 @@ class MediaReader:
     def _named(self, ref: MediaRef, path: str) -> MediaRef:
         """Open and check the file all the same, and return the reference with its name on the wire."""
         head, full = self._files.head(path)
-        judge(head, ref.modality, path)
+        checked_type(head, ref.modality, path)
         if self.mode == "url":
             raise SourceError(f"{_origin(ref.source)} has no URL", "use --media inline or file, or name it by its URL")
         if self.mode == "file":
@@ -169,7 +169,7 @@ class MediaReader:
         *,
         name: str = "",
     ) -> MediaPart:
-        kind, media_type = judge(data, ref.modality, name, self.policy.read_also)
+        kind, media_type = checked_type(data, ref.modality, name, self.policy.read_also)
         if declared and not agree(normal_type(declared), media_type):
             findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
         origin = in_short(ref.source)
@@ -185,7 +185,7 @@ class MediaReader:
             try:
                 data, found = decode(piece, left)
             except SourceError as error:
-                raise SourceError(f"frame {number}: {error.what}", error.mend) from None
+                raise SourceError(f"frame {number}: {error.what}", error.hint) from None
             left -= len(data)
             if left < 0:
                 raise PolicyError(f"the frames have more than max_bytes ({self.policy.max_bytes})", _RAISE)

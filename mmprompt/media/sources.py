@@ -219,8 +219,8 @@ def _unescaped(text: str, url: str) -> str:
 def _check_url(url: str) -> None:
     """Refuse an http(s) URL on which two parsers may disagree."""
     if not _URL.match(url):
-        fault, mend = _url_fault(url)
-        raise SourceError(f"{in_short(url)} {fault}", mend)
+        fault, hint = _url_fault(url)
+        raise SourceError(f"{in_short(url)} {fault}", hint)
     if not url.isascii():
         host = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
         # a full-width solidus or at sign becomes a plain one in some parsers

@@ -11,7 +11,7 @@ from mmprompt.media.not_media import not_media
 _AN = {"image": "an image", "audio": "a sound", "video": "a video"}
 
 
-def judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
+def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
     """Return the kind and media type of bytes that a sample calls ``modality``; errors call them ``name``.
 
     Raises:
@@ -22,14 +22,14 @@ def judge(data: bytes, modality: str, name: str = "", read_also: Sequence[str] =
     if kind is None:
         found = not_media(data)
         rest = "a format that is not taken" if modality in found.modalities else f"not {_AN[modality]}"
-        raise SourceError(f"{subject} is {found.name}, {rest}", found.mend or f"give {_AN[modality]}")
+        raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {_AN[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
     if kind.by_choice and kind.name.lower() not in read_also:
         choice = f", or let --read-also {kind.name.lower()} and --fit do it"
-        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.mend + choice)
+        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.hint + choice)
     return kind, media_type
 
 

@@ -284,7 +284,7 @@ def _compile_role(item: Any, index: int | None, place: str, roles: dict[str, Rol
     try:
         begin, end = affix(item.get("begin"), "begin"), affix(item.get("end"), "end")
     except PromptError as error:
-        raise TemplateError(error.what, error.mend).located(template=place) from None
+        raise TemplateError(error.what, error.hint).located(template=place) from None
     generate = bool(item.get("generate", False))
     roles[name] = RoleSpec(name, begin, end, item.get("prompt"), generate, item.get("api_role"), index)
     return roles[name]
@@ -301,5 +301,5 @@ def _compile_outer(value: Any, place: str) -> tuple[Any, ...]:
         try:
             out.extend(affix(item, place.rpartition(".")[2]))
         except PromptError as error:
-            raise TemplateError(error.what, error.mend).located(template=place) from None
+            raise TemplateError(error.what, error.hint).located(template=place) from None
     return tuple(out)

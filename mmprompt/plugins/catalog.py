@@ -10,17 +10,17 @@ from mmprompt.errors import TaskError, nearest, shown
 class Runner(NamedTuple):
     """One runner.
 
-    ``name`` is also that of its extra and of its example; ``distribution`` what pip calls it; ``tested`` the versions
-    that the tests ran with. ``doors`` are the modules that must load, first that of the runner's own command. ``group``
-    is the entry-point group that it looks in; one without a group takes what its configs name, as ``how`` says.
+    ``name`` is also the name of its extra and of its example. ``distribution`` is its name for pip. ``tested`` lists
+    the versions that the tests ran with. ``modules`` must import, the runner's own command first. ``group`` is its
+    entry-point group, empty where its configs name our classes. ``registration`` says how the runner finds mmprompt.
     """
 
     name: str
     distribution: str
     tested: str
-    doors: tuple[str, ...]
+    modules: tuple[str, ...]
     group: str
-    how: str
+    registration: str
 
     @property
     def install(self) -> str:

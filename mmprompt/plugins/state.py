@@ -62,17 +62,17 @@ def state_of(runner: Runner, timeout: float = TIMEOUT) -> State:
 def _registered(runner: Runner) -> str:
     """Return how the runner finds us, as the installed metadata say; empty if it does not."""
     if not runner.group:
-        return runner.how
+        return runner.registration
     for entry in metadata.entry_points(group=runner.group):
-        if entry.value.partition(":")[0] in runner.doors:
-            return f"{runner.how} ({runner.group}: {entry.name} = {entry.value})"
+        if entry.value.partition(":")[0] in runner.modules:
+            return f"{runner.registration} ({runner.group}: {entry.name} = {entry.value})"
     return ""
 
 
 def _fault(runner: Runner, timeout: float) -> str:
     """Return why the doors of a runner do not load; empty if they do."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    words = [sys.executable, "-c", _TRY, package, *runner.doors]
+    words = [sys.executable, "-c", _TRY, package, *runner.modules]
     try:
         done = subprocess.run(  # noqa: S603  # our own interpreter and code
             words, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
@@ -85,4 +85,4 @@ def _fault(runner: Runner, timeout: float) -> str:
         return fault
     last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
     ended = signal.strsignal(-done.returncode) if done.returncode < 0 else f"code {done.returncode}"
-    return f"the import of {runner.doors[0]} ended its process with {ended}{': ' if last else ''}{last}"
+    return f"the import of {runner.modules[0]} ended its process with {ended}{': ' if last else ''}{last}"

@@ -48,8 +48,8 @@ def content_of(value: object, place: str) -> Content:
         return str(value)
     if value is None:
         raise TemplateError(f"{place} is null", "give text; '' is an empty one")
-    mend = "give text, a number, or content parts; media go into a MediaRef or a part dict"
-    raise TemplateError(f"{place} is {type(value).__name__}, neither text nor content parts", mend)
+    hint = "give text, a number, or content parts; media go into a MediaRef or a part dict"
+    raise TemplateError(f"{place} is {type(value).__name__}, neither text nor content parts", hint)
 
 
 def _parts_of(values: list[object] | tuple[object, ...], place: str) -> tuple[Part, ...]:
@@ -74,7 +74,7 @@ def _part_of(value: Mapping[str, object], place: str) -> Part:
     try:
         return part_of(value)
     except MMPromptError as error:
-        raise type(error)(f"{place}: {error.what}", error.mend, error.where) from None
+        raise type(error)(f"{place}: {error.what}", error.hint, error.where) from None
 
 
 def joined(*contents: Content) -> Content:

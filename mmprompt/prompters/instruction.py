@@ -171,10 +171,10 @@ def _from_mapping(slots: tuple[str, ...], given: Mapping[Any, object]) -> Taken:
         return Taken(values)
     if len(rest) > 1:
         slots_said = f"the slots are {_names(slots)}" if slots else "the instruction has no slot"
-        mend = f"{slots_said}; beside them one key may hold the user's turn"
+        hint = f"{slots_said}; beside them one key may hold the user's turn"
         if {"type", "role"} & set(rest):
-            mend += ", and a message or a content part as input goes into a list"
-        raise TemplateError(f"the input has keys that are no slot: {_names(rest)}", mend)
+            hint += ", and a message or a content part as input goes into a list"
+        raise TemplateError(f"the input has keys that are no slot: {_names(rest)}", hint)
     return Taken(values, given[rest[0]], rest[0])
 
 

@@ -183,10 +183,10 @@ class Prompter(ABC):
 
     def _form(self, name: str | None, *, return_dict: bool) -> str | None:
         if name is not None and name not in self._rules.formats:
-            mend = nearest(name, self._rules.formats)
+            hint = nearest(name, self._rules.formats)
             if name == "anthropic":
-                mend = "give return_dict=True, and its messages to from_openai and to_anthropic"
-            raise TemplateError(f"unknown format {shown(name)}", mend)
+                hint = "give return_dict=True, and its messages to from_openai and to_anthropic"
+            raise TemplateError(f"unknown format {shown(name)}", hint)
         return name or ("openai" if return_dict else None)
 
     def _tools_for(self, tools: object, query: object, history: object) -> ToolList:

@@ -53,4 +53,4 @@ def listed(tools: object) -> ToolList:
     try:
         return plain(tools)  # type: ignore[return-value]  # a list of mappings gives a list of dicts
     except MMPromptError as error:
-        raise TemplateError(f"tools: {error.what}", error.mend) from None
+        raise TemplateError(f"tools: {error.what}", error.hint) from None

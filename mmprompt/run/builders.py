@@ -23,7 +23,7 @@ Content = Union[str, TextPart, MediaRef, MediaPart]
 """What a message takes by position: text, or a part."""
 
 
-class OwnPath(str):
+class CallerPath(str):
     """A path or ``file://`` URL that the caller wrote, which is permission for that file."""
 
     __slots__ = ()
@@ -71,7 +71,7 @@ def video(source: object, **options: Any) -> MediaRef:
     return MediaRef("video", _own(source), options=tuple(options.items()))
 
 
-def read_own(
+def read_caller_media(
     messages: Iterable[Message], base: str | os.PathLike[str] = "", policy: MediaPolicy | None = None
 ) -> list[Message]:
     """Return messages with their media read.
@@ -100,28 +100,28 @@ def read_own(
     return [message._replace(parts=tuple(map(read, message.parts))) for message in given]
 
 
-def _own_paths(source: object) -> list[OwnPath]:
+def _own_paths(source: object) -> list[CallerPath]:
     """Return the paths of the caller's that a source is, or has among its frames."""
     found = source if isinstance(source, list) else [source]
-    return [path for path in found if type(path) is OwnPath]
+    return [path for path in found if type(path) is CallerPath]
 
 
-def _read_own_files(ref: MediaRef, full: Mapping[OwnPath, str], reader: MediaReader) -> MediaPart | MediaRef:
+def _read_own_files(ref: MediaRef, full: Mapping[CallerPath, str], reader: MediaReader) -> MediaPart | MediaRef:
     """Read a file of the caller's, or those of frames; errors show them as they were written."""
     for source, path in full.items():
         if not os.path.lexists(path):
-            mend = f"it was looked for in {os.path.dirname(path)}{name_hint(source)}"
-            raise SourceError(f"no such file: {shown(source)}", mend)
+            hint = f"it was looked for in {os.path.dirname(path)}{name_hint(source)}"
+            raise SourceError(f"no such file: {shown(source)}", hint)
 
     frames = ref.source if isinstance(ref.source, list) else None
-    found = [Path(full[s]) if type(s) is OwnPath else s for s in ([ref.source] if frames is None else frames)]
+    found = [Path(full[s]) if type(s) is CallerPath else s for s in ([ref.source] if frames is None else frames)]
     try:
         part = reader.read(ref._replace(source=found[0] if frames is None else found))
     except MediaError as error:
         what = error.what
         for source, path in full.items():
             what = what.replace(shown(path), shown(source))
-        raise type(error)(what, error.mend) from None
+        raise type(error)(what, error.hint) from None
     if frames is not None or not isinstance(part, MediaPart):
         return part
     return part._replace(origin=in_short(str(ref.source)))
@@ -156,5 +156,5 @@ def _own(source: object) -> object:
     if isinstance(source, (list, tuple)) and is_frames(source):
         return [_own(frame) for frame in source]
     if kind in ("path", "file") and isinstance(source, (str, os.PathLike)):
-        return OwnPath(os.fsdecode(source))
+        return CallerPath(os.fsdecode(source))
     return source

@@ -151,7 +151,7 @@ class ChatClient:
             time.sleep(max(random.uniform(0, most), after or 0.0))  # noqa: S311  # jitter is no secret
         self._away = away
         tries = f" ({attempt} attempts)" if attempt > 1 else ""
-        raise ServerError(error.what + tries, error.mend) from None
+        raise ServerError(error.what + tries, error.hint) from None
 
     def _post(self, body: bytes) -> bytes:
         """Send a request once, and return the body of its answer.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MODALITIES, Message
-from mmprompt.run.builders import Content, assistant, read_own, system, user
+from mmprompt.run.builders import Content, assistant, read_caller_media, system, user
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
 
@@ -95,7 +95,7 @@ class Asker:
         _check_options(options)
         sent = [messages] if isinstance(messages, Message) else list(messages)
         try:
-            sent = read_own(sent, self._base, policy or self._policy)
+            sent = read_caller_media(sent, self._base, policy or self._policy)
             done = Exchange(sent, self.client.ask(sent, **options))
         except MMPromptError:
             self.exchanges.append(Exchange([message for message in sent if isinstance(message, Message)], None))
@@ -110,9 +110,9 @@ def _check_options(options: Mapping[str, object]) -> None:
         if isinstance(value, Mapping):  # OpenAI's audio={"voice": …}
             continue
         near = get_close_matches(name, (*MODALITIES, *_OTHER_WORDS), n=1, cutoff=_NEAR)
-        mend = _NO_OPTIONS.get(name) or (f"write {_OTHER_WORDS.get(near[0], near[0])}=" if near else "")
-        if mend:
-            raise PromptError(f"{name} would go to the server as an option", mend)
+        hint = _NO_OPTIONS.get(name) or (f"write {_OTHER_WORDS.get(near[0], near[0])}=" if near else "")
+        if hint:
+            raise PromptError(f"{name} would go to the server as an option", hint)
 
 
 class Conversation:

@@ -142,8 +142,8 @@ def _decoded(line: bytes) -> str:
 def invalid(message: str, offset: int, length: int) -> RowError:
     """Return the error for invalid JSON, of ``json``'s words and offset, for a row of ``length`` characters."""
     cut = offset >= length or message.startswith("Unterminated string")
-    mend = "it looks cut off: write the row again" if cut else "write one JSON value"
-    return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), mend).located(offset=offset)
+    hint = "it looks cut off: write the row again" if cut else "write one JSON value"
+    return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), hint).located(offset=offset)
 
 
 def examine(value: object) -> list[Remark]:

@@ -35,8 +35,8 @@ class HFDecoder:
     def __init__(self, policy: MediaPolicy, sampling_rate: int | None) -> None:
         rate = sampling_rate
         if rate is not None and (type(rate) is not int or not LOWEST_RATE <= rate <= HIGHEST_RATE):
-            mend = f"give a whole number from {LOWEST_RATE} to {HIGHEST_RATE} hertz"
-            raise TargetError(f"sampling_rate is {shown(rate)}", mend)
+            hint = f"give a whole number from {LOWEST_RATE} to {HIGHEST_RATE} hertz"
+            raise TargetError(f"sampling_rate is {shown(rate)}", hint)
         self._policy = policy
         self._decoder = decoder(policy)
         self._room = KEPT_PICTURES * policy.max_pixels

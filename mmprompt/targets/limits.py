@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TargetError, nearest, shown
-from mmprompt.media.changes import Room
+from mmprompt.media.changes import TargetRoom
 from mmprompt.media.image.headers import is_animated, picture_size
 from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
 from mmprompt.messages import MODALITIES, MediaPart
@@ -159,19 +159,19 @@ def taken_of(known: Limits, modality: str) -> Taken:
     """
     taken = known.modalities.get(modality)
     if taken is None:
-        mend = _frames_of(known) if modality == "video" else "choose another target"
-        raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", mend)
+        hint = _frames_of(known) if modality == "video" else "choose another target"
+        raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", hint)
     return taken
 
 
-def room_of(target: str, modality: str) -> Room:
+def target_room(target: str, modality: str) -> TargetRoom:
     """Return how far media of a modality must be changed so that the target takes them.
 
     Raises:
         TargetError: an unknown target, or a modality that it does not take.
     """
     taken = taken_of(limits(target), modality)
-    return Room(target, taken.formats, taken.still, taken.max_bytes, taken.max_side)
+    return TargetRoom(target, taken.formats, taken.still, taken.max_bytes, taken.max_side)
 
 
 def check_media(part: MediaPart, known: Limits) -> Taken:
@@ -184,21 +184,21 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
     """
     taken = taken_of(known, part.modality)
     if part.media_type not in taken.formats:
-        mend = HEIC.mend if part.media_type == HEIC.image else "convert it, or let --fit do it"
+        hint = HEIC.hint if part.media_type == HEIC.image else "convert it, or let --fit do it"
         if part.modality == "video":
-            mend = _frames_of(known)
+            hint = _frames_of(known)
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
-        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", mend)
+        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", hint)
     if part.media_type in taken.still and is_animated(part.data):
         kind = part.media_type.partition("/")[2].upper()
         raise TargetError(
             f"{known.name} takes no animated {kind}", "send a single frame, or let --fit choose the first"
         )
     if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
-        mend = _frames_of(known) if part.modality == "video" else "shrink it, or let --fit do it"
+        hint = _frames_of(known) if part.modality == "video" else "shrink it, or let --fit do it"
         if part.frames:
-            mend = "send fewer or smaller frames: --frames N, --max-side N"
-        raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", mend)
+            hint = "send fewer or smaller frames: --frames N, --max-side N"
+        raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", hint)
     if taken.max_side is not None:
         for picture in part.frames or ((part.data,) if part.modality == "image" else ()):
             _check_side(picture, known.name, taken.max_side)

@@ -79,7 +79,7 @@ def _message(message: object, number: int) -> Message:
         calls = plain(message.get("tool_calls") or [])
     except MMPromptError as error:
         text = f"message {number}, part {place}: {error.what}" if place else f"message {number}: {error.what}"
-        raise type(error)(text, error.mend, error.where) from None
+        raise type(error)(text, error.hint, error.where) from None
     if not isinstance(calls, list):
         raise TargetError(f"message {number}: tool_calls is no list", "give a list")
     return Message(role, parts, _optional(message, "name", number), calls, _optional(message, "tool_call_id", number))

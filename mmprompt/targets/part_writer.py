@@ -88,7 +88,7 @@ class PartWriter(ABC):
                 if tally is not None:
                     tally.add(part, self._as_images)
             except MMPromptError as error:
-                raise type(error)(f"message {message}, part {place}: {error.what}", error.mend, error.where) from None
+                raise type(error)(f"message {message}, part {place}: {error.what}", error.hint, error.where) from None
         return out
 
     @abstractmethod
@@ -144,8 +144,8 @@ class Tally:
             check_count(modality, count, known)
         if known.request_bytes is not None and self._size > known.request_bytes:
             what = f"the texts and media of a request have {self._size} bytes"
-            mend = "send fewer or smaller media, or less text"
-            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", mend)
+            hint = "send fewer or smaller media, or less text"
+            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", hint)
 
 
 def url_of(ref: MediaRef, known: Limits) -> str:
@@ -165,10 +165,10 @@ def url_of(ref: MediaRef, known: Limits) -> str:
     if scheme not in known.schemes:
         what = f"{quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{quoted(url)} is no URL"
         names = ", ".join(sorted(known.schemes))
-        mend = "give such a URL, or a file under the media root"
+        hint = "give such a URL, or a file under the media root"
         if scheme == "file" or "://" not in url[:40]:  # a file that was read under a root goes by its name
-            mend = "send it inline: --media inline"
-        raise TargetError(f"{what}, and {known.name} takes names with {names}", mend)
+            hint = "send it inline: --media inline"
+        raise TargetError(f"{what}, and {known.name} takes names with {names}", hint)
     return url
 
 

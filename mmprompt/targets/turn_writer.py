@@ -79,8 +79,8 @@ class TurnWriter(PartWriter):
         if call_id is not None and role != "tool":
             raise TargetError(f"message {number} of the role {role} has a tool_call_id", "it belongs to the role tool")
         if turn == "system" and not all(isinstance(part, TextPart) for part in parts):
-            mend = "put it into a user message"
-            raise TargetError(f"message {number}: {self._known.name} takes text alone as a system message", mend)
+            hint = "put it into a user message"
+            raise TargetError(f"message {number}: {self._known.name} takes text alone as a system message", hint)
         return turn
 
     def _message(self, message: Message, number: int, tally: Tally | None, functions: dict[str, str]) -> list[Wire]:
@@ -98,7 +98,7 @@ class TurnWriter(PartWriter):
                     functions[call.id] = call.name
                 parts.append(self._call(call))
         except TargetError as error:
-            raise TargetError(f"message {number}: {error.what}", error.mend) from None
+            raise TargetError(f"message {number}: {error.what}", error.hint) from None
         return parts
 
     def _refuse_blank(self, number: int, place: int) -> None:

@@ -105,7 +105,7 @@ def _exact(value: object, place: str) -> object:
     try:
         return orjson.Fragment(exact_json.dumps(value))
     except TargetError as error:
-        raise TargetError(f"{place[1:]}: {error.what}", error.mend, error.where) from None
+        raise TargetError(f"{place[1:]}: {error.what}", error.hint, error.where) from None
 
 
 def _key(key: object, place: str) -> str:

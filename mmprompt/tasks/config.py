@@ -174,7 +174,7 @@ def _check_policy(media: Mapping[str, Any], hosts: Sequence[str]) -> None:
             raise TaskError("media.read_also is no list of formats", "give a format, or a list of them")
         MediaPolicy.preset(name, allow_domains=hosts, read_also=also, **limits)
     except PolicyError as error:
-        raise TaskError(f"media: {error.what}", error.mend) from None
+        raise TaskError(f"media: {error.what}", error.hint) from None
 
 
 def _changes(media: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _changes(media: Mapping[str, Any]) -> dict[str, Any]:
     try:
         changes_of(changes)
     except TaskError as error:
-        raise TaskError(f"media: {error.what}".replace("media: mode ", "media: image_mode "), error.mend) from None
+        raise TaskError(f"media: {error.what}".replace("media: mode ", "media: image_mode "), error.hint) from None
     return changes
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from mmprompt.datasets.list_cells import listed
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.errors import MMPromptError, TemplateError, Where, names_in_short
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
-from mmprompt.templates.sample_view import CONTENT, Entry, check_source, null_column
+from mmprompt.templates.sample_view import CONTENT, SampleView, check_source, null_column
 
 QUESTION = "question"
 _NOTHING = TextPart("")
@@ -21,7 +21,7 @@ _new = tuple.__new__  # half the time of the class, and this runs for every row
 
 
 def default_messages(
-    entry: Entry, media_columns: Mapping[str, str] | None = None, output_column: str | None = None
+    entry: SampleView, media_columns: Mapping[str, str] | None = None, output_column: str | None = None
 ) -> list[Message]:
     """Return the one user message of a row.
 
@@ -92,7 +92,7 @@ def _no_column(columns: Collection[str]) -> TemplateError:
     )
 
 
-def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
+def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
     for column, value in entry.columns.items():
         if column in media_columns:
             found: tuple[str, bool] | None = (media_columns[column], False)
@@ -107,7 +107,7 @@ def _column_parts(entry: Entry, media_columns: Mapping[str, str], output_column:
         modality, numbered = found
         if value is None and numbered:
             continue
-        for element in listed(value, cells=entry.list_cells):
+        for element in list_of_cell(value, cells=entry.list_cells):
             check_source(element, column)
             yield MediaRef(modality, element)
     if QUESTION in entry.columns:

@@ -15,7 +15,7 @@ from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_dataset
 from mmprompt.tasks.upstream.execute import run_config
 
 _NUMBER = re.compile(r"\d+")
-_MEND = "mend what stands there"
+_HINT = "mend what stands there"
 _LARGEST = 1 << 24
 """Bytes of a file of JSON that may be a task; a larger one is a dataset, and is not read whole to find out."""
 
@@ -41,8 +41,8 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
         ".yaml": _yaml, ".yml": _yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known, abbr),
     }  # fmt: skip
     if suffix not in readers:
-        mend = f"give {', '.join(readers)}"
-        raise TaskError(f"{shown(path)} is no task file: unknown suffix {shown(suffix)}", mend)
+        hint = f"give {', '.join(readers)}"
+        raise TaskError(f"{shown(path)} is no task file: unknown suffix {shown(suffix)}", hint)
     try:
         value = readers[suffix](path)
     except OSError as error:
@@ -97,7 +97,7 @@ def _toml(path: str) -> Any:
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).rpartition(" (at ")
         line, column = [int(number) for number in _NUMBER.findall(place)] or (None, None)
-        raise malformed("TOML", what if line else str(error), _MEND, line, column) from None
+        raise malformed("TOML", what if line else str(error), _HINT, line, column) from None
 
 
 def _json(path: str) -> Any:
@@ -105,7 +105,7 @@ def _json(path: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise malformed("JSON", error.msg, _MEND, error.lineno, error.colno) from None
+        raise malformed("JSON", error.msg, _HINT, error.lineno, error.colno) from None
     except ValueError as error:
         raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
 
@@ -122,11 +122,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     """Execute a Python file that the caller named: a task, or a dataset config of OpenCompass or AISBench."""
-    variables, spoken = run_config(path)
+    variables, stub_texts = run_config(path)
     datasets = find_datasets(variables)
     own = variables.get("dataset")  # the one variable of a task that a runner's config has for a loop at most
     if datasets and (own is None or any(own is listed.config for listed in datasets)):
-        chosen = upstream_task(choose_dataset(datasets, abbr), spoken)
+        chosen = upstream_task(choose_dataset(datasets, abbr), stub_texts)
         unused = ", ".join([*chosen.unused, *(["media"] if "media" in variables else [])])
         notes = (f"of {chosen.abbr} these keys are not used: {unused}",) if unused else ()
         return TaskFile({"reader_cfg": chosen.reader_cfg, "infer_cfg": chosen.infer_cfg}, notes, upstream=True)
@@ -139,5 +139,5 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     if not task:
         raise TaskError(f"{shown(path)} sets no variable of a task", f"set one of {', '.join(known)}")
     if "infer_cfg" in task:
-        task["infer_cfg"] = plain_config(task["infer_cfg"], "infer_cfg", spoken)
+        task["infer_cfg"] = plain_config(task["infer_cfg"], "infer_cfg", stub_texts)
     return TaskFile(task)

@@ -8,12 +8,12 @@ from typing import Any
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
 from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.changes import Changes, Room, changes_of
+from mmprompt.media.changes import Changes, TargetRoom, changes_of
 from mmprompt.media.engine import MediaEngine
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart, checked
-from mmprompt.targets.limits import limits, room_of
+from mmprompt.targets.limits import limits, target_room
 from mmprompt.tasks.config import POLICY_KEYS
 from mmprompt.tasks.task import Task
 
@@ -147,9 +147,9 @@ class MediaChanger:
         self._engine = MediaEngine(policy, asked, MediaCache(KEPT) if cache is None else cache)
         self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
         self._takes_sound = asked.sound_track
-        self._frames_room: Room | None = None  # where the frames of a video go as pictures
+        self._frames_room: TargetRoom | None = None  # where the frames of a video go as pictures
         known = limits(target)
-        self._rooms = {modality: room_of(target, modality) for modality in known.modalities if asked.fit}
+        self._rooms = {modality: target_room(target, modality) for modality in known.modalities if asked.fit}
         if known.frames_as_images:
             self._frames_room = self._rooms.get("image")
 
@@ -181,7 +181,7 @@ class MediaChanger:
                     parts.append(self.change(part) if type(part) is MediaPart else part)
                 except MMPromptError as error:
                     what = f"message {number}, part {place}: {error.what}"
-                    raise type(error)(what, error.mend, error.where) from None
+                    raise type(error)(what, error.hint, error.where) from None
             changed.append(message._replace(parts=tuple(parts)))
         return changed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
-from mmprompt.datasets.list_cells import listed
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
@@ -18,7 +18,7 @@ from mmprompt.media.sources import classify
 from mmprompt.messages import MODALITIES, Message, TextPart
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
-from mmprompt.templates.sample_view import CONTENT, Entry
+from mmprompt.templates.sample_view import CONTENT, SampleView
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
 """What datasets of multiple choice call their choices."""
@@ -67,20 +67,20 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
     infer = config.infer_cfg or {}
     alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
     unused = "dataset.train" if trained else "ice_template" if alone else ""
-    mend = "name one, such as FixKRetriever"
-    return [f"{unused} is not used: no retriever takes examples; {mend}"] if unused else []
+    hint = "name one, such as FixKRetriever"
+    return [f"{unused} is not used: no retriever takes examples; {hint}"] if unused else []
 
 
 def shown_answer_notes(messages: Sequence[Message], output_column: str) -> list[str]:
     """Return a note for a chat, sent as it is, whose last message is the model's: it may be the answer asked for."""
     if messages[-1].role != "assistant" or not messages[-1].parts:
         return []
-    mend = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
-    return [f"the first row's last message is the assistant's, and the model is shown it; {mend}"]
+    hint = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
+    return [f"the first row's last message is the assistant's, and the model is shown it; {hint}"]
 
 
 def unsent_notes(
-    entry: Entry,
+    entry: SampleView,
     messages: Sequence[Message],
     media_columns: Mapping[str, str],
     output_column: str | None,
@@ -113,8 +113,8 @@ def _unsent_mapped(media_columns: Mapping[str, str], columns: Mapping[str, objec
     unsent = [name for name in media_columns if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
-        mend = f"its '{fed}' is all it sends" if fed else near
-        yield f"the first row sends no media of {', '.join(map(repr, unsent))}, which --map names; {mend}"
+        hint = f"its '{fed}' is all it sends" if fed else near
+        yield f"the first row sends no media of {', '.join(map(repr, unsent))}, which --map names; {hint}"
 
 
 def _unusual_texts(columns: Mapping[str, object]) -> Iterator[str]:
@@ -130,9 +130,9 @@ def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
     """Give a note for the columns of text, nested or not, of a row that sends media alone."""
     names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
-        mend = f"tag the text in '{fed}'" if fed else "call the text 'question'"
+        hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
         left = names_in_short(map(repr, names))
-        yield f"the first row sends media alone, and of its texts not {left}; {mend}, or {_TASK}"
+        yield f"the first row sends media alone, and of its texts not {left}; {hint}, or {_TASK}"
 
 
 def _has_text(value: object) -> bool:
@@ -144,11 +144,11 @@ def _has_text(value: object) -> bool:
 def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[str]:
     """Give a note for each column that holds media, by the look of it, of a row that sends text alone."""
     for name, value in columns.items():
-        modality = next(filter(None, (_modality(element) for element in listed(value, cells=cells))), None)
+        modality = next(filter(None, (_modality(element) for element in list_of_cell(value, cells=cells))), None)
         if modality is None:
             continue
-        mend = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
-        yield f"the first row sends text alone, and {shown(name)} looks like {modality}; {mend}, or {_TASK}"
+        hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
+        yield f"the first row sends text alone, and {shown(name)} looks like {modality}; {hint}, or {_TASK}"
 
 
 def _modality(value: object) -> str | None:

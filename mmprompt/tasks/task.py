@@ -17,7 +17,7 @@ from mmprompt.tasks.locate import place_of
 from mmprompt.tasks.notes import FirstRow, column_notes, example_notes, shown_answer_notes, unsent_notes
 from mmprompt.tasks.prompt_items import CountTokens, images_in, role_item, shown_item
 from mmprompt.templates.prompt_list import PromptList
-from mmprompt.templates.sample_view import CONTENT, Entry, held_by_content
+from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -212,7 +212,7 @@ class Task:
             self._count_tokens(str(prompt if images_in(prompt) else self._to_string(prompt, self.mode))) <= max_tokens
         )
 
-    def entry_of(self, sample: Sample) -> Entry:
+    def entry_of(self, sample: Sample) -> SampleView:
         """Return a sample as templates see it.
 
         Raises:
@@ -223,7 +223,7 @@ class Task:
             if column not in columns and not held_by_content(column, columns):
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
         cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
-        return Entry(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)
+        return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)
 
     def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
         """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
@@ -231,7 +231,7 @@ class Task:
             return {}  # that of an example
         return place_of(sample.columns, source, self.output_column)
 
-    def _default(self, entry: Entry, sample: Sample) -> list[Message]:
+    def _default(self, entry: SampleView, sample: Sample) -> list[Message]:
         if sample.messages is not None:
             messages = list(sample.messages)
         else:

@@ -10,7 +10,7 @@ from mmprompt.errors import TaskError, malformed, shown
 if TYPE_CHECKING:
     import yaml
 
-_MEND = "mend what stands there"
+_HINT = "mend what stands there"
 _MOST_KEYS = 1 << 18
 _MENDS = (
     ("\\t", "indent with blanks, not with tabs"),
@@ -50,11 +50,11 @@ def _marked(error: yaml.MarkedYAMLError) -> TaskError:
     """Return an error of PyYAML's as one of ours."""
     begun, mark = error.context_mark, error.problem_mark
     problem = error.problem or ""
-    mend = next((mend for words, mend in _MENDS if words in problem), _MEND)
+    hint = next((hint for words, hint in _MENDS if words in problem), _HINT)
     if begun is not None and error.context:
         problem += f", {error.context} that begins at line {begun.line + 1}, column {begun.column + 1}"
     line, column = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
-    return malformed("YAML", problem, mend, line, column)
+    return malformed("YAML", problem, hint, line, column)
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +67,7 @@ def _loader() -> type[yaml.SafeLoader]:
             super().flatten_mapping(node)
             if len(node.value) > _MOST_KEYS:  # forty lines can merge each other to a million million keys
                 mark = node.start_mark
-                raise malformed("YAML", f"more than {_MOST_KEYS} keys, merged", _MEND, mark.line + 1, mark.column + 1)
+                raise malformed("YAML", f"more than {_MOST_KEYS} keys, merged", _HINT, mark.line + 1, mark.column + 1)
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -82,8 +82,8 @@ def _loader() -> type[yaml.SafeLoader]:
                 return super().construct_object(node, deep=True)  # at once, so that what holds itself is refused
             except ValueError as error:  # a date or number that there is none of
                 mark = node.start_mark
-                mend = "put the text in quotes"
-                raise malformed("YAML", str(error), mend, mark.line + 1, mark.column + 1) from None
+                hint = "put the text in quotes"
+                raise malformed("YAML", str(error), hint, mark.line + 1, mark.column + 1) from None
 
     return Loader
 

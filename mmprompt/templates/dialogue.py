@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Union, cast
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem, copied
 from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.slots import SlotText
 
 DIALOGUE_KEYS = frozenset({"begin", "round", "end"})
@@ -109,11 +109,11 @@ def compile_form(template: object, tokens: Tokens, compiler: Compiler, loose: Ca
         elif is_dialogue(value):
             forms[label] = _compile_dialogue(value, compiler, loose, tokens, place)
         else:
-            mend = "a dict that is no dialogue maps each label to a string or to a dialogue of begin, round and end"
+            hint = "a dict that is no dialogue maps each label to a string or to a dialogue of begin, round and end"
             if label in DIALOGUE_KEYS or isinstance(value, list):
                 strange = next(key for key in template if key not in DIALOGUE_KEYS)
-                mend = f"a dialogue has the keys begin, round and end, and not {shown(strange)}"
-            raise TemplateError(f"the template of label {shown(label)} is no template", mend).located(template=place)
+                hint = f"a dialogue has the keys begin, round and end, and not {shown(strange)}"
+            raise TemplateError(f"the template of label {shown(label)} is no template", hint).located(template=place)
     return Labels(forms)
 
 
@@ -160,8 +160,8 @@ def _compile_line(
 ) -> Line:
     if isinstance(item, str):
         if in_round and not (tokens.ice and tokens.ice in item):
-            mend = "each item of a round is a role dict; a string may only be the place of the examples"
-            raise TemplateError(f"the string {shown(item)} in a round", mend).located(template=place)
+            hint = "each item of a round is a role dict; a string may only be the place of the examples"
+            raise TemplateError(f"the string {shown(item)} in a round", hint).located(template=place)
         return LooseLine(loose(item, place))
     if not isinstance(item, Mapping):
         raise TemplateError(f"{type(item).__name__} in a dialogue", "give a role dict").located(template=place)
@@ -181,7 +181,7 @@ def _compile_line(
     return RoleLine(copied(keys), compiler(item, place), nested)
 
 
-def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> PromptList:
+def render_dialogue(dialogue: Dialogue, entry: SampleView, examples: Examples) -> PromptList:
     """Return the whole dialogue for ``entry``, with the examples at their place."""
     out = PromptList()
     for section, lines in dialogue.sections:
@@ -189,7 +189,7 @@ def render_dialogue(dialogue: Dialogue, entry: Entry, examples: Examples) -> Pro
     return out
 
 
-def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, section: Section) -> list[Any]:
+def render_section(lines: Sequence[Line], entry: SampleView, examples: Examples, section: Section) -> list[Any]:
     """Return the items of a section; dialogue examples take the place of a loose line's token."""
     if not isinstance(examples, list):
         return [render_line(line, entry, examples, section) for line in lines]
@@ -202,7 +202,7 @@ def render_section(lines: Sequence[Line], entry: Entry, examples: Examples, sect
     return out
 
 
-def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
+def render_example(dialogue: Dialogue, entry: SampleView) -> PromptList:
     """Return the round alone, as one in-context example."""
     section = Section("ice")
     return PromptList(
@@ -214,7 +214,7 @@ def render_example(dialogue: Dialogue, entry: Entry) -> PromptList:
     )
 
 
-def render_line(line: Line, entry: Entry, examples: Examples, section: Section) -> RoleItem | TextItem:
+def render_line(line: Line, entry: SampleView, examples: Examples, section: Section) -> RoleItem | TextItem:
     """Return one line for ``entry``, with the examples inside what it says."""
     if type(line) is LooseLine:
         return TextItem(str(line.speech.render(entry, examples)), section)

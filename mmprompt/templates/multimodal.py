@@ -13,7 +13,7 @@ from mmprompt.errors import TemplateError, shown
 from mmprompt.templates.dialogue import Form, Labels
 from mmprompt.templates.role_parts import ContentItem
 from mmprompt.templates.role_text import Speech, TextSpeech
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.slots import SlotText
 from mmprompt.templates.text import PromptTemplate
 
@@ -25,7 +25,7 @@ class MixedText(TextSpeech):
 
     __slots__ = ()
 
-    def columns(self, entry: Entry) -> Mapping[str, object]:
+    def columns(self, entry: SampleView) -> Mapping[str, object]:
         """Return the columns as ordinary text sees them; a column that holds media is an error."""
         try:
             tagged = {c: entry.text(c) for c in self.text.columns if entry.segments(c) is not None}
@@ -97,7 +97,7 @@ class MMPromptTemplate(PromptTemplate):
     def _loose(self, text: str, place: str) -> TextSpeech:
         return MixedText(self._tokens.compile(text), place)
 
-    def _entry(self, entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+    def _entry(self, entry: Mapping[str, object] | SampleView, hidden: str | None = None) -> SampleView:
         return super()._entry(entry, hidden).tagging(self._column)
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from mmprompt.templates.dialogue import Dialogue, LooseLine, render_line, render
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, Stencil, TextItem
 from mmprompt.templates.role_text import Examples
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 
 INFER_MODES = ("every", "every_with_gt", "last")
 BOT = frozenset({"BOT"})
@@ -60,7 +60,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
     """
 
     def generate_item(
-        self, entry: Mapping[str, object] | Entry, output_field: str | None = None, ice: Examples = None
+        self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> PromptList:
         """Return the whole dialogue with all answers; with ``output_field``, the last answer reads as ``""``.
 
@@ -76,7 +76,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
 
     def expand(
         self,
-        entry: Mapping[str, object] | Entry,
+        entry: Mapping[str, object] | SampleView,
         output_field: str | None = None,
         ice: Examples = None,
         generating: Collection[str] = BOT,
@@ -116,7 +116,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
             raise TemplateError("a multi-turn template is one dialogue, not labels", "give a dict with 'round'")
         return form
 
-    def _turns(self, entry: Entry) -> list[Entry]:
+    def _turns(self, entry: SampleView) -> list[SampleView]:
         """Return one entry for each turn, in which the list columns of the round read as their element."""
         speeches = [line.speech for line in self._dialogue().round if line.speech is not None]
         names = dict.fromkeys(name for speech in speeches for name in speech.names)

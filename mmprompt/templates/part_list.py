@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mmprompt.datasets.media_columns import parts_in
+from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.errors import TemplateError, shown
 from mmprompt.media.sources import as_written
 from mmprompt.messages import MODALITIES, MediaRef, part_of
@@ -14,7 +14,7 @@ from mmprompt.templates.part_skeleton import MediaSkeleton, TextSkeleton, compil
 from mmprompt.templates.prompt_list import copied
 from mmprompt.templates.role_parts import ContentItem
 from mmprompt.templates.role_text import Examples, Said, Tokens, filled
-from mmprompt.templates.sample_view import CONTENT, Entry
+from mmprompt.templates.sample_view import CONTENT, SampleView
 
 _TEXT_TYPES = ("text", "input_text")
 
@@ -50,7 +50,7 @@ class PartList:
         self.names = tuple(dict.fromkeys(name for text in texts for name in text.columns))
         self.has_marker = False
 
-    def render(self, entry: Entry, examples: Examples) -> Said:
+    def render(self, entry: SampleView, examples: Examples) -> Said:
         """Return the content parts for ``entry``.
 
         Raises:
@@ -61,8 +61,8 @@ class PartList:
         if tagged is not None:
             if self._by_modality is None:
                 what = f"column '{tagged}' is tagged and the message has several {self._repeated} parts"
-                mend = "give one part per modality, which takes all segments of it"
-                raise TemplateError(what, mend).located(template=self._place, column=tagged)
+                hint = "give one part per modality, which takes all segments of it"
+                raise TemplateError(what, hint).located(template=self._place, column=tagged)
             return self._by_modality.render(entry, examples)
         columns = entry.columns
         out: list[dict[str, Any]] = []
@@ -120,18 +120,18 @@ def _modality(part: object, place: str) -> str:
     found = next((m for m in MODALITIES if isinstance(kind, str) and m in kind), None)
     if found is None:
         what = f"unknown content part type {shown(kind)}" if isinstance(part, Mapping) else "no content part"
-        mend = 'give {"type": "text", "text": …} or {"type": "image_url", …}'
-        raise TemplateError(what, mend).located(template=place)
+        hint = 'give {"type": "text", "text": …} or {"type": "image_url", …}'
+        raise TemplateError(what, hint).located(template=place)
     return found
 
 
-def _is_tagged(entry: Entry, column: str) -> bool:
+def _is_tagged(entry: SampleView, column: str) -> bool:
     """Tell whether a column holds more than plain text or a medium: tags, or a list of parts."""
     if column not in entry.raw or column == entry.hidden:
         return False
     value = entry.raw[column]
     if not isinstance(value, str):
-        return parts_in(value, media=False) is not None
+        return parts_of_value(value, media=False) is not None
     if column != CONTENT and not begins_tagged(value) and column not in (entry.tagged or ()):
         return False
     segments = entry.segments(column)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mmprompt.datasets.list_cells import listed
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.media.sources import as_written, compose
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef
 from mmprompt.templates.role_text import Tokens, filled
-from mmprompt.templates.sample_view import Entry, check_source
+from mmprompt.templates.sample_view import SampleView, check_source
 from mmprompt.templates.slots import Slot, SlotText, slot_text
 
 PART_TYPES = (
@@ -78,7 +78,7 @@ class MediaSkeleton(NamedTuple):
             return {**part, **dict(value.extra)}
         return self._part(modality, as_written(compose(prefix, value, suffix)), columns, {})
 
-    def from_columns(self, entry: Entry, columns: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+    def from_columns(self, entry: SampleView, columns: Mapping[str, object]) -> Iterator[dict[str, Any]]:
         """Give the parts that a plain column fills: one per element of a list; a constant source gives one part.
 
         Raises:
@@ -92,7 +92,7 @@ class MediaSkeleton(NamedTuple):
         if column is None or column == entry.hidden:
             return
         modality = self.key if self.key != "mm_url" else _modality_of(columns, column)
-        for element in listed(columns[column], cells=entry.list_cells):
+        for element in list_of_cell(columns[column], cells=entry.list_cells):
             try:
                 check_source(element, column)
                 part = self.part(modality, element, {column}, columns)
@@ -160,8 +160,8 @@ def compile_media(key: str, skeleton: object, tokens: Tokens, place: str) -> Med
         return MediaSkeleton(key, kind, body_key, tokens.compile(body), "", {}, extra, place)
     source_key = next((k for k in _SOURCE_KEYS if isinstance(body, Mapping) and isinstance(body.get(k), str)), None)
     if source_key is None or not isinstance(body, Mapping):
-        mend = f'give {{"type": "{kind}", "{kind}": {{"url": "{{{key}}}"}}}}'
-        raise TemplateError(f"the {key} part names no source", mend).located(template=place)
+        hint = f'give {{"type": "{kind}", "{kind}": {{"url": "{{{key}}}"}}}}'
+        raise TemplateError(f"the {key} part names no source", hint).located(template=place)
     options = {k: _compiled_deep(v, tokens) for k, v in body.items() if k != source_key}
     source = tokens.compile(body[source_key])
     return MediaSkeleton(key, kind, body_key, source, source_key, options, extra, place)

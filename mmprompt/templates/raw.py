@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from mmprompt._log import log
-from mmprompt.datasets.list_cells import listed
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.messages import ROLES as ROLE_NAMES
 from mmprompt.templates.part_list import PartList, normalised
 from mmprompt.templates.prompt_list import copied
 from mmprompt.templates.raw_messages import ROLES, RawMessages
 from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens
-from mmprompt.templates.sample_view import Entry, entry_of, null_column
+from mmprompt.templates.sample_view import SampleView, entry_of, null_column
 
 KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
 EXPAND = "expand_column"
@@ -82,8 +82,8 @@ class RawPromptTemplate:
     def _compile(self, element: object, place: str) -> _Element:
         if isinstance(element, str):
             if element != self._ice_token:
-                mend = f"give a message, or {shown(self._ice_token)} for the examples"
-                raise TemplateError(f"the string {shown(element)} is no message", mend).located(template=place)
+                hint = f"give a message, or {shown(self._ice_token)} for the examples"
+                raise TemplateError(f"the string {shown(element)} is no message", hint).located(template=place)
             return _Place()
         if not isinstance(element, Mapping):
             what = f"a message is {type(element).__name__}"
@@ -103,8 +103,8 @@ class RawPromptTemplate:
             return PartList(content, tokens, place)
         if self._ice_token and self._ice_token in content:
             what = f"the ice_token {shown(self._ice_token)} stands inside a text"
-            mend = "make it an element of its own: the examples are messages"
-            raise TemplateError(what, mend).located(template=place)
+            hint = "make it an element of its own: the examples are messages"
+            raise TemplateError(what, hint).located(template=place)
         return TextSpeech(tokens.compile(content), place)
 
     @property
@@ -140,7 +140,7 @@ class RawPromptTemplate:
         return tuple(dict.fromkeys(name for speech in speeches for name in speech.names))
 
     def generate_item(
-        self, entry: Mapping[str, object] | Entry, output_field: str | None = None, ice: Examples = None
+        self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> RawMessages:
         """Return the messages for a test sample; ``output_field``, its answer column, reads as ``""``.
 
@@ -152,13 +152,13 @@ class RawPromptTemplate:
         """
         return self._render(entry_of(entry, output_field), self._examples(ice))
 
-    def generate_ice_item(self, entry: Mapping[str, object] | Entry, label: object = None) -> RawMessages:  # noqa: ARG002  # all labels have the same messages
+    def generate_ice_item(self, entry: Mapping[str, object] | SampleView, label: object = None) -> RawMessages:  # noqa: ARG002  # all labels have the same messages
         """Return a sample as an in-context example: all messages, with its answer."""
         return self._render(entry_of(entry), [])
 
     def generate_label_prompt_item(
         self,
-        entry: Mapping[str, object] | Entry,
+        entry: Mapping[str, object] | SampleView,
         ice: Examples = None,
         label: object = None,  # noqa: ARG002  # all labels have the same messages
     ) -> RawMessages:
@@ -175,12 +175,12 @@ class RawPromptTemplate:
             return
         if not isinstance(ice, list):
             what = "the in-context examples are text and the template is messages"
-            mend = "give ice_template as messages too, or as a dialogue"
-            raise TemplateError(what, mend).located(template="messages")
+            hint = "give ice_template as messages too, or as a dialogue"
+            raise TemplateError(what, hint).located(template="messages")
         if not self.has_place:
             what = "there are in-context examples and the template has no place for them"
-            mend = f"put {shown(self._ice_token)} between the messages" if self._ice_token else "give ice_token"
-            raise TemplateError(what, mend).located(template="messages")
+            hint = f"put {shown(self._ice_token)} between the messages" if self._ice_token else "give ice_token"
+            raise TemplateError(what, hint).located(template="messages")
 
     def _examples(self, ice: Examples) -> list[dict[str, Any]]:
         if ice is not None and not isinstance(ice, (str, list)):
@@ -197,7 +197,7 @@ class RawPromptTemplate:
         examples = [_example(item) for item in ice]
         return [e for e in examples if e is not None]
 
-    def _render(self, entry: Entry, examples: list[dict[str, Any]]) -> RawMessages:
+    def _render(self, entry: SampleView, examples: list[dict[str, Any]]) -> RawMessages:
         out = RawMessages()
         for element in self._elements:
             if type(element) is _Line:
@@ -222,8 +222,8 @@ class RawPromptTemplate:
 
 def _checked_list(messages: Any) -> list[Any]:
     if not isinstance(messages, (list, tuple)):
-        mend = 'give a list of {"role": …, "content": …}'
-        raise TemplateError(f"messages is {type(messages).__name__}", mend).located(template="messages")
+        hint = 'give a list of {"role": …, "content": …}'
+        raise TemplateError(f"messages is {type(messages).__name__}", hint).located(template="messages")
     if not messages:
         raise TemplateError("there are no messages", "give at least one").located(template="messages")
     return list(messages)
@@ -252,8 +252,8 @@ def _check_message(message: Mapping[str, Any], place: str) -> None:
     role = message["role"]
     if role not in ROLES:
         meant = ROLE_NAMES.get(role) if isinstance(role, str) else None
-        mend = f"write '{meant}'" if meant else nearest(role, ROLES)
-        raise TemplateError(f"unknown role {shown(role)} of a message", mend).located(template=place)
+        hint = f"write '{meant}'" if meant else nearest(role, ROLES)
+        raise TemplateError(f"unknown role {shown(role)} of a message", hint).located(template=place)
     for key, kind in (("name", str), ("tool_call_id", str), ("tool_calls", list)):
         if message.get(key) is not None and not isinstance(message[key], kind):
             what = f"'{key}' is {type(message[key]).__name__}"
@@ -266,7 +266,7 @@ def _check_message(message: Mapping[str, Any], place: str) -> None:
         raise TemplateError(what, "give text, or a list of content parts").located(template=f"{place}.content")
 
 
-def _expanded(column: str, entry: Entry) -> list[dict[str, Any]]:
+def _expanded(column: str, entry: SampleView) -> list[dict[str, Any]]:
     """Return the messages that a column holds, as data: nothing in them is a slot.
 
     Raises:
@@ -279,7 +279,7 @@ def _expanded(column: str, entry: Entry) -> list[dict[str, Any]]:
     value = entry.raw[column]
     if value is None:
         raise null_column(column)
-    messages = listed(value, cells=True) if entry.list_cells else value
+    messages = list_of_cell(value, cells=True) if entry.list_cells else value
     if not isinstance(messages, (list, tuple)):
         what = f"column '{column}' holds {type(value).__name__}"
         raise TemplateError(what, "give a list of messages").located(column=column)

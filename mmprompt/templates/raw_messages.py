@@ -78,8 +78,8 @@ def content_parts(content: object, number: int) -> str | list[Part]:
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, (list, tuple)) or isinstance(content, PARTS):
-        mend = "give text, or a list of content parts"
-        raise PromptError(f"the content of message {number} is {type(content).__name__}", mend)
+        hint = "give text, or a list of content parts"
+        raise PromptError(f"the content of message {number} is {type(content).__name__}", hint)
     parts: list[Part] = []
     for part in content:
         if isinstance(part, PARTS):
@@ -104,19 +104,19 @@ def meta_messages(meta: Sequence[Any]) -> tuple[Message, ...]:
     for number, item in enumerate(meta):
         place = f"meta_template[{number}]"
         if not isinstance(item, Mapping) or "role" not in item or "content" not in item:
-            mend = 'give {"role": "system", "content": "…"}, or a meta template with \'round\''
-            raise TemplateError("no message", mend).located(template=place)
+            hint = 'give {"role": "system", "content": "…"}, or a meta template with \'round\''
+            raise TemplateError("no message", hint).located(template=place)
         if item["role"] not in ROLES:
             what = f"unknown role {shown(item['role'])} in a meta template of messages"
             raise TemplateError(what, nearest(item["role"], ROLES)).located(template=place)
         for key in item:
             if key not in ("role", "content", "name"):
-                mend = nearest(key, ("role", "content", "name"))
-                raise TemplateError(f"unknown key {shown(key)}", mend).located(template=place)
+                hint = nearest(key, ("role", "content", "name"))
+                raise TemplateError(f"unknown key {shown(key)}", hint).located(template=place)
         try:
             messages.append(message_of(item, number))
         except MMPromptError as error:
-            raise TemplateError(error.what, error.mend).located(template=place) from None
+            raise TemplateError(error.what, error.hint).located(template=place) from None
     return tuple(messages)
 
 

@@ -10,7 +10,7 @@ from mmprompt.messages import MODALITIES
 from mmprompt.segments import Segment
 from mmprompt.templates.part_skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
 from mmprompt.templates.role_text import Examples, Tokens, around_marker, filled, parts_with_examples
-from mmprompt.templates.sample_view import CONTENT, Entry
+from mmprompt.templates.sample_view import CONTENT, SampleView
 from mmprompt.templates.slots import Slot, SlotText, slot_text
 
 KEYS = ("text", *MODALITIES, "mm_url")
@@ -58,7 +58,7 @@ class ContentItem:
         self.names = tuple(names)
         self.has_marker = self._text is not None and self._text.text.has_marker
 
-    def render(self, entry: Entry, examples: Examples) -> list[dict[str, Any]]:
+    def render(self, entry: SampleView, examples: Examples) -> list[dict[str, Any]]:
         """Return the content parts for ``entry``; ``examples`` go where the first text has its marker.
 
         Raises:
@@ -73,13 +73,13 @@ class ContentItem:
         if not parts:
             column = ", ".join(tagged or self.names or (CONTENT,))
             what = f"the sample gives no content part: nothing to send in column {column}"
-            mend = "fill it, or drop the row"
-            raise TemplateError(what, mend).located(template=self._place, column=next(iter(tagged), None))
+            hint = "fill it, or drop the row"
+            raise TemplateError(what, hint).located(template=self._place, column=next(iter(tagged), None))
         if self._by_key:
             parts.sort(key=lambda keyed: self._keys.index(keyed.key))
         return [keyed.part for keyed in parts]
 
-    def _tagged(self, entry: Entry) -> dict[str, list[Segment]]:
+    def _tagged(self, entry: SampleView) -> dict[str, list[Segment]]:
         """Return the tagged columns that feed this item, with their segments."""
         if self._column is not None:
             if self._column not in entry.columns:
@@ -91,7 +91,9 @@ class ContentItem:
             return {CONTENT: content}
         return named
 
-    def _from_segments(self, entry: Entry, tagged: Mapping[str, list[Segment]], examples: Examples) -> Iterator[Keyed]:
+    def _from_segments(
+        self, entry: SampleView, tagged: Mapping[str, list[Segment]], examples: Examples
+    ) -> Iterator[Keyed]:
         """Give one part a segment, in order, and beside them the parts of media that plain columns fill."""
         columns = {**entry.columns, **dict.fromkeys(own_slots(tagged), "")}
         self._check_shadowed(entry, tagged)
@@ -117,7 +119,7 @@ class ContentItem:
         if number == 0 and (fed or before or after) and self._says_more_than(tagged):
             yield from self._from_columns(entry, ["text"], columns, examples)
 
-    def _check_shadowed(self, entry: Entry, tagged: Mapping[str, list[Segment]]) -> None:
+    def _check_shadowed(self, entry: SampleView, tagged: Mapping[str, list[Segment]]) -> None:
         """Refuse media in a column that only its text made a tagged one, beside a plain column of that medium.
 
         A question could otherwise put its own picture in the place of the row's.
@@ -132,8 +134,8 @@ class ContentItem:
                 other = next((c for c in self._media[modality].columns if entry.raw.get(c) and c not in tagged), None)
                 if other is not None:
                     what = f"{modality} in the text of column '{column}', beside the column '{other}'"
-                    mend = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"
-                    raise TemplateError(what, mend).located(column=column, template=self._place)
+                    hint = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"
+                    raise TemplateError(what, hint).located(column=column, template=self._place)
 
     def _says_more_than(self, tagged: Collection[str]) -> bool:
         return self._text is not None and not self._text.is_only(own_slots(tagged))
@@ -188,7 +190,7 @@ class ContentItem:
         return Keyed(key, part)
 
     def _from_columns(
-        self, entry: Entry, keys: Sequence[str], columns: Mapping[str, object], examples: Examples
+        self, entry: SampleView, keys: Sequence[str], columns: Mapping[str, object], examples: Examples
     ) -> Iterator[Keyed]:
         """Give the parts that plain columns fill, in the order of ``keys``."""
         for key in keys:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from mmprompt.errors import TemplateError, nearest
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.slots import Marker, SlotText, compile_text
 
 Examples = Union[str, list[Any], None]
@@ -23,7 +23,7 @@ class Speech(Protocol):
     has_marker: bool
     names: tuple[str, ...]
 
-    def render(self, entry: Entry, examples: Examples) -> Said:
+    def render(self, entry: SampleView, examples: Examples) -> Said:
         """Return the text or the content parts for ``entry``; ``examples`` go where the text has its marker."""
         ...
 
@@ -40,11 +40,11 @@ class TextSpeech:
         self.has_marker = text.has_marker
         self._around = split_at_marker(text)
 
-    def columns(self, entry: Entry) -> Mapping[str, object]:
+    def columns(self, entry: SampleView) -> Mapping[str, object]:
         """Return the columns as this text sees them; the hidden one is masked as the text is filled."""
         return entry.raw
 
-    def render(self, entry: Entry, examples: Examples) -> Said:
+    def render(self, entry: SampleView, examples: Examples) -> Said:
         """Return the text with the slots filled from the columns; parts where dialogue examples stand inside it."""
         if isinstance(examples, list) and self.has_marker:
             parts = parts_with_examples(self.around_marker(entry), examples)
@@ -61,7 +61,7 @@ class TextSpeech:
         texts = [piece.literal for piece in self._around]
         return None if None in texts else texts  # type: ignore[return-value]  # no None is left
 
-    def around_marker(self, entry: Entry) -> list[str]:
+    def around_marker(self, entry: SampleView) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""
         columns = self.columns(entry)
         return [filled(piece, columns, "", self._place, entry.hidden) for piece in self._around]

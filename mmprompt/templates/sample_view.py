@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from mmprompt.datasets.media_columns import parts_in
+from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.errors import SourceError, TagError, TemplateError
 from mmprompt.messages import MediaRef, Part, TextPart
 from mmprompt.segments import Segment, begins_tagged, scan
@@ -21,7 +21,7 @@ def held_by_content(name: str, columns: Container[str]) -> bool:
     return name in CONTENT_SLOTS and CONTENT in columns
 
 
-class Entry:
+class SampleView:
     """The columns of one sample and the rule for which of them are tagged. Made anew for each sample; not shared.
 
     ``scanned`` is False for formats that carry structure: a tag in their text is text. ``tagged`` names the tagged
@@ -58,7 +58,7 @@ class Entry:
             self._visible = {**self.raw, self.hidden: ""} if masks and self.hidden is not None else self.raw
         return self._visible
 
-    def masked(self, column: str | None) -> Entry:
+    def masked(self, column: str | None) -> SampleView:
         """Return the entry in which ``column`` reads as ``""``.
 
         Raises:
@@ -70,16 +70,18 @@ class Entry:
             raise TemplateError(f"the output column is {type(column).__name__}", "give the name of a column")
         return self._with(self.raw, hidden=column)
 
-    def tagging(self, column: str | None) -> Entry:
+    def tagging(self, column: str | None) -> SampleView:
         """Return the entry in which ``column`` is tagged whatever the rule says (its text only if scanned)."""
         return self if column is None else self._with(self.raw, outright=column)
 
-    def with_columns(self, columns: Mapping[str, object]) -> Entry:
+    def with_columns(self, columns: Mapping[str, object]) -> SampleView:
         """Return the entry in which these columns read as given."""
         return self._with({**self.raw, **columns})
 
-    def _with(self, columns: Mapping[str, object], *, hidden: str | None = None, outright: str | None = None) -> Entry:
-        return Entry(
+    def _with(
+        self, columns: Mapping[str, object], *, hidden: str | None = None, outright: str | None = None
+    ) -> SampleView:
+        return SampleView(
             columns,
             scanned=self.scanned,
             tagged=self.tagged,
@@ -109,7 +111,7 @@ class Entry:
     def parts(self, column: str) -> list[Part]:
         """Return a tagged column as content parts, with all that its own parts carry."""
         value = self.raw[column]
-        own = None if isinstance(value, str) else parts_in(value)
+        own = None if isinstance(value, str) else parts_of_value(value)
         if own is not None:
             return own
         return [
@@ -134,7 +136,7 @@ class Entry:
             return [Segment("text", value)] if outright else None
         if by_rule and value is None:
             raise null_column(column)
-        parts = parts_in(value, media=by_rule)
+        parts = parts_of_value(value, media=by_rule)
         if parts is not None:
             return [_segment(part) for part in parts]
         if not by_rule:
@@ -172,17 +174,21 @@ def _segment(part: Part) -> Segment:
     return Segment(part.modality, part.source if plain and isinstance(part, MediaRef) else part)
 
 
-def entry_of(entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+def entry_of(entry: Mapping[str, object] | SampleView, hidden: str | None = None) -> SampleView:
     """Return ``entry`` as an Entry in which ``hidden`` reads as ``""``; a plain mapping is scanned for tags.
 
     Raises:
         TemplateError: ``entry`` is neither, or ``hidden`` is no name.
     """
-    if isinstance(entry, Entry):
+    if isinstance(entry, SampleView):
         return entry.masked(hidden)
     if not isinstance(entry, Mapping):
         raise TemplateError(f"a sample is a mapping of column to value, not {type(entry).__name__}", "give a dict")
-    return Entry(entry, hidden=hidden) if hidden is None or isinstance(hidden, str) else Entry(entry).masked(hidden)
+    return (
+        SampleView(entry, hidden=hidden)
+        if hidden is None or isinstance(hidden, str)
+        else SampleView(entry).masked(hidden)
+    )
 
 
 def null_column(column: str) -> TemplateError:

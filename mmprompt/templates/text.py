@@ -19,7 +19,7 @@ from mmprompt.templates.dialogue import (
 from mmprompt.templates.precompiled import stencil_of
 from mmprompt.templates.prompt_list import PromptList, Section, Stencil, copied
 from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens, around_marker, filled
-from mmprompt.templates.sample_view import Entry, entry_of
+from mmprompt.templates.sample_view import SampleView, entry_of
 from mmprompt.templates.slots import SlotText
 
 
@@ -104,7 +104,7 @@ class PromptTemplate:
         return tuple(dict.fromkeys(name for form in forms for name in form.columns))
 
     def generate_item(
-        self, entry: Mapping[str, object] | Entry, output_field: str | None = None, ice: Examples = None
+        self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> str | PromptList:
         """Return the prompt for a test sample; ``output_field``, its answer column, reads as ``""``.
 
@@ -129,7 +129,7 @@ class PromptTemplate:
         self._check_examples(self._form, ice)
         return stencil_of(self._form, ice)
 
-    def generate_ice_item(self, entry: Mapping[str, object] | Entry, label: object = None) -> str | PromptList:
+    def generate_ice_item(self, entry: Mapping[str, object] | SampleView, label: object = None) -> str | PromptList:
         """Return a sample as an in-context example: the round alone, with its answer."""
         form = self._form_of(label)
         if isinstance(form, SlotText):
@@ -137,12 +137,12 @@ class PromptTemplate:
         return render_example(form, self._entry(entry))
 
     def generate_label_prompt_item(
-        self, entry: Mapping[str, object] | Entry, ice: Examples = None, label: object = None
+        self, entry: Mapping[str, object] | SampleView, ice: Examples = None, label: object = None
     ) -> str | PromptList:
         """Return the prompt of one label, with nothing masked."""
         return self._render(self._form_of(label), self._entry(entry), ice)
 
-    def _entry(self, entry: Mapping[str, object] | Entry, hidden: str | None = None) -> Entry:
+    def _entry(self, entry: Mapping[str, object] | SampleView, hidden: str | None = None) -> SampleView:
         return entry_of(entry, hidden)
 
     def _form_of(self, label: object) -> SlotText | Dialogue:
@@ -156,7 +156,7 @@ class PromptTemplate:
             raise TemplateError(f"no template for label {shown(label)}", nearest(label, forms))
         return found
 
-    def _render(self, form: SlotText | Dialogue, entry: Entry, ice: Examples) -> str | PromptList:
+    def _render(self, form: SlotText | Dialogue, entry: SampleView, ice: Examples) -> str | PromptList:
         if ice is not None:
             self._check_examples(form, ice)
         if isinstance(form, Dialogue):
@@ -173,7 +173,7 @@ class PromptTemplate:
             what = "there are in-context examples and the template has no place for them"
             raise TemplateError(what, token).located(template="template")
 
-    def _text(self, form: SlotText, entry: Entry, examples: str) -> str:
+    def _text(self, form: SlotText, entry: SampleView, examples: str) -> str:
         return filled(form, entry.raw, examples, "template", entry.hidden)
 
     def __reduce__(self) -> tuple[object, ...]:

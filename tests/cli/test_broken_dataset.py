@@ -25,7 +25,7 @@ class Told(NamedTuple):
     offset: int | None
     id: str | None
     what: str
-    mend: str | None
+    hint: str | None
 
 
 def told(stderr: bytes) -> list[Told]:
@@ -36,8 +36,8 @@ def told(stderr: bytes) -> list[Told]:
             continue
         match = MESSAGE.fullmatch(line)
         assert match, line
-        file, number, column, offset, id_, what, mend = match.groups()
-        messages.append(Told(file, int(number), column, None if offset is None else int(offset), id_, what, mend))
+        file, number, column, offset, id_, what, hint = match.groups()
+        messages.append(Told(file, int(number), column, None if offset is None else int(offset), id_, what, hint))
     return messages
 
 
@@ -65,7 +65,7 @@ def test_a_fault_is_told_once_with_its_place_and_a_mend(run: Run, fault: dict[st
     assert message.file == NAME
     assert message.id == fault["id"] or fault["fault"] == "lone surrogate"  # that row was never read as a sample
     assert message.column == fault["column"]
-    assert message.mend
+    assert message.hint
 
 
 def test_the_place_in_the_column_is_where_the_source_stands(run: Run, broken: Path) -> None:

@@ -858,9 +858,9 @@ def test_columns_of_other_names_are_told_once_with_their_names(
     assert "… and 2 more rows likewise; name the media with --map COLUMN=image" in err
 
 
-@pytest.mark.parametrize(("mark", "mend"), [(";", "save it with commas"), ("\t", "name its format: tsv")])
+@pytest.mark.parametrize(("mark", "hint"), [(";", "save it with commas"), ("\t", "name its format: tsv")])
 def test_a_header_that_is_one_column_is_noted(
-    mark: str, mend: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    mark: str, hint: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data.csv"
     data.write_text(f"id{mark}question{mark}image\n1{mark}What?{mark}a.jpg\n")
@@ -868,7 +868,7 @@ def test_a_header_that_is_one_column_is_noted(
     assert (code, lines) == (1, [])
     [note] = [line for line in err.splitlines() if line.startswith("note:")]
     assert "data.csv:1: the header is one column" in note
-    assert mend in note
+    assert hint in note
     if mark == "\t":
         assert rendered(capfd, data, "--format", "tsv", "--map", "question=image")[0] == 1  # its rows are read
 

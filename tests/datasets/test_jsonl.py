@@ -55,7 +55,7 @@ def test_broken_rows_are_errors_in_their_place_and_all_others_arrive(thorough):
     path = str(FIXTURES / "broken" / "broken.jsonl")
     rows = list(open_dataset(path, thorough=thorough))
     assert [error.where.line for error in errors(rows)] == [2, 4, 5]
-    assert all(error.where.file == path and error.mend for error in errors(rows))
+    assert all(error.where.file == path and error.hint for error in errors(rows))
     assert [error.where.column for error in errors(rows)] == [None, None, "content"]
     assert "array" in errors(rows)[1].what
     lines = [sample.line for sample in samples(rows)]

@@ -24,7 +24,7 @@ from mmprompt import MediaPolicy, MediaReader, MediaRef
 from mmprompt.errors import MMPromptError
 from mmprompt.media.audio.changes import change_audio, fit_audio
 from mmprompt.media.audio.reading import audio_facts, decode_audio
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.image.changes import change_image
 from mmprompt.media.image.fit import fit_image
 from mmprompt.media.image.reading import check_image, decode_image, image_facts
@@ -37,8 +37,8 @@ COUNT, SEED = 20_000, 20261122
 SLOWEST = 5.0
 GROWTH = 64 << 10  # KiB
 POLICY = MediaPolicy(max_bytes=1 << 20, max_pixels=1_000_000, max_seconds=60.0, max_frames=200, timeout=3.0)
-_IMAGES = Room("openai", frozenset({"image/png"}), still=frozenset({"image/gif"}), max_bytes=8000, max_side=20)
-_SOUNDS = Room("openai", frozenset({"audio/wav"}), max_bytes=8000)
+_IMAGES = TargetRoom("openai", frozenset({"image/png"}), still=frozenset({"image/gif"}), max_bytes=8000, max_side=20)
+_SOUNDS = TargetRoom("openai", frozenset({"audio/wav"}), max_bytes=8000)
 
 Step = Callable[[MediaPart], object]
 STEPS: dict[str, tuple[Step, ...]] = {

@@ -21,9 +21,17 @@ def echo(value):
 
 
 def wrong_medium(part, _steps, _policy):
-    from mmprompt.media.cache.entry import Kept
+    from mmprompt.media.cache.entry import CacheEntry
 
-    wrong = (5, None, Kept(changes=5), Kept("x", None), Kept(5, b"x"), Kept("x", b"x", (1,)), Kept(unchanged=1))
+    wrong = (
+        5,
+        None,
+        CacheEntry(changes=5),
+        CacheEntry("x", None),
+        CacheEntry(5, b"x"),
+        CacheEntry("x", b"x", (1,)),
+        CacheEntry(unchanged=1),
+    )
     return wrong[len(part.data)]
 
 

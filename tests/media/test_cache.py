@@ -23,15 +23,15 @@ from time_taken import GENEROUS, wait_until
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.cache.cache import MediaCache, cache_key
-from mmprompt.media.cache.entry import Kept, pack, unpack
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.cache.entry import CacheEntry, pack, unpack
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.messages import MediaPart
 
 PART = MediaPart("image", "image/jpeg", b"\xff\xd8\xff" + bytes(100))
-KEPT = Kept("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), ("found",), (("width", 3), ("rate", 0.5), ("none", None)))  # fmt: skip
+KEPT = CacheEntry("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), ("found",), (("width", 3), ("rate", 0.5), ("none", None)))  # fmt: skip
 texts = st.text(max_size=8)
 entries = st.builds(
-    Kept, texts, st.binary(max_size=40), st.lists(st.binary(max_size=9), max_size=3).map(tuple),
+    CacheEntry, texts, st.binary(max_size=40), st.lists(st.binary(max_size=9), max_size=3).map(tuple),
     st.lists(texts, max_size=2).map(tuple), st.lists(texts, max_size=2).map(tuple),
     st.lists(st.tuples(texts, st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts), max_size=3).map(tuple),
     st.booleans(),
@@ -42,12 +42,12 @@ def key(number: int) -> str:
     return f"{number:064x}"
 
 
-def never() -> Kept:
+def never() -> CacheEntry:
     raise AssertionError("made again")
 
 
-def entry(size: int, fill: int = 1) -> Kept:
-    return Kept("image/png", bytes([fill]) * size)
+def entry(size: int, fill: int = 1) -> CacheEntry:
+    return CacheEntry("image/png", bytes([fill]) * size)
 
 
 def files(folder: Path) -> list[Path]:
@@ -71,7 +71,7 @@ def test_a_key_is_the_contents_and_what_is_asked():
     others = [
         cache_key(PART, Changes(max_side=8)),
         cache_key(PART, Changes(max_side=9), None),
-        cache_key(PART, Room("openai", frozenset())),
+        cache_key(PART, TargetRoom("openai", frozenset())),
         cache_key(PART._replace(data=PART.data + b"\x00"), Changes(max_side=9)),
         cache_key(PART._replace(media_type="image/png"), Changes(max_side=9)),
         cache_key(PART._replace(modality="video"), Changes(max_side=9)),
@@ -85,7 +85,7 @@ def test_a_key_is_the_contents_and_what_is_asked():
 def test_a_key_is_the_same_in_every_process(command_environment):
     code = (
         "from mmprompt.media.cache.cache import cache_key; from mmprompt.media.changes import *; from mmprompt.messages import *;"
-        "print(cache_key(MediaPart('image', 'image/png', b'x'), Room('t', frozenset(map(str, range(20))))))"
+        "print(cache_key(MediaPart('image', 'image/png', b'x'), TargetRoom('t', frozenset(map(str, range(20))))))"
     )
     keys = {
         subprocess.check_output([sys.executable, "-c", code], env={**command_environment, "PYTHONHASHSEED": seed})
@@ -308,7 +308,7 @@ def test_a_damaged_or_foreign_entry_is_dropped_and_made_again(how, folder, tmp_p
     spoilt(file, how, tmp_path / "outside")
     if how != "fifo":
         assert file.read_bytes() != b"" or how == "empty"  # the bait is there
-    other = Kept("image/png", b"made again")
+    other = CacheEntry("image/png", b"made again")
     assert MediaCache(folder=folder).get_or_make(key(1), lambda: other) == other
     assert MediaCache(folder=folder).get_or_make(key(1), never) == other
     assert files(folder) == [file]
@@ -393,9 +393,9 @@ def test_a_folder_of_another_user_is_not_used(folder, caplog):
 LIMITED = """
 import logging, os, resource, sys
 from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.cache.entry import Kept
+from mmprompt.media.cache.entry import CacheEntry
 logging.basicConfig(stream=sys.stdout, format="%(name)s %(message)s")
-kept = Kept("image/png", b"x" * 10_000)
+kept = CacheEntry("image/png", b"x" * 10_000)
 if sys.argv[2] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # a write fails in the middle, as on a full disk
 else:
@@ -437,12 +437,12 @@ def test_a_full_disk_or_a_folder_that_is_only_read_fails_nothing(how, command_en
 WRITER = """
 import sys
 from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.cache.entry import Kept
+from mmprompt.media.cache.entry import CacheEntry
 cache = MediaCache(max_bytes=0, folder=sys.argv[1], max_disk_bytes=64 << 20)
 print("ready", flush=True)
 for number in range(100_000):
     n = number % 9
-    kept = cache.get_or_make(f"{n:064x}", lambda: Kept("image/png", bytes([n]) * (n << 20)))
+    kept = cache.get_or_make(f"{n:064x}", lambda: CacheEntry("image/png", bytes([n]) * (n << 20)))
     assert kept.data == bytes([n]) * (n << 20)
     if n == 8:
         cache._disk._remove(cache._disk._path(f"{n:064x}"))  # so that it is written again and again

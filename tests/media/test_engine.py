@@ -19,7 +19,7 @@ from time_taken import wait_until
 from mmprompt.errors import SourceError
 from mmprompt.media import engine as engine_module
 from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.engine import CHANGERS, MediaEngine
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart
@@ -72,7 +72,7 @@ def test_what_needs_no_change_is_the_same_object(policy, cached):
 def test_what_is_not_asked_is_not_even_looked_at(changers):
     sound = MediaPart("audio", "audio/wav", b"no sound")
     text = MediaPart("text", "text/plain", b"")
-    taken = Room("openai", frozenset(("image/jpeg",)), still=frozenset(("image/gif",)), max_bytes=1 << 20)
+    taken = TargetRoom("openai", frozenset(("image/jpeg",)), still=frozenset(("image/gif",)), max_bytes=1 << 20)
     broken = MediaPart("image", "image/jpeg", b"broken")
     for changes in (Changes(), Changes(fit=True), Changes(audio_rate=16000)):
         assert MediaEngine(HERE, changes).change(broken, taken) is broken
@@ -82,7 +82,7 @@ def test_what_is_not_asked_is_not_even_looked_at(changers):
 
 
 def test_fit_needs_both_the_wish_and_a_room():
-    part, room = picture(side=20), Room("t", frozenset(("image/png",)))
+    part, room = picture(side=20), TargetRoom("t", frozenset(("image/png",)))
     assert MediaEngine(HERE, Changes(fit=True)).change(part) is part
     assert MediaEngine(HERE, Changes()).change(part, room) is part
     assert MediaEngine(HERE, Changes(fit=True)).change(part, room) == part._replace(
@@ -233,7 +233,7 @@ REAL_IMAGE = CHANGERS["image"]
 def test_pictures_by_the_packages_own_functions(monkeypatch):
     pytest.importorskip("mmprompt.media.image.fit")
     monkeypatch.setitem(CHANGERS, "image", REAL_IMAGE)
-    part, room = picture(3, 300), Room("t", frozenset(("image/png",)), max_side=100)
+    part, room = picture(3, 300), TargetRoom("t", frozenset(("image/png",)), max_side=100)
     changes, cache = Changes(fit=True, mode="L"), MediaCache()
     made = MediaEngine(HERE, changes).change(part, room)
     assert (made.media_type, Image.open(io.BytesIO(made.data)).size) == ("image/png", (100, 100))
@@ -244,7 +244,7 @@ def test_pictures_by_the_packages_own_functions(monkeypatch):
 
 def test_the_quality_asked_reaches_fit(monkeypatch):
     monkeypatch.setitem(CHANGERS, "image", REAL_IMAGE)
-    room, frame = Room("t", frozenset(("image/jpeg",)), max_side=100), picture(3, 300)
+    room, frame = TargetRoom("t", frozenset(("image/jpeg",)), max_side=100), picture(3, 300)
     video = MediaPart("video", "video/jpeg", b"", (frame.data,))
     cache = MediaCache()
     for quality in (40, 85, 95):

@@ -18,7 +18,7 @@ from PIL import Image, ImageCms, features
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, TargetError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.engine import MediaEngine
 from mmprompt.media.image.changes import change_image, scaled_jpeg
 from mmprompt.media.image.fit import LOWEST_SIDE, change_to_fit, fit_image
@@ -26,7 +26,7 @@ from mmprompt.media.image.pixels import size_within
 from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.media_types import sniff
 from mmprompt.messages import MediaPart
-from mmprompt.targets.limits import check_media, limits, room_of
+from mmprompt.targets.limits import check_media, limits, target_room
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 POLICY = MediaPolicy()
@@ -470,7 +470,7 @@ def test_frames_of_a_video_are_scaled_one_by_one_and_small_ones_kept():
     assert after.frames[1] is small
     assert after.changes == ("2 of 3 frames: 640x480 to 320x240 (max_side 320), quality 85",)
     assert change_image(part, Changes(max_side=640, mode="L"), POLICY) is part
-    room = Room("t", frozenset(["video/jpeg"]), max_pixels=5000)
+    room = TargetRoom("t", frozenset(["video/jpeg"]), max_pixels=5000)
     fitted = fit_image(part, room, POLICY)
     assert all(image_facts(f, POLICY).width <= 81 for f in fitted.frames)
     assert "2 of 3 frames: 640x480 to 81x60 (fit: t takes max_pixels 5000)" in fitted.changes[0]
@@ -492,7 +492,7 @@ BIG = Image.fromarray(np.kron(RNG.integers(0, 256, (60, 80, 3), dtype=np.uint8),
 
 
 def fitted(data, **room):
-    room = Room("t", **{"formats": ANY, **room})
+    room = TargetRoom("t", **{"formats": ANY, **room})
     part = fit_image(part_of(data), room, POLICY)
     facts = check_image(part.data, POLICY)
     assert part.media_type == facts.media_type in room.formats
@@ -504,7 +504,7 @@ def fitted(data, **room):
 def test_what_fits_stays_as_it_is():
     for name in ("coffee.jpg", "alpha.png", "cat.webp", "spinner.gif", "rotated.jpg"):
         part = fixture(name)
-        room = Room("t", ANY, frozenset(), len(part.data), max(image_facts(part.data, POLICY)[2:4]))
+        room = TargetRoom("t", ANY, frozenset(), len(part.data), max(image_facts(part.data, POLICY)[2:4]))
         assert fit_image(part, room, POLICY) is part
 
 
@@ -544,7 +544,7 @@ def test_an_animation_becomes_its_first_frame_where_none_is_taken(name):
 @pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])
 def test_fit_changes_the_animations_that_the_target_refuses_and_no_others(name, target):
     part = part_of(animation(name, 3))
-    fits = fit_image(part, room_of(target, "image"), POLICY)
+    fits = fit_image(part, target_room(target, "image"), POLICY)
     if target == "vllm" or (target == "openai" and name != "GIF"):
         check_media(part, limits(target))
         assert fits is part
@@ -562,19 +562,19 @@ def test_a_tiff_that_may_be_read_becomes_a_png_without_loss(mode):
     if mode == "I;16":
         image = Image.fromarray(np.asarray(image).astype("<u2") * 200)
     part = part_of(saved(image, "TIFF", compression="tiff_adobe_deflate"))
-    fits = fit_image(part, room_of("vllm", "image"), MORE)
+    fits = fit_image(part, target_room("vllm", "image"), MORE)
     assert fits.changes[-1].startswith("TIFF to PNG, lossless (fit: vllm takes image/bmp")
     theirs = image.convert("RGB") if mode == "CMYK" else image
     assert np.array_equal(pixels(fits), np.asarray(theirs))
     assert change_image(part, Changes(max_side=30), MORE).media_type == "image/png"
     with pytest.raises(SourceError, match="TIFF, which is not read"):
-        fit_image(part, room_of("vllm", "image"), POLICY)
+        fit_image(part, target_room("vllm", "image"), POLICY)
 
 
 def test_of_a_tiff_of_pages_the_first_is_kept_and_that_is_said():
     page = Image.fromarray(NOISE)
     data = saved(page, "TIFF", save_all=True, append_images=[Image.new("RGB", (60, 40))])
-    fits = fit_image(part_of(data), room_of("vllm", "image"), MORE)
+    fits = fit_image(part_of(data), target_room("vllm", "image"), MORE)
     assert (fits.changes[0], fits.findings) == ("several pages to the first", ("of several pages the first is kept",))
     assert np.array_equal(pixels(fits), NOISE)
 
@@ -582,7 +582,7 @@ def test_of_a_tiff_of_pages_the_first_is_kept_and_that_is_said():
 @pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
 def test_an_avif_that_may_be_read_becomes_what_its_pixels_need():
     for image, becomes in ((Image.fromarray(NOISE), "image/jpeg"), (Image.new("RGBA", (9, 9)), "image/png")):
-        fits = fit_image(part_of(saved(image, "AVIF")), room_of("vllm", "image"), MORE)
+        fits = fit_image(part_of(saved(image, "AVIF")), target_room("vllm", "image"), MORE)
         assert fits.media_type == becomes
         assert check_image(fits.data, POLICY)[2:4] == image.size
 
@@ -685,7 +685,7 @@ def test_the_quality_asked_is_the_first_that_fit_tries():
     best, low = len(saved(image, "JPEG", quality=93)), len(saved(image, "JPEG", quality=30))
 
     def how(quality, **room):
-        part = fit_image(part_of(data), Room("t", ANY, **room), POLICY, quality=quality)
+        part = fit_image(part_of(data), TargetRoom("t", ANY, **room), POLICY, quality=quality)
         assert len(part.data) <= room.get("max_bytes", len(part.data))
         return part.changes[-1]
 
@@ -700,9 +700,9 @@ def test_what_is_changed_to_fit_is_decoded_scaled_and_encoded_once():
     noise = Image.effect_noise((400, 300), 60)
     small, bytes_ = Changes(max_side=200), 9000
     for data in (saved(noise, "JPEG", quality=98), saved(noise, "PNG")):
-        part = change_to_fit(part_of(data), small, POLICY, Room("t", ANY, max_bytes=bytes_))
-        once = fit_image(part_of(data), Room("t", ANY, max_side=200, max_bytes=bytes_), POLICY)
-        twice = fit_image(change_image(part_of(data), small, POLICY), Room("t", ANY, max_bytes=bytes_), POLICY)
+        part = change_to_fit(part_of(data), small, POLICY, TargetRoom("t", ANY, max_bytes=bytes_))
+        once = fit_image(part_of(data), TargetRoom("t", ANY, max_side=200, max_bytes=bytes_), POLICY)
+        twice = fit_image(change_image(part_of(data), small, POLICY), TargetRoom("t", ANY, max_bytes=bytes_), POLICY)
         assert part.data == once.data
         assert (part.data == twice.data) == data.startswith(b"\x89PNG")  # a JPEG of a JPEG is another picture
         assert part.changes == ("400x300 to 200x150 (max_side 200)", once.changes[-1])
@@ -722,7 +722,7 @@ def test_what_is_changed_to_fit_is_decoded_scaled_and_encoded_once():
     ],
 )  # fmt: skip
 def test_changes_and_fit_together_say_all_that_was_done(name, changes, room, said):
-    part, room = fixture(name), Room("t", **{"formats": ANY, **room})
+    part, room = fixture(name), TargetRoom("t", **{"formats": ANY, **room})
     with MediaEngine(POLICY, Changes(fit=True, **changes)) as engine:
         made = engine.change(part, room)
     assert made.changes == said
@@ -733,27 +733,27 @@ def test_changes_and_fit_together_say_all_that_was_done(name, changes, room, sai
 def test_frames_that_go_as_images_are_each_kept_within_the_bytes_of_one():
     large, small = saved(BIG, "JPEG", quality=95), saved(Image.fromarray(NOISE), "JPEG")
     part = MediaPart("video", "video/jpeg", b"", (large, small, large))
-    after = fit_image(part, Room("t", ANY, max_bytes=40_000), POLICY)
+    after = fit_image(part, TargetRoom("t", ANY, max_bytes=40_000), POLICY)
     assert [len(frame) <= 40_000 for frame in after.frames] == [True] * 3
     assert after.frames[1] is small
     assert after.media_type == "video/jpeg"
     assert len(after.changes) == 1
     assert after.changes[0].startswith("2 of 3 frames: ")
     assert after.changes[0].endswith("(fit: t takes max_bytes 40000)")
-    assert fit_image(after, Room("t", ANY, max_bytes=40_000), POLICY) is after
-    sized = fit_image(part, Room("t", ANY, max_side=200), POLICY, quality=60)
+    assert fit_image(after, TargetRoom("t", ANY, max_bytes=40_000), POLICY) is after
+    sized = fit_image(part, TargetRoom("t", ANY, max_side=200), POLICY, quality=60)
     assert sized.changes[0].endswith("JPEG encoded anew, quality 60")
     with pytest.raises(TargetError, match="more than the 1000 bytes"):
-        fit_image(part, Room("t", ANY, max_bytes=1000), POLICY)
+        fit_image(part, TargetRoom("t", ANY, max_bytes=1000), POLICY)
     # the bytes of a video are those of its frames together, which no single frame answers for
-    assert fit_image(part, Room("t", frozenset(["video/jpeg"]), max_bytes=1000), POLICY) is part
+    assert fit_image(part, TargetRoom("t", frozenset(["video/jpeg"]), max_bytes=1000), POLICY) is part
 
 
 def test_fitting_is_deterministic_and_fits_at_once():
     data = saved(BIG, "JPEG", quality=95)
     once = fitted(data, max_bytes=25_000)
     assert fitted(data, max_bytes=25_000) == once
-    assert fit_image(once, Room("t", ANY, max_bytes=25_000), POLICY) is once
+    assert fit_image(once, TargetRoom("t", ANY, max_bytes=25_000), POLICY) is once
 
 
 @settings(deadline=None, max_examples=25)
@@ -798,7 +798,9 @@ def test_mutated_pictures_are_changed_or_refused(rng):
             part = MediaPart("image", "image/jpeg", data.tobytes())
             try:
                 change_image(part, Changes(upright=True, max_side=40, mode="RGB"), MediaPolicy(max_pixels=400_000))
-                fit_image(part, Room("t", ANY, frozenset({"image/gif"}), 4000, 300), MediaPolicy(max_pixels=400_000))
+                fit_image(
+                    part, TargetRoom("t", ANY, frozenset({"image/gif"}), 4000, 300), MediaPolicy(max_pixels=400_000)
+                )
             except MMPromptError:
                 refused += 1
     assert refused > 10

@@ -86,7 +86,7 @@ def test_every_broken_source_is_refused_and_every_sound_one_read():
         elif row in bad:
             with pytest.raises((SourceError, PolicyError)) as caught:
                 reader.read(ref)
-            assert caught.value.mend
+            assert caught.value.hint
             assert str(FIXTURES) not in str(caught.value)
         else:
             findings = reader.read(ref).findings
@@ -238,8 +238,8 @@ def test_a_container_is_typed_by_the_tag(reader):
 def test_pictures_that_are_not_sent_as_they_are_say_how_to_mend_it(reader):
     buffer = io.BytesIO()
     Image.new("RGB", (4, 4)).save(buffer, "TIFF")
-    mend = "convert it to PNG or JPEG, or let --read-also tiff and --fit do it"
-    assert str(refusal(reader, buffer.getvalue())).endswith(f"TIFF, which is not sent as it is; {mend}")
+    hint = "convert it to PNG or JPEG, or let --read-also tiff and --fit do it"
+    assert str(refusal(reader, buffer.getvalue())).endswith(f"TIFF, which is not sent as it is; {hint}")
     part = read(MediaReader(MediaPolicy(read_also="tiff")), buffer.getvalue())
     assert (part.media_type, part.data) == ("image/tiff", buffer.getvalue())
     assert "SVG" in str(refusal(reader, b"<svg xmlns='x'></svg>"))

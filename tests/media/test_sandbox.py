@@ -92,7 +92,7 @@ def test_an_error_of_ours_comes_back_as_itself_and_costs_no_restart(isolated):
     with pytest.raises(SourceError) as caught:
         isolated.run(T + "refuse", "no \u00e9 image")
     error = caught.value
-    assert (type(error), error.what, error.mend, error.where) == (
+    assert (type(error), error.what, error.hint, error.where) == (
         SourceError,
         "no \u00e9 image",
         "mend it",

@@ -12,7 +12,7 @@ from mmprompt.media.audio.changes import change_audio, fit_audio
 from mmprompt.media.audio.encoders import MP3_RATES, mp3_bits, mp3_file, resample, to_16_bits
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.audio.wav import declared_frames, wav_file
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.messages import MediaPart
 
 POLICY = MediaPolicy()
@@ -36,8 +36,8 @@ def test_what_nothing_asks_to_change_is_not_even_decoded(changes):
     with pytest.raises(SourceError):
         audio_facts(NOT_DECODABLE.data, POLICY)
     assert change_audio(NOT_DECODABLE, changes, POLICY) is NOT_DECODABLE
-    assert fit_audio(NOT_DECODABLE, Room("t", TAKES), POLICY) is NOT_DECODABLE
-    assert fit_audio(NOT_DECODABLE, Room("t", TAKES, max_bytes=12), POLICY) is NOT_DECODABLE
+    assert fit_audio(NOT_DECODABLE, TargetRoom("t", TAKES), POLICY) is NOT_DECODABLE
+    assert fit_audio(NOT_DECODABLE, TargetRoom("t", TAKES, max_bytes=12), POLICY) is NOT_DECODABLE
 
 
 @pytest.mark.parametrize(
@@ -219,10 +219,10 @@ def test_changed_sound_keeps_to_max_bytes():
 
 def test_a_format_that_is_not_taken_becomes_wav_and_mp3_where_wav_is_too_large():
     part = sound(encoded(STEREO, 44100, "mp4", "aac", "stereo"), "audio/mp4")
-    fitted = fit_audio(part, Room("openai", TAKES), POLICY)
+    fitted = fit_audio(part, TargetRoom("openai", TAKES), POLICY)
     assert fitted.media_type == "audio/wav"
     assert fitted.changes == ("MP4 (aac) to WAV, 16-bit PCM (fit: openai takes WAV, MP3)",)
-    fitted = fit_audio(part, Room("openai", TAKES, max_bytes=40000), POLICY)
+    fitted = fit_audio(part, TargetRoom("openai", TAKES, max_bytes=40000), POLICY)
     assert fitted.changes == ("MP4 (aac) to MP3, 128 kbit/s (fit: openai takes WAV, MP3)",)
     assert (fitted.form, fitted.origin) == (part.form, part.origin)
 
@@ -239,16 +239,16 @@ def test_a_format_that_is_not_taken_becomes_wav_and_mp3_where_wav_is_too_large()
 )
 def test_too_many_bytes_are_brought_down_step_by_step(limit, form):
     part = sound(written(STEREO, 44100, subtype="PCM_24"))
-    fitted = fit_audio(part, Room("t", TAKES, max_bytes=limit), POLICY)
+    fitted = fit_audio(part, TargetRoom("t", TAKES, max_bytes=limit), POLICY)
     assert len(fitted.data) <= limit < len(part.data)
     assert audio_facts(fitted.data, POLICY)[1:4] == form
     assert fitted.changes
     assert all(f"(fit: t takes {limit} bytes)" in change for change in fitted.changes)
-    assert fit_audio(fitted, Room("t", TAKES, max_bytes=limit), POLICY) is fitted
+    assert fit_audio(fitted, TargetRoom("t", TAKES, max_bytes=limit), POLICY) is fitted
 
 
 def test_a_target_without_mp3_gets_smaller_wav():
-    room = Room("t", frozenset(("audio/wav",)), max_bytes=70_000)
+    room = TargetRoom("t", frozenset(("audio/wav",)), max_bytes=70_000)
     fitted = fit_audio(sound(written(STEREO, 44100)), room, POLICY)
     assert audio_facts(fitted.data, POLICY) == ("WAV", "pcm_16", 16000, 1, 2.0)
 
@@ -258,17 +258,17 @@ def test_what_cannot_be_made_to_fit_is_refused_by_name():
     with pytest.raises(
         TargetError, match=r"t takes 5000 bytes of a sound, too few for 2.0 s even as MP3, mono, 16000 Hz"
     ):
-        fit_audio(part, Room("t", TAKES, max_bytes=5000), POLICY)
+        fit_audio(part, TargetRoom("t", TAKES, max_bytes=5000), POLICY)
     with pytest.raises(TargetError, match="even as WAV, mono, 16000 Hz; trim it"):
-        fit_audio(part, Room("t", frozenset(("audio/wav",)), max_bytes=5000), POLICY)
+        fit_audio(part, TargetRoom("t", frozenset(("audio/wav",)), max_bytes=5000), POLICY)
     with pytest.raises(TargetError, match="t takes no audio/wav, and neither WAV nor MP3"):
-        fit_audio(part, Room("t", frozenset(("audio/ogg",))), POLICY)
+        fit_audio(part, TargetRoom("t", frozenset(("audio/ogg",))), POLICY)
 
 
 def test_a_wav_file_that_is_large_by_its_other_chunks_loses_those_only():
     plain = written(STEREO, 44100)
     padded = plain + b"LIST" + (50_000).to_bytes(4, "little") + bytes(50_000)
-    fitted = fit_audio(sound(padded), Room("t", TAKES, max_bytes=360_000), POLICY)
+    fitted = fit_audio(sound(padded), TargetRoom("t", TAKES, max_bytes=360_000), POLICY)
     assert fitted.changes == ("WAV without its other chunks (fit: t takes 360000 bytes)",)
     assert (samples(fitted) == samples(sound(plain))).all()
 

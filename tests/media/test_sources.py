@@ -131,7 +131,7 @@ def test_urls_that_parsers_read_differently_are_refused(url, word):
     with pytest.raises(SourceError, match=word) as caught:
         classify(url)
     assert "password" not in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

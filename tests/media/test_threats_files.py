@@ -98,7 +98,7 @@ def test_an_absolute_path_outside_is_refused(tree):
     error = refusal(tree, str(tree / "outside" / "o.jpg"))
     assert isinstance(error, PolicyError)
     assert "outside the media roots" in error.what
-    assert "--media-root" in error.mend
+    assert "--media-root" in error.hint
     assert pathlib.Path("/etc/passwd").read_bytes()
     assert "outside" in str(refusal(tree, "/etc/passwd"))
 
@@ -203,7 +203,7 @@ def test_a_link_into_other_blobs_or_folders_of_the_cache_is_refused(tmp_path):
             assert image.format == "JPEG"
         with pytest.raises(PolicyError, match="after links") as caught:
             files.read(name)
-        assert "--media-root" in caught.value.mend
+        assert "--media-root" in caught.value.hint
 
 
 def test_blobs_are_found_only_beside_snapshots_of_a_cache_repository():
@@ -334,13 +334,13 @@ def test_names_of_other_systems_are_refused_by_name(tree, path, word):
     error = refusal(tree, path)
     assert isinstance(error, SourceError)
     assert word in error.what
-    assert error.mend
+    assert error.hint
 
 
 def test_without_a_root_every_path_is_refused_and_says_so():
     with pytest.raises(PolicyError, match="no media root is set") as caught:
         GuardedFiles(MediaPolicy()).read("a.jpg")
-    assert "--media-root" in caught.value.mend
+    assert "--media-root" in caught.value.hint
 
 
 def test_several_roots_are_tried_in_order(tree):

@@ -276,7 +276,8 @@ def test_a_medium_that_cannot_be_read_is_told_at_the_line_of_the_test(
     assert "mmprompt/run/builders.py" not in done.stdout
     assert "user: [image, dog.jpg]\n      What?\nreply: (none)" in done.stdout
     assert (
-        "mmprompt/run/builders.py" in run("tests/test_dog.py", f"--vlm-base-url={server.base_url}", "--full-trace").stdout
+        "mmprompt/run/builders.py"
+        in run("tests/test_dog.py", f"--vlm-base-url={server.base_url}", "--full-trace").stdout
     )
 
 

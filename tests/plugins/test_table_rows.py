@@ -65,11 +65,11 @@ def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("option", "mend"),
+    ("option", "hint"),
     [("mm_type", "known: format, output_column, task_abbr, train"), ("formt", "did you mean 'format'?")],
 )
-def test_an_option_of_another_dataset_class_is_refused(tmp_path: Path, option: str, mend: str) -> None:
-    with pytest.raises(TaskError, match=f"^MMPromptDataset takes no argument '{option}'; {re.escape(mend)}$"):
+def test_an_option_of_another_dataset_class_is_refused(tmp_path: Path, option: str, hint: str) -> None:
+    with pytest.raises(TaskError, match=f"^MMPromptDataset takes no argument '{option}'; {re.escape(hint)}$"):
         tables(str(tmp_path / "rows.jsonl"), **{option: "path"})
 
 

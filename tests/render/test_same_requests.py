@@ -25,7 +25,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import read_messages
 from mmprompt.messages import MediaPart, Message
 from mmprompt.targets.hf import HFWriter
-from mmprompt.targets.limits import limits, room_of
+from mmprompt.targets.limits import limits, target_room
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL, and decoders in child processes")
 
@@ -140,7 +140,7 @@ def read_and_changed(target: str, message: Message, engine: MediaEngine, root: P
         if type(part) is not MediaPart:
             return part
         modality = "image" if part.modality == "video" and as_images else part.modality
-        return engine.change(part, room_of(target, modality) if modality in taken else None)
+        return engine.change(part, target_room(target, modality) if modality in taken else None)
 
     [read] = read_messages([message], MediaPolicy([root]))
     return read._replace(parts=tuple(map(changed, read.parts)))

@@ -13,14 +13,14 @@ from PIL import Image
 from sample_messages import BMP, FRAMES, GIF, WAV, one, user
 
 from mmprompt.errors import SourceError, TargetError
-from mmprompt.media.changes import Room
+from mmprompt.media.changes import TargetRoom
 from mmprompt.media.image.headers import is_animated
 from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
-from mmprompt.targets.limits import check_media, limits, register_target, room_of, target_names
+from mmprompt.targets.limits import check_media, limits, register_target, target_names, target_room
 from mmprompt.targets.openai import to_openai
 
 
@@ -96,17 +96,17 @@ def test_a_target_like_another_is_written_in_its_form():
 
 
 def test_the_room_of_a_target():
-    assert room_of("anthropic", "image") == Room(
+    assert target_room("anthropic", "image") == TargetRoom(
         "anthropic",
         frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
         max_bytes=7_864_320,
         max_side=8000,
     )
-    assert room_of("openai", "image").still == {"image/gif"}
+    assert target_room("openai", "image").still == {"image/gif"}
     register_target("test-small", like="gemini", max_side={"image": 100})
-    assert room_of("test-small", "image").max_side == 100
+    assert target_room("test-small", "image").max_side == 100
     with pytest.raises(TargetError, match="anthropic takes no audio"):
-        room_of("anthropic", "audio")
+        target_room("anthropic", "audio")
 
 
 def test_the_bytes_of_frames_count_too():

@@ -12,7 +12,7 @@ import pytest
 from mmprompt import MMPromptTemplate, MultiTurnPromptTemplate, PromptTemplate, TaskError, load_task
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, read_upstream, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
-from mmprompt.tasks.upstream.stubs import PACKAGES, ForeignName
+from mmprompt.tasks.upstream.stubs import PACKAGES, RunnerStub
 from mmprompt.templates.raw import RawPromptTemplate
 
 CONFIGS = Path(__file__).parents[2] / "fixtures" / "upstream_configs"
@@ -294,7 +294,7 @@ def test_a_runner_that_is_installed_is_not_imported(tmp_path, monkeypatch):
 def test_tasks_pickle_and_names_too():
     task = config("chat_raw.py")
     assert pickle.loads(pickle.dumps(task)) == task
-    assert pickle.loads(pickle.dumps(ForeignName("opencompass.X", set()))).short == "X"
+    assert pickle.loads(pickle.dumps(RunnerStub("opencompass.X", set()))).short == "X"
 
 
 def test_a_runners_config_is_a_task_whose_rows_the_caller_gives(tmp_path: Path) -> None:

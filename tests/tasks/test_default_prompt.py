@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mmprompt import MediaRef, Message, MMPromptError, Segment, TextPart, dataset_task, load_task, read_messages
-from mmprompt.datasets.list_cells import listed
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.render.renderer import Renderer
 
 IMAGE, TEXT, END = "<AIS_IMAGE_START>", "<AIS_TEXT_START>", "<AIS_CONTENT_TAG>"
@@ -29,7 +29,7 @@ def parts_of(row: dict[str, Any], **reader: Any) -> list[Any]:
 def error_of(row: Any) -> MMPromptError:
     with pytest.raises(MMPromptError) as error:
         list(load_task({"dataset": {"rows": [row]}}).messages())
-    assert error.value.mend
+    assert error.value.hint
     return error.value
 
 
@@ -143,22 +143,22 @@ def test_a_csv_cell_that_is_a_json_or_python_list_gives_one_part_per_element(tmp
 def test_a_long_python_list_of_pictures_is_read_and_one_of_anything_else_is_text() -> None:
     picture, number = "iVBOR" + "w0KGgo+/" * (1 << 16), "1," * (1 << 18)
     pictures = ["data:image/png;base64," + picture, picture, "c.png"]
-    assert listed(repr(pictures), cells=True) == pictures
+    assert list_of_cell(repr(pictures), cells=True) == pictures
     chat = [{"role": "user", "content": [("image", picture)]}]
-    assert listed(repr(chat), cells=True) == chat
-    assert listed(repr([{picture}]), cells=True) == [{picture}]
+    assert list_of_cell(repr(chat), cells=True) == chat
+    assert list_of_cell(repr([{picture}]), cells=True) == [{picture}]
     tracemalloc.start()
     try:
         assert isinstance(ast.literal_eval(f"['',{number[:10000]}]"), list)
         unguarded = tracemalloc.get_traced_memory()[1] * len(number) / 10000
         tracemalloc.reset_peak()
         cell = f"['',{number}]"
-        assert listed(cell, cells=True) == [cell]
+        assert list_of_cell(cell, cells=True) == [cell]
         assert tracemalloc.get_traced_memory()[1] < unguarded / 4
     finally:
         tracemalloc.stop()
     marked = f"['\ue0000\ue000', {picture!r}]"
-    assert listed(marked, cells=True) == [marked]
+    assert list_of_cell(marked, cells=True) == [marked]
 
 
 def test_cells_of_csv_stay_the_text_they_are(tmp_path: Path) -> None:

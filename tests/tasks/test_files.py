@@ -149,7 +149,7 @@ def message_of(path: Path) -> str:
         load_task(path)
     text = str(error.value)
     assert "\n" not in text
-    assert error.value.mend
+    assert error.value.hint
     return text
 
 

@@ -380,7 +380,7 @@ def test_a_value_of_the_wrong_kind_is_an_error_with_a_mend(config: Any) -> None:
         config = {"reader_cfg": [1]}  # an empty one says nothing
     with pytest.raises(MMPromptError) as error:
         load_task(config)
-    assert error.value.mend
+    assert error.value.hint
 
 
 def test_a_task_without_a_dataset_says_so_when_rows_are_asked_for() -> None:
@@ -451,9 +451,9 @@ def test_prompts_of_chat_rows_are_plain_data_and_their_messages_hold_the_media_r
 def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object], unsent: list[str]) -> None:
     task = load_task({"dataset": {"rows": [row, row]}})
     assert len(list(task.messages())) == 2
-    mend = "call the text 'question', or use a task with a template"
+    hint = "call the text 'question', or use a task with a template"
     assert task.notes() == [
-        f"the first row sends media alone, and of its texts not {names}; {mend}" for names in unsent
+        f"the first row sends media alone, and of its texts not {names}; {hint}" for names in unsent
     ]
 
 
@@ -487,8 +487,8 @@ def test_examples_that_no_retriever_takes_are_a_note(infer: dict[str, object], t
     rows = {"rows": [{"q": "a"}], **({"train_rows": [{"q": "b"}]} if train else {})}
     task = load_task({"dataset": rows, "infer_cfg": infer})
     assert len(list(task.prompts())) == 1
-    mend = "is not used: no retriever takes examples; name one, such as FixKRetriever"
-    assert task.notes() == [f"{name} {mend}" for name in unused]
+    hint = "is not used: no retriever takes examples; name one, such as FixKRetriever"
+    assert task.notes() == [f"{name} {hint}" for name in unused]
 
 
 def test_rows_without_their_key_are_refused() -> None:

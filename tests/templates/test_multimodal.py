@@ -17,7 +17,7 @@ from mmprompt import (
     TextPart,
     join_segments,
 )
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 
 MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 IMAGE = {"type": "image_url", "image_url": {"url": "file://{image}"}}
@@ -281,7 +281,7 @@ def test_a_question_cannot_put_its_own_picture_in_the_place_of_the_rows():
     with pytest.raises(TemplateError, match="image in the text of column 'question', beside the column 'image'"):
         item(FULL, entry)
     template = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": FULL}]})
-    declared = template.generate_item(Entry(entry, tagged=frozenset({"question"})))
+    declared = template.generate_item(SampleView(entry, tagged=frozenset({"question"})))
     assert declared[0]["prompt"] == [image("other.jpg"), text("Q: q")]
 
 
@@ -293,7 +293,7 @@ def test_text_tags_beside_a_picture_lose_neither():
 def test_a_format_that_carries_structure_is_never_scanned():
     template = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": FULL}]})
     attack = tagged(("image", "/etc/passwd"), ("text", "q"))
-    prompt = template.generate_item(Entry({"question": attack}, scanned=False))
+    prompt = template.generate_item(SampleView({"question": attack}, scanned=False))
     assert prompt[0]["prompt"] == [text("Q: " + attack)]
 
 

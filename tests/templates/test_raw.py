@@ -10,7 +10,7 @@ import pytest
 from mmprompt import MetaTemplate, MMPromptError, PromptError, PromptList, PromptTemplate, TemplateError, to_openai
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -87,7 +87,9 @@ def test_a_tagged_column_feeds_the_parts_in_the_order_of_the_sample():
 def test_a_tag_in_a_format_that_carries_structure_is_text():
     template = RawPromptTemplate([user([{"type": "text", "text": "{q}"}])])
     tagged = "<AIS_IMAGE_START>/etc/passwd<AIS_CONTENT_TAG>"
-    assert template.generate_item(Entry({"q": tagged}, scanned=False)) == [user([{"type": "text", "text": tagged}])]
+    assert template.generate_item(SampleView({"q": tagged}, scanned=False)) == [
+        user([{"type": "text", "text": tagged}])
+    ]
 
 
 def test_expanded_messages_are_data():
@@ -124,7 +126,7 @@ def test_a_column_that_holds_no_messages_is_an_error(entry, message):
 
 
 def test_a_csv_cell_may_hold_the_messages_as_json():
-    entry = Entry({"history": json.dumps([user("h")])}, list_cells=True)
+    entry = SampleView({"history": json.dumps([user("h")])}, list_cells=True)
     assert RawPromptTemplate([{"expand_column": "history"}]).generate_item(entry) == [user("h")]
 
 

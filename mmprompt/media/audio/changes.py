@@ -23,7 +23,7 @@ from mmprompt.media.audio.encoders import (
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, decode_audio
 from mmprompt.media.audio.wav import wav_file
-from mmprompt.media.changes import Changes, Room
+from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart
 
@@ -103,7 +103,7 @@ def change_audio(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     return _written(_noted(part, sound, facts, changes.start), _Work(sound, facts, policy), wanted, why)
 
 
-def fit_audio(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
+def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPart:
     """Return a sound that a target takes, changed as little as that needs; the same part where it is taken already.
 
     What is tried in turn, until it is small enough: WAV of 16-bit PCM; MP3 of 64 kbit/s a channel; the same mixed to
@@ -143,12 +143,12 @@ def fit_audio(part: MediaPart, room: Room, policy: MediaPolicy) -> MediaPart:
     )
 
 
-def _lowest(room: Room) -> str:
+def _lowest(room: TargetRoom) -> str:
     rate, kbits = LOWEST_FIT
     return f"MP3, mono, {rate} Hz, {kbits} kbit/s" if "audio/mpeg" in room.formats else f"WAV, mono, {rate} Hz"
 
 
-def _forms(rate: int, channels: int, room: Room) -> list[_Form]:
+def _forms(rate: int, channels: int, room: TargetRoom) -> list[_Form]:
     """Return the forms that ``fit_audio`` tries, in turn."""
     lowest_rate, lowest_kbits = LOWEST_FIT
     forms = []

@@ -43,7 +43,7 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     kind = sniff(data)
     if kind is None:
         other = not_media(data)
-        raise SourceError(f"the sound is {other.name}", other.mend or "give a sound file")
+        raise SourceError(f"the sound is {other.name}", other.hint or "give a sound file")
     if kind not in DEMUXERS:
         raise SourceError(f"the sound is {kind.name}, which holds none", "name a sound file")
     if DEMUXERS[kind] == "mov":

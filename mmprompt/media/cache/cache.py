@@ -16,7 +16,7 @@ from importlib import metadata
 
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, shown
-from mmprompt.media.cache.entry import FORMAT, Kept
+from mmprompt.media.cache.entry import FORMAT, CacheEntry
 from mmprompt.media.cache.folder import CacheFolder
 from mmprompt.media.sandbox.after_fork import forget_after_fork
 from mmprompt.messages import MediaPart
@@ -68,7 +68,7 @@ class MediaCache:
     def forget(self) -> None:
         """Drop what is in memory, with locks and waiters of threads that this process may not have."""
         self._lock = threading.Lock()
-        self._entries: OrderedDict[str, Kept] = OrderedDict()
+        self._entries: OrderedDict[str, CacheEntry] = OrderedDict()
         self._held = 0
         self._making: dict[str, _Making] = {}
         if self._disk is not None:
@@ -79,7 +79,7 @@ class MediaCache:
         """How many bytes the entries in memory count for."""
         return self._held
 
-    def get_or_make(self, key: str, make: Callable[[], Kept]) -> Kept:
+    def get_or_make(self, key: str, make: Callable[[], CacheEntry]) -> CacheEntry:
         """Return what is kept under ``key``, else ``make()``, which is kept from then on.
 
         Args:
@@ -108,7 +108,7 @@ class MediaCache:
             making.done.set()
         return result
 
-    def _from_disk_or(self, key: str, make: Callable[[], Kept]) -> Kept:
+    def _from_disk_or(self, key: str, make: Callable[[], CacheEntry]) -> CacheEntry:
         if self._disk is None:
             return make()
         found = self._disk.read(key)
@@ -117,7 +117,7 @@ class MediaCache:
             self._disk.write(key, found)
         return found
 
-    def _keep(self, key: str, entry: Kept) -> None:
+    def _keep(self, key: str, entry: CacheEntry) -> None:
         size = entry.size
         if size > self.max_bytes:
             return
@@ -144,15 +144,15 @@ class _Making:
 
     def __init__(self) -> None:
         self.done = threading.Event()
-        self.result: Kept | None = None
+        self.result: CacheEntry | None = None
 
 
 def cache_key(part: MediaPart, *asked: object) -> str:
     """Return the key, 64 hexadecimal digits, of what is ``asked`` of the content of ``part``.
 
     Only the content counts (modality, media type, bytes, frames), not where it came from or what is carried along.
-    ``asked`` are plain values, tuples of them and sets, such as ``Changes`` and ``Room``; the order within a set makes
-    no difference.
+    ``asked`` holds plain values, tuples of them and sets, such as ``Changes`` and ``TargetRoom``; the order within a
+    set makes no difference.
     """
     lengths = (len(part.data), *map(len, part.frames))
     words = f"{_versions()}\n{part.modality}\n{part.media_type}\n{lengths}\n{_written(asked)}\n"

@@ -15,7 +15,7 @@ _SMALL = 512
 Fact = tuple[str, Union[str, int, float, bool, None]]
 
 
-class Kept(NamedTuple):
+class CacheEntry(NamedTuple):
     """What was made of media: the new file or frames, or facts about it.
 
     ``unchanged`` stands for the media itself, where nothing was to do; then there are no bytes. ``changes`` and
@@ -38,8 +38,8 @@ class Kept(NamedTuple):
 
 
 def is_well_formed(value: object) -> bool:
-    """Tell whether a value is a ``Kept`` as it is made: a decoding process that was taken over may answer anything."""
-    if not isinstance(value, Kept):
+    """Return whether a value is a well-formed ``CacheEntry``: a compromised decoding process may answer anything."""
+    if not isinstance(value, CacheEntry):
         return False
     rows = (value.frames, value.changes, value.findings)
     if not all(isinstance(row, tuple) for row in rows) or type(value.unchanged) is not bool:
@@ -48,7 +48,7 @@ def is_well_formed(value: object) -> bool:
     return texts and all(isinstance(blob, bytes) for blob in (value.data, *value.frames))
 
 
-def pack(key: str, entry: Kept) -> bytes:
+def pack(key: str, entry: CacheEntry) -> bytes:
     """Return an entry as the bytes of its file: a mark, a checksum of the rest, then lengths, words and bytes."""
     header = json.dumps([
         key, entry.media_type, entry.changes, entry.findings, entry.facts, entry.unchanged,
@@ -58,7 +58,7 @@ def pack(key: str, entry: Kept) -> bytes:
     return b"".join((_MAGIC, hashlib.sha256(rest).digest(), rest))
 
 
-def unpack(key: str, packed: bytes) -> Kept | None:
+def unpack(key: str, packed: bytes) -> CacheEntry | None:
     """Return the entry that ``pack(key, …)`` gave these bytes for; None for any others."""
     start = len(_MAGIC) + _DIGEST
     rest = memoryview(packed)[start:]
@@ -78,7 +78,7 @@ def unpack(key: str, packed: bytes) -> Kept | None:
     if blobs is None:
         return None
     facts = tuple((name, value) for name, value in facts)
-    return Kept(media_type, blobs[0], tuple(blobs[1:]), tuple(changes), tuple(findings), facts, unchanged)
+    return CacheEntry(media_type, blobs[0], tuple(blobs[1:]), tuple(changes), tuple(findings), facts, unchanged)
 
 
 def _cut(body: memoryview, sizes: list[int]) -> list[bytes] | None:

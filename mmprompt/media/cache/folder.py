@@ -16,7 +16,7 @@ import threading
 import time
 
 from mmprompt._log import log
-from mmprompt.media.cache.entry import Kept, pack, unpack
+from mmprompt.media.cache.entry import CacheEntry, pack, unpack
 
 _READ = os.O_RDONLY
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -58,7 +58,7 @@ class CacheFolder:
         """Drop the lock, which a thread that this process does not have may hold."""
         self._lock = threading.Lock()
 
-    def read(self, key: str) -> Kept | None:
+    def read(self, key: str) -> CacheEntry | None:
         """Return the entry of ``key``, or None; one that is damaged is removed."""
         path = self._path(key)
         try:
@@ -75,7 +75,7 @@ class CacheFolder:
             self._remove(path)
         return entry
 
-    def write(self, key: str, entry: Kept) -> None:
+    def write(self, key: str, entry: CacheEntry) -> None:
         """Keep ``entry``, if there is room for it."""
         if not self._writes:
             return

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TargetError
-from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Changes, Room
+from mmprompt.media.changes import DEFAULT_QUALITY, LOWEST_QUALITY, Changes, TargetRoom
 from mmprompt.media.image.changes import (
     TYPES,
     Made,
@@ -51,11 +51,11 @@ class _Job(NamedTuple):
     facts: ImageFacts
     image: Image
     wanted: Wanted
-    room: Room
+    room: TargetRoom
     quality: int
 
 
-def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = DEFAULT_QUALITY) -> MediaPart:
+def fit_image(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality: int = DEFAULT_QUALITY) -> MediaPart:
     """Return ``part`` with the least change that makes its picture fit into ``room``; the same part if it does.
 
     A format that is not taken becomes the one that loses least: PNG where the file was lossless or has alpha, else
@@ -94,7 +94,7 @@ def fit_image(part: MediaPart, room: Room, policy: MediaPolicy, quality: int = D
     return _fitted(_Job(part, facts, decode_image(part.data, policy), wanted, room, quality), ways)
 
 
-def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: Room) -> MediaPart:
+def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: TargetRoom) -> MediaPart:
     """Return what ``change_image`` and then ``fit_image`` would, but decoded, scaled and encoded once.
 
     Raises:
@@ -137,7 +137,7 @@ def _fitted(job: _Job, ways: list[_Way]) -> MediaPart:
     return _scaled_down(job, ways[-1])
 
 
-def _fit_frames(part: MediaPart, room: Room, policy: MediaPolicy, quality: int) -> MediaPart:
+def _fit_frames(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality: int) -> MediaPart:
     """Return a video of ``frames`` with each fitted as a JPEG."""
     max_bytes = None if _OF_FRAMES in room.formats else room.max_bytes
     room = room._replace(formats=frozenset((_FRAME,)), max_bytes=max_bytes)
@@ -151,7 +151,7 @@ def _fit_frames(part: MediaPart, room: Room, policy: MediaPolicy, quality: int) 
     return with_frames(part, frames, notes)
 
 
-def _ways(facts: ImageFacts, room: Room, own: str, *, lossless: bool, clear: bool, side: int) -> list[_Way]:
+def _ways(facts: ImageFacts, room: TargetRoom, own: str, *, lossless: bool, clear: bool, side: int) -> list[_Way]:
     """Return the formats to try, the one that loses least first; of those that the target takes and that we write.
 
     ``own`` is the format that it has or was asked for; ``lossless`` and ``clear`` say what there is to lose.
@@ -235,6 +235,6 @@ def _recorded(job: _Job, made: Made, way: _Way, best: tuple[bytes, int]) -> Medi
     return with_bytes(job.part, data, made, f"{recoded(job.facts, way.image_format)}, {how}{why}")
 
 
-def _why(room: Room, **limits: int | None) -> str:
+def _why(room: TargetRoom, **limits: int | None) -> str:
     stated = ", ".join(f"{name} {most}" for name, most in limits.items() if most is not None)
     return f" (fit: {room.target} takes {stated})"

@@ -182,8 +182,8 @@ def encoded(
 
     longest = LONGEST_SIDE.get(image_format)
     if longest is not None and max(image.size) > longest:
-        mend = "scale it down (max_side), or choose PNG"
-        raise SourceError(f"{image.width} x {image.height} pixels are more than a {image_format} has a side", mend)
+        hint = "scale it down (max_side), or choose PNG"
+        raise SourceError(f"{image.width} x {image.height} pixels are more than a {image_format} has a side", hint)
     options: dict[str, Any] = {"quality": quality, **more} if image_format != "PNG" else more
     if image_format == "WEBP":
         options["lossless"] = options["exact"] = lossless

@@ -239,11 +239,11 @@ def _format_of(data: bytes, policy: MediaPolicy) -> str:
     kind = sniff(data)
     if kind is None:
         found = not_media(data)
-        raise SourceError(f"the image source is {found.name}, not an image", found.mend or "give an image")
+        raise SourceError(f"the image source is {found.name}, not an image", found.hint or "give an image")
     name = next((n for n in formats if _KINDS.get(n) is kind), None)
     if name is None:
         what = "which is not read" if kind.image else "which is no image"
-        raise SourceError(f"the image source is {kind.name}, {what}", kind.mend or "convert it to PNG or JPEG")
+        raise SourceError(f"the image source is {kind.name}, {what}", kind.hint or "convert it to PNG or JPEG")
     return name
 
 

@@ -87,7 +87,7 @@ def _plain(value: Any, blobs: list[bytes]) -> object:
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return ["fields", kind.__module__, kind.__qualname__, *[_plain(item, blobs) for item in value]]
     if isinstance(value, MMPromptError):
-        return ["error", kind.__module__, kind.__qualname__, value.what, value.mend, [*value.where]]
+        return ["error", kind.__module__, kind.__qualname__, value.what, value.hint, [*value.where]]
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return _plain(value.item(), blobs)
@@ -122,8 +122,8 @@ def _value(plain: Any, blobs: list[bytes]) -> Any:
     if kind == "fields" and issubclass(found, tuple) and len(rest) - 2 == len(getattr(found, "_fields", ())) > 0:
         return tuple.__new__(found, [_value(item, blobs) for item in rest[2:]])
     if kind == "error" and issubclass(found, MMPromptError):
-        what, mend, where = rest[2:]
-        return found(str(what), str(mend), Where(*where))
+        what, hint, where = rest[2:]
+        return found(str(what), str(hint), Where(*where))
     raise AnswerError("a value that is none")
 
 

@@ -174,7 +174,7 @@ class IsolatedDecoder:
                 words = self._words(end)
                 if child.jobs == 1 or end.kind not in (MEMORY, EndedError.CRASH):
                     break
-        raise SourceError(words, _MEND)
+        raise SourceError(words, _HINT)
 
     def _words(self, end: EndedError) -> str:
         if end.kind == MEMORY:
@@ -185,7 +185,7 @@ class IsolatedDecoder:
         return f"the decoder {verb} ({end.detail})"
 
 
-_MEND = "the data may be damaged or hostile; leave the sample out, or look at it with care"
+_HINT = "the data may be damaged or hostile; leave the sample out, or look at it with care"
 
 Decoder = InlineDecoder | IsolatedDecoder
 

@@ -65,7 +65,7 @@ class DecoderProcess:
             self._receive(time.monotonic() + _START)  # READY; what is no Python does not say it so
         except EndedError as end:
             self.end()
-            raise PolicyError(f"the process for decoders does not start ({end.detail or end.kind})", _MEND) from None
+            raise PolicyError(f"the process for decoders does not start ({end.detail or end.kind})", _HINT) from None
         except BaseException:
             self.end()
             raise
@@ -188,7 +188,7 @@ def _start(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int]:
         ends += os.pipe()  # our answers, their answers
         process = _spawn([executable, "-I", "-B", "-c", _BOOT], ends[0], ends[3], memory_bytes if HARD_LIMIT else 0)
     except OSError as error:
-        raise PolicyError(f"the process for decoders does not start ({error.strerror})", _MEND) from None
+        raise PolicyError(f"the process for decoders does not start ({error.strerror})", _HINT) from None
     else:
         _, our_jobs, our_answers, _ = ends
         del ends[1:3]  # the others are the child's alone
@@ -214,7 +214,7 @@ def _spawn(words: list[str], jobs: int, answers: int, memory_bytes: int) -> subp
     )
 
 
-_MEND = "decode in the host itself (isolate=False), or name a Python by multiprocessing.set_executable(PATH)"
+_HINT = "decode in the host itself (isolate=False), or name a Python by multiprocessing.set_executable(PATH)"
 
 
 def _executable() -> str:
@@ -234,9 +234,9 @@ def _executable() -> str:
     told = sys.executable if spawn is None else spawn.get_executable()
     executable = os.fsdecode(told) if told else ""
     if not executable:
-        raise PolicyError("no Python is known that a process for decoders could run", _MEND)
+        raise PolicyError("no Python is known that a process for decoders could run", _HINT)
     if getattr(sys, "frozen", False) and executable == sys.executable:
-        raise PolicyError(f"{shown(os.path.basename(executable))} is a program of its own, no Python", _MEND)
+        raise PolicyError(f"{shown(os.path.basename(executable))} is a program of its own, no Python", _HINT)
     return executable
 
 

@@ -157,7 +157,7 @@ def _kind(data: bytes) -> Kind:
     kind = sniff(data)
     if kind is None:
         found = not_media(data)
-        raise SourceError(f"the video is {found.name}", found.mend or "give a video")
+        raise SourceError(f"the video is {found.name}", found.hint or "give a video")
     if kind not in READERS:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(f"the video is {kind.name}, which is no video", f"tag it as {tag}, or name another file")

@@ -8,7 +8,7 @@ from typing import Any
 
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
-from mmprompt.plugins.bridge.message_writer import Outgoing
+from mmprompt.plugins.bridge.message_writer import MessageWriter
 from mmprompt.plugins.bridge.runner_log import told_in
 from mmprompt.plugins.bridge.section_marks import from_marked
 
@@ -33,7 +33,7 @@ class MMPromptChat:
 class Parser:
     """What AISBench asks for the messages of a prompt."""
 
-    def __init__(self, meta_template: Any, outgoing: Outgoing) -> None:
+    def __init__(self, meta_template: Any, outgoing: MessageWriter) -> None:
         self._meta = MetaTemplate(meta_template)
         self._outgoing = outgoing
 
@@ -72,6 +72,6 @@ def _chat_class() -> Any:
             **options: Any,
         ) -> None:
             super().__init__(**options)
-            self.template_parser = Parser(meta_template, Outgoing(media, target))
+            self.template_parser = Parser(meta_template, MessageWriter(media, target))
 
     return Chat

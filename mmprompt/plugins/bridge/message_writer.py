@@ -15,7 +15,7 @@ from mmprompt.tasks.media import TaskMedia, UnreadError
 from mmprompt.tasks.task import Task
 
 
-class Outgoing:
+class MessageWriter:
     """Reads what prompts name and writes it in OpenAI's form; safe to share between threads.
 
     Args:

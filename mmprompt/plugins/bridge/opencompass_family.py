@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from mmprompt.errors import TaskError
 from mmprompt.icl.retrievers import join_examples
 from mmprompt.icl.types import build_retriever
-from mmprompt.plugins.bridge.message_writer import Outgoing
+from mmprompt.plugins.bridge.message_writer import MessageWriter
 from mmprompt.plugins.bridge.runner_log import RunnerLogger, told_in
 from mmprompt.plugins.bridge.section_marks import ListClass, from_marked, to_marked
 from mmprompt.plugins.bridge.table_rows import entry_of_row, sample_of_row, tables
@@ -48,7 +48,7 @@ class MarkedTemplate(ABC):
         **options: Any,
     ) -> None:
         self._core: Any = self.core(template, ice_token, sep_token, **options)
-        self._outgoing = Outgoing(media, target)
+        self._outgoing = MessageWriter(media, target)
         self.ice_token = ice_token or ""  # with None a runner refuses an ice_template alone, which needs no token
         self.sep_token = sep_token
         # The runners take the keys of a dict for labels, whatever they are, and join examples unless they are "meta".

@@ -78,8 +78,8 @@ def ready_requests(
             f"this runner writes OpenAI's form, and {target} has another", "use openai, vllm or their like"
         )
     if task.mode == "ppl" or (task.assembly is not None and task.assembly.needs_replies):
-        mend = "use GenInferencer, or infer_mode last or every_with_gt"
-        raise TaskError("this runner asks once for each sample, and the task needs more than a reply to each", mend)
+        hint = "use GenInferencer, or infer_mode last or every_with_gt"
+        raise TaskError("this runner asks once for each sample, and the task needs more than a reply to each", hint)
     ready: dict[str, Request] = {}
     errors: list[MMPromptError] = []
     with closing(Renderer(task, target=target, policy=task_policy(task, roots=roots))) as renderer:
@@ -96,17 +96,17 @@ def ready_requests(
     if errors and not skip_bad:
         raise _refused(errors)
     if not ready:
-        mend = "mend those that were left out" if errors else "give the dataset rows"
-        raise DatasetError("there is no row to ask", mend)
+        hint = "mend those that were left out" if errors else "give the dataset rows"
+        raise DatasetError("there is no row to ask", hint)
     return list(ready.values())
 
 
 def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
     """Return the errors as one, the first of them line by line."""
-    count, mend = ("1 request", "mend it") if len(errors) == 1 else (f"{len(errors)} requests", "mend them")
+    count, hint = ("1 request", "mend it") if len(errors) == 1 else (f"{len(errors)} requests", "mend them")
     lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
     more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    return DatasetError(f"{count} cannot be made; {mend}, or skip_bad=true\n{lines}{more}")
+    return DatasetError(f"{count} cannot be made; {hint}, or skip_bad=true\n{lines}{more}")
 
 
 def _requests(

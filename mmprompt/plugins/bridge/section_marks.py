@@ -8,7 +8,7 @@ from typing import Any
 from mmprompt.errors import PromptError
 from mmprompt.messages import Part, TextPart
 from mmprompt.meta_template.text import parts_said
-from mmprompt.plugins.bridge.message_writer import Outgoing
+from mmprompt.plugins.bridge.message_writer import MessageWriter
 from mmprompt.templates.prompt_list import PromptList, Section, in_section, section_of
 
 
@@ -28,7 +28,7 @@ ListClass = Callable[[Iterable[Any]], Any]
 """A runner's own ``PromptList``: its parsers ask for that very class."""
 
 
-def to_marked(prompt: Any, outgoing: Outgoing, list_class: ListClass) -> Any:
+def to_marked(prompt: Any, outgoing: MessageWriter, list_class: ListClass) -> Any:
     """Return a prompt of the core as a runner's ``list_class``; text stays text.
 
     Media are read, and are content parts as the server gets them.
@@ -53,7 +53,7 @@ def _marker(section: Section | None, pos: str) -> list[dict[str, str]]:
     return [] if section is None else [{"section": section.kind, "pos": pos}]
 
 
-def _role(item: Mapping[str, Any], outgoing: Outgoing) -> dict[str, Any]:
+def _role(item: Mapping[str, Any], outgoing: MessageWriter) -> dict[str, Any]:
     """Return a role dict, whose ``prompt_mm`` holds what is more than one text."""
     said = item["prompt"] if "prompt" in item else item.get("content")
     kept = {key: value for key, value in item.items() if key not in ("prompt", "content")}

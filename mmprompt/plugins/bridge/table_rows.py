@@ -18,14 +18,14 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled
 from mmprompt.messages import Message
-from mmprompt.plugins.bridge.message_writer import Outgoing
+from mmprompt.plugins.bridge.message_writer import MessageWriter
 from mmprompt.segments import Segment
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.prompt_items import role_item
 from mmprompt.tasks.task import Task, at
 from mmprompt.templates.prompt_list import PromptList
-from mmprompt.templates.sample_view import Entry
+from mmprompt.templates.sample_view import SampleView
 
 CARRIED = "mmprompt"
 """The column that holds the sample."""
@@ -34,8 +34,8 @@ _READ_FROM_ROWS: Mapping[str, type] = {"cont": str, "choices": list}
 """Columns that inferencers read from a row themselves: a continuation to be scored, and the choices there are."""
 
 
-class Carried(NamedTuple):
-    """What a row carries of its sample; ``list_cells`` as in ``Entry``, ``chat`` tells that it is messages.
+class RowRecord(NamedTuple):
+    """What a row carries of its sample; ``list_cells`` as in ``SampleView``, ``chat`` tells that it is messages.
 
     ``segments`` names the columns that are lists of segments, which JSON has no type for.
     """
@@ -66,8 +66,8 @@ def tables(
         MMPromptError: what ``load_task`` raises.
     """
     for name in unknown:
-        mend = nearest(name, ("train", "format", "output_column", "task_abbr"))
-        raise TaskError(f"MMPromptDataset takes no argument {shown(name)}", mend)
+        hint = nearest(name, ("train", "format", "output_column", "task_abbr"))
+        raise TaskError(f"MMPromptDataset takes no argument {shown(name)}", hint)
     if is_task_file(path):
         task = load_task(path, abbr=task_abbr)
     else:
@@ -106,7 +106,7 @@ def _text(sample: Sample, dataset: Dataset | None) -> str:
     cells = dataset is not None and dataset.format in ("csv", "tsv")
     columns = sample.columns
     segments = [name for name, value in columns.items() if isinstance(value, list) and _is_segments(value)]
-    kept = Carried(sample.row, columns, sample.scanned, cells, sample.messages is not None, segments)
+    kept = RowRecord(sample.row, columns, sample.scanned, cells, sample.messages is not None, segments)
     try:
         return json.dumps(kept._asdict())
     except TypeError as error:
@@ -123,7 +123,7 @@ def _answer(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def carried(row: Mapping[str, Any]) -> Carried | None:
+def carried(row: Mapping[str, Any]) -> RowRecord | None:
     """Return what a row of a table carries, None for a row of another dataset.
 
     Raises:
@@ -133,7 +133,7 @@ def carried(row: Mapping[str, Any]) -> Carried | None:
     if text is None:
         return None
     try:
-        kept = Carried(**json.loads(text))
+        kept = RowRecord(**json.loads(text))
         held = {name: [Segment(*fields) for fields in kept.columns[name]] for name in kept.segments}  # type: ignore[attr-defined]
         return kept._replace(columns={**kept.columns, **held}) if held else kept
     except (TypeError, ValueError):
@@ -142,7 +142,7 @@ def carried(row: Mapping[str, Any]) -> Carried | None:
 
 
 @contextmanager
-def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Iterator[Entry]:
+def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Iterator[SampleView]:
     """Give a row as templates see it: its sample, or the row itself where it is of another dataset.
 
     The column ``hidden``, if the row has it, reads as ``hidden_as``. Errors in the block get the row's number and id,
@@ -152,7 +152,9 @@ def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: s
         RowError: a chat, which is a prompt already.
     """
     kept = carried(row)
-    entry = Entry(row) if kept is None else Entry(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    entry = (
+        SampleView(row) if kept is None else SampleView(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
+    )
     try:
         if kept is not None and kept.chat:
             raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
@@ -177,13 +179,13 @@ class TaskRows:
     Args:
         task: a task file.
         abbr: chooses among the datasets of a runner's config.
-        target: as in ``Outgoing``.
-        opener: as in ``Outgoing``.
+        target: as in ``MessageWriter``.
+        opener: as in ``MessageWriter``.
     """
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opener: str = "") -> None:
         self._task = load_task(task, abbr=abbr)
-        self.outgoing = Outgoing(self._task, target, opener=opener)
+        self.outgoing = MessageWriter(self._task, target, opener=opener)
         self._samples: dict[int, Sample] = {}
         self._told = False
 
@@ -270,8 +272,8 @@ class TaskRows:
             raise TaskError(f"the task {asked}", f"use the runner's {other}")
         made = self._task.assembled(sample)
         if len(made) != 1 or (self._task.assembly is not None and self._task.assembly.needs_replies):
-            mend = "use infer_mode last, or give the runner a template of turns"
-            raise TaskError("the task asks for more than one reply to a row", mend)
+            hint = "use infer_mode last, or give the runner a template of turns"
+            raise TaskError("the task asks for more than one reply to a row", hint)
         return made[0]
 
     @staticmethod

@@ -59,8 +59,8 @@ def chat_messages(wires: Sequence[Mapping[str, Any]]) -> list[runner.ChatMessage
 def _chat_message(wire: Mapping[str, Any], number: int) -> runner.ChatMessage:
     role, content = wire["role"], wire["content"] or ""
     if role not in _MESSAGES:
-        mend = f"use one of {', '.join(_MESSAGES)}"
-        raise TargetError(f"message {number}: inspect-ai has no role {shown(role)}", mend)
+        hint = f"use one of {', '.join(_MESSAGES)}"
+        raise TargetError(f"message {number}: inspect-ai has no role {shown(role)}", hint)
     beside = {key: value for key, value in wire.items() if key not in ("role", "content")}
     fields: dict[str, Any] = {"tool_call_id": wire.get("tool_call_id")} if role == "tool" else {}
     if "tool_calls" in wire:

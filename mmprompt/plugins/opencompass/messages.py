@@ -8,7 +8,7 @@ from typing import Any
 from mmprompt.errors import TaskError
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate
-from mmprompt.plugins.bridge.message_writer import CountedMessage, Outgoing, refuse_dropped
+from mmprompt.plugins.bridge.message_writer import CountedMessage, MessageWriter, refuse_dropped
 from mmprompt.plugins.bridge.runner_log import told_in
 from mmprompt.plugins.bridge.table_rows import entry_of_row
 from mmprompt.templates.multimodal import MMPromptTemplate
@@ -69,7 +69,7 @@ class MMPromptMessages:
         if self._core.labels:
             raise TaskError("a template of labels, which OpenCompass compares as text", "use MMPromptText")
         self._meta = MetaTemplate(meta_template)
-        self._outgoing = Outgoing(media, target, opener=NAME)
+        self._outgoing = MessageWriter(media, target, opener=NAME)
         self.ice_token = self._core.ice_token or ""  # with None OpenCompass refuses an ice_template alone
         self.sep_token = sep_token
 
@@ -101,7 +101,7 @@ class MMPromptMessages:
         raise TaskError("OpenCompass compares texts, and MMPromptMessages gives messages", "use MMPromptText")
 
 
-def sent(outgoing: Outgoing, messages: Sequence[Message]) -> list[dict[str, Any]]:
+def sent(outgoing: MessageWriter, messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return messages as OpenCompass's models send them; refuse what they would drop. Base64 is not counted."""
     return [CountedMessage(m) for m in refuse_dropped(outgoing.messages(messages), NAME, _ROLES, _KEPT_KEYS)]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.tasks.upstream.execute import run_config
-from mmprompt.tasks.upstream.stubs import ForeignName
+from mmprompt.tasks.upstream.stubs import RunnerStub
 
 READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "train_range", "test_range")
 """What we take of ``reader_cfg``."""
@@ -50,9 +50,9 @@ def read_upstream(path: str, abbr: str | None = None) -> UpstreamTask:
     Raises:
         TaskError: the file is no such config, or the choice is not clear; with the file, and the line where known.
     """
-    variables, spoken = run_config(path)
+    variables, stub_texts = run_config(path)
     try:
-        return upstream_task(choose_dataset(find_datasets(variables), abbr), spoken)
+        return upstream_task(choose_dataset(find_datasets(variables), abbr), stub_texts)
     except TaskError as error:
         raise error.located(file=path) from None
 
@@ -92,18 +92,18 @@ def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None)
     chosen = [d for d in datasets if d.abbr == abbr]
     if not chosen:
         close = difflib.get_close_matches(abbr, [d.abbr for d in datasets], n=1)
-        mend = nearest(abbr, close) if close else f"choose one of {_listed(datasets)}"
-        raise TaskError(f"the config lists no dataset {shown(abbr)}", mend)
+        hint = nearest(abbr, close) if close else f"choose one of {_listed(datasets)}"
+        raise TaskError(f"the config lists no dataset {shown(abbr)}", hint)
     if len(chosen) > 1:
         places = ", ".join(d.place for d in chosen)
         raise TaskError(f"the config lists several datasets {shown(abbr)}: {places}", "give each its own abbr")
     return chosen[0]
 
 
-def upstream_task(dataset: UpstreamDataset, spoken: Collection[str] = ()) -> UpstreamTask:
+def upstream_task(dataset: UpstreamDataset, stub_texts: Collection[str] = ()) -> UpstreamTask:
     """Return what of a dataset makes a task.
 
-    ``spoken`` are the texts that names of a runner left in strings of the config, as ``run_config`` gives them.
+    ``stub_texts`` are the texts that names of a runner left in strings of the config, as ``run_config`` gives them.
 
     Raises:
         TaskError: it has no ``infer_cfg``, or its templates use a value that only the runner knows.
@@ -123,8 +123,8 @@ def upstream_task(dataset: UpstreamDataset, spoken: Collection[str] = ()) -> Ups
     unused += [f"reader_cfg.input_columns.{name}" for name in _take_settings(reader)]
     return UpstreamTask(
         dataset.abbr,
-        plain_config(reader, f"{dataset.place}.reader_cfg", spoken),
-        plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", spoken),
+        plain_config(reader, f"{dataset.place}.reader_cfg", stub_texts),
+        plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", stub_texts),
         tuple(unused),
     )
 
@@ -139,20 +139,20 @@ def _take_settings(reader: dict[str, Any]) -> list[str]:
     return settings
 
 
-def plain_config(config: Any, place: str, spoken: Collection[str] = ()) -> Any:
-    """Return nested data of a config as ``UpstreamTask`` has it; ``spoken`` as in ``upstream_task``.
+def plain_config(config: Any, place: str, stub_texts: Collection[str] = ()) -> Any:
+    """Return nested data of a config as ``UpstreamTask`` has it; ``stub_texts`` as in ``upstream_task``.
 
     Raises:
         TaskError: it uses a value that only the runner knows.
     """
-    return _Plain(spoken).of(config, place)
+    return _Plain(stub_texts).of(config, place)
 
 
 class _Plain:
     """Copies nested data of a config, in which classes become their short names."""
 
-    def __init__(self, spoken: Collection[str]) -> None:
-        self._spoken = tuple(spoken)
+    def __init__(self, stub_texts: Collection[str]) -> None:
+        self._spoken = tuple(stub_texts)
 
     def of(self, value: Any, place: str, depth: int = 0) -> Any:
         """Return a copy of ``value``.
@@ -165,14 +165,14 @@ class _Plain:
         if isinstance(value, Mapping):
             return {
                 self.of(k, place, depth + 1): (
-                    v.short if k == "type" and isinstance(v, ForeignName) else self.of(v, f"{place}.{k}", depth + 1)
+                    v.short if k == "type" and isinstance(v, RunnerStub) else self.of(v, f"{place}.{k}", depth + 1)
                 )
                 for k, v in value.items()
             }
         if isinstance(value, (list, tuple)):
             items = [self.of(v, f"{place}[{n}]", depth + 1) for n, v in enumerate(value)]
             return items if isinstance(value, list) else tuple(items)
-        if isinstance(value, ForeignName):
+        if isinstance(value, RunnerStub):
             raise _unknown(value.dotted, place)
         if isinstance(value, str):
             for text in self._spoken:

@@ -1,6 +1,6 @@
 """Executing a Python config that the caller names, without the runner that it was written for.
 
-Names below ``opencompass``, ``ais_bench`` and ``mmengine`` become ``ForeignName``s; relative imports, as those under
+Names below ``opencompass``, ``ais_bench`` and ``mmengine`` become ``RunnerStub``s; relative imports, as those under
 ``with read_base():``, execute the file beside the config. Both are done by an ``__import__`` that only the executed
 files see: ``sys.modules`` never holds a name of a runner.
 """
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import TaskError, nearest, shown
-from mmprompt.tasks.upstream.stubs import PACKAGES, ForeignName, as_config
+from mmprompt.tasks.upstream.stubs import PACKAGES, RunnerStub, as_config
 
 DEPTH = 20
 """How deep the imports of configs may nest."""
@@ -28,11 +28,11 @@ _SHOWN = 300
 class Execution:
     """The execution of one config and of the files that it imports; each is executed once.
 
-    ``spoken`` are the texts that names of a runner left in strings of the config.
+    ``stub_texts`` are the texts that names of a runner left in strings of the config.
     """
 
     def __init__(self) -> None:
-        self.spoken: set[str] = set()
+        self.stub_texts: set[str] = set()
         self._done: dict[str, dict[str, Any]] = {}
         self._open: list[str] = []
 
@@ -92,7 +92,7 @@ class Execution:
             return self._names_in(_absolute(path, name), fromlist, name)
         if "*" in (fromlist or ()):  # which names, only the runner knows; one that is used is told as not defined
             return types.ModuleType(name)
-        return ForeignName(name if fromlist else package, self.spoken)
+        return RunnerStub(name if fromlist else package, self.stub_texts)
 
     def _relative(self, path: str, name: str, fromlist: Sequence[str], level: int) -> types.ModuleType:
         folder = os.path.dirname(path)
@@ -153,7 +153,7 @@ def run_config(path: str) -> tuple[dict[str, Any], frozenset[str]]:
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or "no name of a file"
         raise TaskError(f"cannot read {shown(path)}: {problem}", "check the path") from None
-    return own_names(variables), frozenset(execution.spoken)
+    return own_names(variables), frozenset(execution.stub_texts)
 
 
 def own_names(variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,31 +49,31 @@ def as_config(value: Any, seen: dict[int, Any] | None = None) -> Any:
     return value
 
 
-class ForeignName:
+class RunnerStub:
     """A name under one of ``PACKAGES``.
 
     It may be called, indexed, or-ed, added, written into a text, or entered as a context, and is a name again. Its
-    value is not known, so it cannot be iterated over or measured. ``dotted`` is the name; ``spoken`` collects what it
-    and its like have left in texts.
+    value is unknown, so it cannot be iterated over or measured. ``dotted`` is the name; ``stub_texts`` collects the
+    texts that stubs were written into.
     """
 
-    __slots__ = ("__weakref__", "dotted", "spoken")
+    __slots__ = ("__weakref__", "dotted", "stub_texts")
     dotted: str
-    spoken: set[str]
+    stub_texts: set[str]
 
-    def __init__(self, dotted: str, spoken: set[str]) -> None:
+    def __init__(self, dotted: str, stub_texts: set[str]) -> None:
         self.dotted = dotted
-        self.spoken = spoken
+        self.stub_texts = stub_texts
 
     @property
     def short(self) -> str:
         """The last of its dotted words."""
         return self.dotted.rpartition(".")[2]
 
-    def _derived(self, suffix: str) -> ForeignName:
-        return ForeignName(self.dotted + suffix, self.spoken)
+    def _derived(self, suffix: str) -> RunnerStub:
+        return RunnerStub(self.dotted + suffix, self.stub_texts)
 
-    def __getattr__(self, name: str) -> ForeignName:
+    def __getattr__(self, name: str) -> RunnerStub:
         """Return the name below this one; what Python itself looks for is not there."""
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(f"{self.dotted} has no {name}")
@@ -83,10 +83,10 @@ class ForeignName:
         """Return a name for the result; a ``ConfigDict`` is the dict that it is."""
         return ConfigDict(*args, **kwargs) if self.short == "ConfigDict" else self._derived("()")
 
-    def __getitem__(self, key: object) -> ForeignName:
+    def __getitem__(self, key: object) -> RunnerStub:
         return self._derived("[]")
 
-    def __enter__(self) -> ForeignName:
+    def __enter__(self) -> RunnerStub:
         """Enter ``with read_base():``, which says that what it imports are configs."""
         return self
 
@@ -100,7 +100,7 @@ class ForeignName:
     def __str__(self) -> str:
         """Write the name, and remember that a text now holds it in place of its value."""
         text = f"<{self.dotted}>"
-        self.spoken.add(text)
+        self.stub_texts.add(text)
         return text
 
     def __format__(self, spec: str) -> str:
@@ -129,23 +129,23 @@ class ForeignName:
         what = f"{self.dotted} cannot be {verb}: a config is read without {self.dotted.partition('.')[0]}"
         raise TypeError(what)
 
-    def __copy__(self) -> ForeignName:
+    def __copy__(self) -> RunnerStub:
         return self
 
-    def __deepcopy__(self, memo: object) -> ForeignName:
+    def __deepcopy__(self, memo: object) -> RunnerStub:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (ForeignName, (self.dotted, set(self.spoken)))
+        return (RunnerStub, (self.dotted, set(self.stub_texts)))
 
 
-def _operator(symbol: str) -> Callable[[ForeignName, object], ForeignName]:
-    def operate(self: ForeignName, other: object) -> ForeignName:  # noqa: ARG001  # whatever it is, the result is unknown
-        return ForeignName(f"{self.dotted}{symbol}…", self.spoken)
+def _operator(symbol: str) -> Callable[[RunnerStub, object], RunnerStub]:
+    def operate(self: RunnerStub, other: object) -> RunnerStub:  # noqa: ARG001  # whatever it is, the result is unknown
+        return RunnerStub(f"{self.dotted}{symbol}…", self.stub_texts)
 
     return operate
 
 
 for _method, _symbol in {"or": "|", "and": "&", "add": "+", "sub": "-", "mul": "*", "mod": "%", "truediv": "/"}.items():
-    setattr(ForeignName, f"__{_method}__", _operator(_symbol))
-    setattr(ForeignName, f"__r{_method}__", _operator(_symbol))
+    setattr(RunnerStub, f"__{_method}__", _operator(_symbol))
+    setattr(RunnerStub, f"__r{_method}__", _operator(_symbol))
