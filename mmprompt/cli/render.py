@@ -15,7 +15,8 @@ from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, ne
 if TYPE_CHECKING:
     from mmprompt.cli.report import Notes
     from mmprompt.media.changes import Changes
-    from mmprompt.render.renderer import Renderer, RenderReport
+    from mmprompt.render.renderer import Renderer
+    from mmprompt.render.run import RenderReport
     from mmprompt.tasks.task import Task
 
 # the package's own words again: what says them loads with the command, and --help does without
@@ -128,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.cli.output import check_output, output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import Faults, Notes, logged, progress, told  # noqa: PLC0415  # likewise
-    from mmprompt.render.renderer import render  # noqa: PLC0415  # likewise
+    from mmprompt.render.run import render  # noqa: PLC0415  # likewise
 
     check_output(arguments.output)
     task = _task(arguments)

@@ -13,7 +13,7 @@ from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.errors import MMPromptError
 
 if TYPE_CHECKING:
-    from mmprompt.render.renderer import RenderReport
+    from mmprompt.render.run import RenderReport
 
 _NOTES_SHOWN = 20
 _FAULTS_COUNTED = 100

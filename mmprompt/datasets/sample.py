@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
-from mmprompt.errors import RowError
+from mmprompt.errors import MMPromptError, RowError
 from mmprompt.targets.exact_json import Remark
 
 if TYPE_CHECKING:
     from mmprompt.messages import Message
+
+_E = TypeVar("_E", bound=MMPromptError)
 
 
 class Sample(NamedTuple):
@@ -35,6 +37,10 @@ class Sample(NamedTuple):
     def label(self) -> str:
         """The id as text, for messages."""
         return str(self.id)
+
+    def located(self, error: _E) -> _E:
+        """Return the error with this row's file, line and id."""
+        return error.located(file=self.file, line=self.line, sample=self.label)
 
 
 Row = Union[Sample, RowError]

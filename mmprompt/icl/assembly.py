@@ -10,7 +10,7 @@ from mmprompt.icl.dialogues import check_mode, turn_prompts
 from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.rooted_examples import rooted_items
-from mmprompt.icl.types import build_retriever, build_template, inferencer_of
+from mmprompt.icl.types import Template, build_retriever, build_template, inferencer_of
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.prompt_list import PromptList, Stencil
@@ -108,6 +108,11 @@ class Assembly:
         if not isinstance(self.retriever, ZeroRetriever) and self._ice_template is None:
             name = type(self.retriever).__name__
             raise TaskError(f"{name} without ice_template", "give the template of the examples")
+
+    @property
+    def template(self) -> Template:
+        """The template of the prompts."""
+        return self._template
 
     def unknown_slots(self, columns: Collection[str]) -> list[str]:
         """Return the names in braces of the templates that name no column of a sample; they stay as they are."""

@@ -62,7 +62,7 @@ class TaskMedia:
         changes: Changes | None = None,
         cache: MediaCache | None = None,
     ) -> None:
-        self.reader = MediaReader(policy or task_policy(task), mode or task.media.get("mode", "inline"))
+        self.reader = MediaReader(policy or task.policy or task_policy(task), mode or task.media.get("mode", "inline"))
         asked = task_changes(task) if changes is None else changes
         if self.reader.policy.fetch and self.reader.mode != "inline":
             raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
@@ -76,6 +76,11 @@ class TaskMedia:
                 "media that go by name cannot be changed; send them inline, or ask for no change",
             )
         self._changer = MediaChanger(self.reader.policy, asked, target, cache)
+
+    @property
+    def decodes(self) -> bool:
+        """Whether media are changed on the way, and so decoded."""
+        return self._changer is not None
 
     @property
     def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:

@@ -1,68 +1,131 @@
-"""What a task says and its first row does not bear out, what of the row goes to no model, and what should not.
+"""Notes on a task's rows: columns that the task names and rows lack, and what of a row goes to no model.
 
-All of it is told as notes, since a row may well hold what is meant for nobody.
+``RowNotes`` observes the rows as ``Task.samples`` gives them. It looks at every row and counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify
 from mmprompt.messages import MODALITIES, Message, TextPart
+from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
-from mmprompt.templates.sample_view import CONTENT, SampleView
+from mmprompt.templates.sample_view import CONTENT
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
-"""What datasets of multiple choice call their choices."""
+"""The columns that datasets of multiple choice use for their choices."""
 
 _TASK = "use a task with a template"
-
-
-class FirstRow:
-    """What a task keeps of the first row it saw, for notes; None before there is one.
-
-    Threads that share a task may each set it once: what stays is of one of their first rows.
-
-    Attributes:
-        columns: the names of its columns.
-        unsent: the notes of ``unsent_notes``, for a row without a template.
-    """
-
-    def __init__(self) -> None:
-        self.columns: tuple[str, ...] | None = None
-        self.unsent: list[str] | None = None
-
-
+_MOST_SHAPES = 1000
+_MOST_NOTES = 100
 _MOST_COLUMNS = 20
-"""Columns of which each gets a note."""
+"""How many columns of one row get a note each."""
+
+_MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != "text"])
 
 
-def column_notes(config: TaskConfig, columns: Collection[str]) -> list[str]:
-    """Return a note for each column that ``reader_cfg`` names and the first row lacks.
+class Unsent(NamedTuple):
+    """What a task without a template sends of a row, so that the rest can be noted.
 
-    The output column is one by default, where the row has a column of nearly that name.
+    ``mapped`` are the columns that ``--map`` names, column to modality. ``output_column`` is the answer's. With
+    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
     """
-    notes = []
+
+    mapped: Mapping[str, str]
+    output_column: str
+    list_cells: bool
+    shows_answer: bool
+
+
+class RowNotes:
+    """Counts, over all rows, what is worth a note.
+
+    Args:
+        config: the columns that the task names.
+        unknown_slots: returns the names in braces that are no column of a row.
+        unsent: what a task without a template sends; None for a task with a template.
+    """
+
+    def __init__(
+        self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
+    ) -> None:
+        self._config = config
+        self._unknown_slots = unknown_slots
+        self._unsent = unsent
+        self._rows = 0
+        self._shapes: dict[tuple[str, ...], bool] = {}
+        self._counts: dict[tuple[str, ...], int] = {}
+        self._found: dict[str, int] = {}
+
+    def restart(self) -> None:
+        """Forget the rows of an earlier iteration."""
+        self._rows = 0
+        for seen in (self._shapes, self._counts, self._found):
+            seen.clear()
+
+    def see(self, sample: Sample) -> None:
+        """Count a row."""
+        self._rows += 1
+        shape = tuple(sample.columns)
+        if shape in self._counts:
+            self._counts[shape] += 1
+        elif len(self._counts) < _MOST_SHAPES:
+            self._counts[shape] = 1
+            self._shapes[shape] = self._unsent is not None and _has_more(sample, self._unsent)
+        if self._unsent is not None and (sample.messages is not None or self._shapes.get(shape, True)):
+            for text in unsent_notes(sample, self._unsent):
+                if text in self._found or len(self._found) < _MOST_NOTES:
+                    self._found[text] = self._found.get(text, 0) + 1
+
+    def texts(self) -> list[str]:
+        """Return a note for each thing found, with the number of rows."""
+        found: dict[str, int] = {}
+        for shape, count in self._counts.items():
+            for text in (*column_notes(self._config, shape), *self._slot_notes(shape)):
+                key = next((known for known in found if known.partition(";")[0] == text.partition(";")[0]), text)
+                if key in found or len(found) < _MOST_NOTES:
+                    found[key] = found.get(key, 0) + count
+        return [f"{self._in_rows(count)}: {text}" for text, count in {**found, **self._found}.items()]
+
+    def _slot_notes(self, columns: Sequence[str]) -> Iterator[str]:
+        for name in dict.fromkeys(self._unknown_slots(columns) if self._unknown_slots is not None else ()):
+            yield f"{{{name}}} in a template names no column, so it stays as it is; {nearest(name, columns)}"
+
+    def _in_rows(self, count: int) -> str:
+        if count == self._rows:
+            return f"all {count} rows" if count > 1 else "the row"
+        return f"{count} of {self._rows} rows"
+
+
+def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each column that ``reader_cfg`` names and a row lacks.
+
+    The default output column counts as named where the row has a column of nearly that name.
+    """
     named = config.names_output or any(name.lower() in (ANSWER, f"{ANSWER}s") for name in columns)
     if named and config.masked is not None and config.masked not in columns:
         what = "so no answer goes out, and none is hidden from prompts"
-        notes.append(f"{_lacking('output_column', config.masked)}, {what}; {nearest(config.masked, columns)}")
-    lacking = [name for name in config.tagged_columns or () if name not in columns]
-    return [*notes, *(f"{_lacking('tagged_columns', name)}; {nearest(name, columns)}" for name in lacking)]
+        yield f"no column {shown(config.masked)}, which output_column names, {what}; {nearest(config.masked, columns)}"
+    for name in config.tagged_columns or ():
+        if name not in columns:
+            yield f"no column {shown(name)}, which tagged_columns names; {nearest(name, columns)}"
 
 
 def example_notes(config: TaskConfig, trained: bool) -> list[str]:
-    """Return a note for examples that a task speaks of where no retriever takes any.
+    """Return a note for examples that a task speaks of while no retriever takes any.
 
-    ``trained`` tells that there is a dataset of examples.
+    ``trained`` says that there is a dataset of examples.
     """
     infer = config.infer_cfg or {}
     alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
@@ -71,68 +134,108 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
     return [f"{unused} is not used: no retriever takes examples; {hint}"] if unused else []
 
 
-def shown_answer_notes(messages: Sequence[Message], output_column: str) -> list[str]:
-    """Return a note for a chat, sent as it is, whose last message is the model's: it may be the answer asked for."""
-    if messages[-1].role != "assistant" or not messages[-1].parts:
-        return []
-    hint = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
-    return [f"the first row's last message is the assistant's, and the model is shown it; {hint}"]
-
-
-def unsent_notes(
-    entry: SampleView,
-    messages: Sequence[Message],
-    media_columns: Mapping[str, str],
-    output_column: str | None,
-    *,
-    chat: bool = False,
-) -> list[str]:
-    """Return a note for each kind of thing that a row without a template leaves behind.
-
-    The arguments are those of ``default_messages``, and what it returned; ``chat`` tells that the row is a chat.
-    """
-    columns = entry.columns
-    fed = "messages" if chat else CONTENT if CONTENT in columns else ""
-    sent = {type(part) is TextPart for message in messages for part in message.parts}
-    used = {fed} if fed else {QUESTION, *media_columns}
-    known = {*ID_COLUMNS, *used, output_column}
-    beside = {name: value for name, value in columns.items() if name not in known}
-    mapped = list(_unsent_mapped(media_columns, columns, fed))
+def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
+    """Return a note for each kind of thing in a row that a task without a template does not send."""
+    columns = sample.columns
+    if sample.messages is not None:
+        fed = "messages"
+        media, text = _kinds_of(sample.messages), True
+    elif CONTENT in columns:
+        fed = CONTENT
+        media, text = _kinds_in(columns[CONTENT], sample.scanned)
+    else:
+        fed = ""
+        media = any(_sends_media(name, value, unsent) for name, value in columns.items())
+        text = columns.get(QUESTION) not in (None, "")
+    used = {fed} if fed else {QUESTION, *unsent.mapped}
+    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, unsent.output_column}}
+    mapped = list(_unsent_mapped(unsent.mapped, columns, fed))
     notes = list(mapped)
     if not fed:
         notes += _unusual_texts(columns)
-    if True not in sent and not chat:
+    if not text:
         notes += _unsent_texts(beside, fed)
-    if False not in sent and not mapped:
-        notes += islice(_unsent_media(beside, fed, entry.list_cells), _MOST_COLUMNS)
+    if not media and not mapped:
+        notes += islice(_unsent_media(beside, fed, unsent.list_cells), _MOST_COLUMNS)
+    if sample.messages is not None and unsent.shows_answer:
+        notes += _shown_answer(sample.messages, unsent.output_column)
     return notes
 
 
-def _unsent_mapped(media_columns: Mapping[str, str], columns: Mapping[str, object], fed: str) -> Iterator[str]:
-    """Give a note on the columns that are mapped and send nothing."""
-    unsent = [name for name in media_columns if fed or name not in columns or name == QUESTION]
+def _has_more(sample: Sample, unsent: Unsent) -> bool:
+    """Return whether rows with these columns may hold anything beside what is sent, an id and an answer."""
+    sent = {CONTENT} if CONTENT in sample.columns else set()
+    return not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column} or bool(unsent.mapped)
+
+
+def _kinds_of(messages: Sequence[Message]) -> bool:
+    return any(type(part) is not TextPart for message in messages for part in message.parts)
+
+
+def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
+    """Return whether a content holds media, and whether it holds text."""
+    if not isinstance(content, str):
+        media = modality_of(content) is not None or any(
+            modality_of(item) or getattr(item, "modality", "text") != "text" or _is_media_part(item)
+            for item in (content if isinstance(content, (list, tuple)) else ())
+        )
+        return media, not media or _holds_text(content)
+    if not scanned:
+        return False, True
+    media = any(tag in content for tag in _MEDIA_TAGS)
+    return media, not media or "<AIS_TEXT_START>" in content or not content.startswith(_MEDIA_TAGS)
+
+
+def _is_media_part(item: object) -> bool:
+    return isinstance(item, Mapping) and item.get("type", "text") not in ("text", "input_text")
+
+
+def _holds_text(content: object) -> bool:
+    items = content if isinstance(content, (list, tuple)) else ()
+    return any(isinstance(item, (str, TextPart)) or getattr(item, "modality", "") == "text" for item in items) or any(
+        isinstance(item, Mapping) and "text" in item for item in items
+    )
+
+
+def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
+    """Return whether the default message sends media of a column."""
+    if value is None or name in (QUESTION, unsent.output_column):
+        return False
+    return name in unsent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
+
+
+def _shown_answer(messages: Sequence[Message], output_column: str) -> Iterator[str]:
+    """Yield a note for a chat that ends with the model's own message: it may be the answer that is asked for."""
+    if messages[-1].role == "assistant" and messages[-1].parts:
+        hint = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
+        yield f"the last message is the assistant's, and the model is shown it; {hint}"
+
+
+def _unsent_mapped(mapped: Mapping[str, str], columns: Mapping[str, object], fed: str) -> Iterator[str]:
+    """Yield a note on the columns that ``--map`` names and that send nothing."""
+    unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
         hint = f"its '{fed}' is all it sends" if fed else near
-        yield f"the first row sends no media of {', '.join(map(repr, unsent))}, which --map names; {hint}"
+        yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names; {hint}"
 
 
 def _unusual_texts(columns: Mapping[str, object]) -> Iterator[str]:
-    """Give a note for choices beside the question, and for a question that is no text."""
+    """Yield a note for choices beside the question, and for a question that is not text."""
     question = columns.get(QUESTION)
     if isinstance(question, (list, Mapping)):
-        yield f"the first row's 'question' is {type(question).__name__}, sent as Python writes it; {_TASK}"
+        yield f"'question' is {type(question).__name__}, sent as Python writes it; {_TASK}"
     if QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
-        yield f"the first row's choices ({', '.join(choices)}) are not sent; {_TASK}"
+        yield f"the choices ({', '.join(choices)}) are not sent; {_TASK}"
 
 
 def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
-    """Give a note for the columns of text, nested or not, of a row that sends media alone."""
+    """Yield a note for the columns of text, nested or not, of a row that sends media alone."""
     names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
         hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
         left = names_in_short(map(repr, names))
-        yield f"the first row sends media alone, and of its texts not {left}; {hint}, or {_TASK}"
+        yield f"only media are sent, and not the text of {left}; {hint}, or {_TASK}"
 
 
 def _has_text(value: object) -> bool:
@@ -142,17 +245,17 @@ def _has_text(value: object) -> bool:
 
 
 def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[str]:
-    """Give a note for each column that holds media, by the look of it, of a row that sends text alone."""
+    """Yield a note for each column that looks like media, of a row that sends text alone."""
     for name, value in columns.items():
         modality = next(filter(None, (_modality(element) for element in list_of_cell(value, cells=cells))), None)
         if modality is None:
             continue
         hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
-        yield f"the first row sends text alone, and {shown(name)} looks like {modality}; {hint}, or {_TASK}"
+        yield f"only text is sent, and {shown(name)} looks like {modality}; {hint}, or {_TASK}"
 
 
 def _modality(value: object) -> str | None:
-    """Return the modality of what can hardly be anything but a medium or the source of one, or None."""
+    """Return the modality of a value that is a medium or names one beyond doubt, else None."""
     if not isinstance(value, str):
         return modality_of(value)
     try:
@@ -168,7 +271,3 @@ def _modality(value: object) -> str | None:
         named = suffix_type(value.partition("?")[0] if kind == "url" else value)
     modality = (named or "").partition("/")[0]
     return modality if modality in MODALITIES and "\n" not in value else None
-
-
-def _lacking(setting: str, name: str) -> str:
-    return f"{setting} names {shown(name)}, a column that the first row lacks"

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Columns
 from mmprompt.media.sources import RootedPath
@@ -14,14 +15,17 @@ from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.locate import place_of
-from mmprompt.tasks.notes import FirstRow, column_notes, example_notes, shown_answer_notes, unsent_notes
+from mmprompt.tasks.notes import RowNotes, Unsent, example_notes
 from mmprompt.tasks.prompt_items import CountTokens, images_in, role_item, shown_item
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
-    from mmprompt.datasets.sample import Sample
+    from mmprompt.datasets.sample import Row
+    from mmprompt.media.changes import Changes
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.render.request import Request
 
 OnError = Callable[[MMPromptError], None]
 
@@ -39,11 +43,12 @@ class Task:
     assembly: Assembly | None
     meta_template: MetaTemplate
     map_columns: Mapping[str, str]
+    policy: MediaPolicy | None
     _tagged: frozenset[str] | None
     _plain: bool  # nothing shapes rows or asks for columns of them: they go out as default messages
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
-    _first: FirstRow  # for notes alone: what is made of a row never hangs on it
+    _row_notes: RowNotes  # for notes alone: no prompt depends on it
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class Task:
         *,
         map_columns: Mapping[str, str] | None = None,
         count_tokens: CountTokens | None = None,
+        policy: MediaPolicy | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         infer = config.infer_cfg
@@ -69,11 +75,19 @@ class Task:
             _tagged=tagged,
             _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
             _count_tokens=count_tokens,
-            _first=FirstRow(),
+            policy=policy,
             _own_notes=tuple(notes),
         )
+        vars(self).update(_row_notes=RowNotes(config, *self._noted()))
         if self.assembly is not None:
             self._bind(self.assembly)
+
+    def _noted(self) -> tuple[Callable[[Sequence[str]], list[str]] | None, Unsent | None]:
+        """Return what notes on rows depend on: the slots of a template, or what is sent without one."""
+        if self.assembly is not None:
+            return self.assembly.unknown_slots, None
+        cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
+        return None, Unsent(self.map_columns, self.output_column, cells, self.meta_template.meta is None)
 
     def _bind(self, assembly: Assembly) -> None:
         """Read the examples, and refuse what can be known to fail at each row.
@@ -117,7 +131,7 @@ class Task:
         """``"gen"`` or ``"ppl"``."""
         return "gen" if self.assembly is None else self.assembly.mode
 
-    def samples(self) -> Iterator[Sample | RowError]:
+    def samples(self) -> Iterator[Row]:
         """Give the rows of the dataset: samples, and the errors of rows that cannot be read.
 
         Raises:
@@ -130,23 +144,64 @@ class Task:
                 "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows",
             )
         rows = self.config.test_range
-        return itertools.islice(self.dataset, rows.start, rows.stop, rows.step)
+        return self._observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
+
+    def _observed(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield the rows, and count them for the notes."""
+        notes = self._row_notes
+        notes.restart()
+        for row in rows:
+            if type(row) is Sample:
+                notes.see(row)
+            yield row
 
     def notes(self) -> list[str]:
-        """Return what the dataset's reader accepted and found worth a report, so far, and what cannot be rendered."""
-        notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes)]
-        columns = self._first.columns
-        if columns is not None:
-            notes += column_notes(self.config, columns)
-            unknown = () if self.assembly is None else dict.fromkeys(self.assembly.unknown_slots(columns))
-            stays = "in a template names no column, so it stays as it is"
-            notes += [f"{{{name}}} {stays}; {nearest(name, columns)}" for name in unknown]
-        notes += self._first.unsent or ()
+        """Return notes on the rows read so far: what the reader accepted but is odd, and what no request sends."""
+        notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
         if self.assembly is None or not self.assembly.needs_examples:
             notes += example_notes(self.config, self.train is not None)
         if self.assembly is not None and self.assembly.needs_replies:
             notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
         return notes
+
+    def requests(
+        self,
+        target: str = "vllm",
+        *,
+        media: str | None = None,
+        policy: MediaPolicy | None = None,
+        changes: Mapping[str, object] | Changes | None = None,
+        workers: int = 1,
+        on_error: OnError | None = None,
+    ) -> Iterator[Request]:
+        """Yield a ``Request`` for each row, or for each of its turns or labels: the whole path, ready to be sent.
+
+        The stream is lazy, in order, and runs in constant memory.
+
+            for request in load_task("task.yaml").requests():
+                reply = client.chat.completions.create(model="qwen", **request)
+
+        Args:
+            target: ``"vllm"`` (any OpenAI-compatible server), ``"openai"``, ``"anthropic"``, ``"gemini"``, ``"hf"`` or
+                a target of your own.
+            media: how media are sent: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``; by default the task's
+                ``media.mode``, else ``"inline"``.
+            policy: which media may be read; by default those below the dataset's folder, as the task says.
+            changes: changes of media, named as in the task's ``media`` section; they replace the task's own by name.
+            workers: threads that prepare rows whose media are decoded, each with a decoding process of its own.
+            on_error: receives the error of a row that cannot be sent, and the row is left out; without it the error
+                is raised.
+
+        Raises:
+            TargetError: the target is unknown.
+            TaskError: a change is unknown, or the task names no dataset.
+            MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
+        """
+        from mmprompt.render.stream import task_requests  # noqa: PLC0415  # the one import against the order
+
+        return task_requests(
+            self, target, media=media, policy=policy, changes=changes, workers=workers, on_error=on_error
+        )
 
     def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
         """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label.
@@ -172,7 +227,6 @@ class Task:
         entry = self.entry_of(sample)
         if self.assembly is None:
             return [Assembled(PromptList(role_item(m) for m in self._default(entry, sample)))]
-        self._look_at(sample)
         limit = self.assembly.arguments.get("max_seq_len")
         bounded = limit is not None or max_images is not None
         fits = (lambda prompt: self._fits(prompt, limit, max_images)) if bounded else None
@@ -191,10 +245,7 @@ class Task:
         if self._plain:
             content = sample.columns.get(CONTENT)
             if type(content) is str and sample.messages is None:
-                messages = content_messages(content, scanned=sample.scanned)
-                if self._first.unsent is None:
-                    self._look_at(sample, messages)
-                return messages
+                return content_messages(content, scanned=sample.scanned)
         elif self.assembly is not None or self.meta_template.meta is not None:
             return None
         return self._default(self.entry_of(sample), sample)
@@ -233,23 +284,8 @@ class Task:
 
     def _default(self, entry: SampleView, sample: Sample) -> list[Message]:
         if sample.messages is not None:
-            messages = list(sample.messages)
-        else:
-            messages = default_messages(entry, self.map_columns, self.output_column)
-        self._look_at(sample, messages)
-        return messages
-
-    def _look_at(self, sample: Sample, messages: list[Message] | None = None) -> None:
-        """Keep what notes are due for the first sample; ``messages`` are its default ones."""
-        first = self._first
-        if first.columns is None:
-            first.columns = tuple(sample.columns)
-        if messages is not None and first.unsent is None:
-            entry = self.entry_of(sample)
-            chat = sample.messages is not None
-            first.unsent = unsent_notes(entry, messages, self.map_columns, self.output_column, chat=chat)
-            if chat and self.meta_template.meta is None:
-                first.unsent += shown_answer_notes(messages, self.output_column)
+            return list(sample.messages)
+        return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Any, mode: str) -> Any:
         return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
@@ -270,14 +306,10 @@ class Task:
                     raise row
                 made = make(row)
             except MMPromptError as error:
-                located = error if isinstance(row, RowError) else at(error, row)
+                located = error if isinstance(row, RowError) else row.located(error)
                 if on_error is None:
                     raise located from None
                 on_error(located)
             else:
                 yield from ((row.id, one) for one in made)
 
-
-def at(error: MMPromptError, sample: Sample) -> MMPromptError:
-    """Return the error with the origin of its sample."""
-    return error.located(file=sample.file, line=sample.line, sample=sample.label)

@@ -1,0 +1,35 @@
+"""The choices of a multiple-choice row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import ascii_uppercase
+
+from mmprompt.datasets.list_cells import list_of_cell
+
+_LISTS = ("options", "choices", "candidates")
+
+
+def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the texts of a row's choices in their order; empty if it has none.
+
+    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, … up to the last that is not empty, or in
+    ``options``, ``choices`` or ``candidates`` as a list, a mapping from letter to text, or a list written as JSON or
+    Python.
+    """
+    for name in _LISTS:
+        value = columns.get(name)
+        if isinstance(value, Mapping):
+            return tuple([str(text) for text in value.values()])
+        if value is not None and (isinstance(value, (list, tuple)) or str(value).lstrip().startswith("[")):
+            return tuple([str(text) for text in list_of_cell(value, cells=True)])
+    for pattern in ("{}", "choice_{}"):
+        names = [pattern.format(letter if pattern == "{}" else letter.lower()) for letter in ascii_uppercase]
+        cells = [columns[name] for name in names if name in columns]
+        if names[0] not in columns or names[: len(cells)] != [name for name in names if name in columns]:
+            continue
+        while cells and cells[-1] in (None, ""):
+            cells.pop()
+        if len(cells) > 1:
+            return tuple([str(cell) for cell in cells])
+    return ()

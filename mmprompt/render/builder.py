@@ -1,0 +1,212 @@
+"""The requests of one row: its messages assembled, their media read and changed, and written for a target.
+
+This is the one place where requests are made. Lines, Python's ``Task.requests``, the plugins and the test helpers
+take what it gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import Any, NamedTuple, Union
+
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError
+from mmprompt.icl.assembly import Assembled
+from mmprompt.media.cache.cache import MediaCache
+from mmprompt.media.changes import Changes
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.messages import MediaRef, Message
+from mmprompt.render.parallel import ordered_map
+from mmprompt.render.row_bytes import media_of, part_bytes, sample_bytes
+from mmprompt.targets.limits import limits
+from mmprompt.targets.records import writer_for
+from mmprompt.targets.wire_json import Payload
+from mmprompt.tasks.media import TaskMedia, UnreadError
+from mmprompt.tasks.task import Task
+
+_new = tuple.__new__  # half the time of the class, and this runs for every row
+_OF_A_PART = re.compile(r"message (\d+), part (\d+): ")
+
+
+class WireRequest(NamedTuple):
+    """One request in its target's wire form.
+
+    ``wire`` is a list of messages, or a mapping where the wire form has more keys. Each medium in it is a ``Payload``:
+    bytes, not yet base64. ``turn`` is the 0-based turn of a dialogue. ``label`` is the label of a PPL task.
+    ``dropped`` counts the in-context examples that were left out because the prompt was too long.
+    """
+
+    wire: Any
+    turn: int | None = None
+    label: object = None
+    dropped: int = 0
+
+
+class PreparedRow(NamedTuple):
+    """A row and its requests; their media are read, not yet encoded."""
+
+    row: Sample
+    requests: Sequence[WireRequest]
+
+
+class FailedRow(NamedTuple):
+    """A row that gives no request, and why. ``row`` is the error itself where the dataset could not read the row."""
+
+    row: Row
+    error: MMPromptError
+
+
+RowRequests = Union[PreparedRow, FailedRow]
+
+
+class RequestBuilder:
+    """Builds the requests of a task for one target. It is made once for a run and may be shared between threads.
+
+    Args:
+        task: the task, or a dataset's default one.
+        target: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"``, ``"hf"`` or a user's own.
+        media: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``; by default the task's own mode, else ``"inline"``.
+        policy: what may be read; by default paths under the dataset's folder.
+        changes: the changes of media; by default those of the task.
+        cache: keeps changed media; by default 64 MiB in memory.
+        bounded: drop in-context examples until the images of a prompt are as many as the target takes.
+
+    Raises:
+        TargetError: the target is unknown.
+        TaskError: a change of media that go by name.
+        PolicyError: a root is no folder.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        target: str = "vllm",
+        *,
+        media: str | None = None,
+        policy: MediaPolicy | None = None,
+        changes: Changes | None = None,
+        cache: MediaCache | None = None,
+        bounded: bool = True,
+    ) -> None:
+        self.task = task
+        self.target = target
+        self.media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
+        self._write = writer_for(target, Payload, self.media.reading)
+        images = limits(target).modalities.get("image")
+        self._max_images = images.max_count if images is not None and bounded else None
+
+    def close(self) -> None:
+        """End the decoding processes; the builder can be used again."""
+        self.media.close()
+
+    def prepare(self, row: Row) -> RowRequests:
+        """Return the requests of a row. Errors are returned with their place, not raised."""
+        if isinstance(row, RowError):
+            return FailedRow(row, row)
+        try:
+            sample = self.received(row)
+            messages = self.task.plain_messages(sample)
+            if messages is None:
+                return _new(PreparedRow, (sample, list(self._assembled(sample))))
+            return _new(PreparedRow, (sample, (_new(WireRequest, (self.wire(sample, messages), None, None, 0)),)))
+        except MMPromptError as error:
+            return FailedRow(row, row.located(error))
+
+    def received(self, sample: Sample, *, change: bool = True) -> Sample:
+        """Return a sample whose chat messages are checked and, with ``change``, changed; other samples stay."""
+        if sample.messages is None or self.task.assembly is not None:  # a template has its own messages
+            return sample
+        return sample._replace(messages=tuple(self.media.received(sample.messages, change=change)))
+
+    def assembled(self, sample: Sample) -> list[Assembled]:
+        """Return the prompts of a sample before the meta template, with as many examples as the target has room for."""
+        return self.task.assembled(sample, max_images=self._max_images)
+
+    def _assembled(self, sample: Sample) -> Iterator[WireRequest]:
+        for made in self.assembled(sample):
+            messages = self.task.messages_of(made)
+            if type(messages) is not dict:
+                yield WireRequest(self.wire(sample, messages), made.turn, None, made.dropped)
+                continue
+            for label, of_label in messages.items():
+                yield WireRequest(self.wire(sample, of_label), made.turn, label, made.dropped)
+
+    def write(self, messages: Sequence[Message]) -> Any:
+        """Return messages in the target's wire form, their media read and changed; errors have no place in a row.
+
+        Raises:
+            UnreadError: a medium cannot be read or changed.
+            TargetError: the target does not take a message.
+        """
+        return self._write(messages)
+
+    def wire(self, sample: Sample, messages: list[Message], *, in_place: bool = False) -> Any:
+        """Return messages in the target's wire form, their media read and changed.
+
+        With ``in_place`` each medium must stay one medium of its modality: a string has one placeholder for each.
+
+        Raises:
+            MMPromptError: a medium cannot be read, or the target does not take it; the error names column and offset.
+        """
+        try:
+            return self.write(self.media.in_place(messages) if in_place else messages)
+        except UnreadError as unread:
+            raise unread.error.located(**self.task.place_of(sample, unread.source)) from None
+        except (MediaError, TargetError) as error:
+            raise error.located(**self._place_of(sample, messages, error)) from None
+
+    def _place_of(self, sample: Sample, messages: list[Message], error: MMPromptError) -> dict[str, Any]:
+        """Return where the medium stands that an error is about; empty where it is about no single one."""
+        numbers = _OF_A_PART.match(error.what)
+        if numbers is not None:  # a target has refused it
+            part = messages[int(numbers[1]) - 1].parts[int(numbers[2]) - 1]
+            return self.task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
+        if isinstance(error, TargetError):
+            return {}
+        for ref in [p for message in messages for p in message.parts if isinstance(p, MediaRef)]:
+            try:
+                self.media.reader.read(ref)  # it was not fetched: then the error had come with its source
+            except MMPromptError:
+                return self.task.place_of(sample, ref.source)
+        return {}
+
+
+def prepared_rows(
+    builder: RequestBuilder,
+    rows: Iterator[Row],
+    workers: int = 1,
+    prepare: Callable[[Row], RowRequests] | None = None,
+) -> AbstractContextManager[Iterator[RowRequests]]:
+    """Return a context that gives the requests of each row, in order; ``prepare`` stands in for the builder's own.
+
+    With ``workers`` above 1 that many threads prepare rows, each with a decoding process of its own. Rows whose media
+    are only read gain nothing from threads, so they are prepared in the calling thread.
+    """
+    keep_heap()
+    make = prepare or builder.prepare
+    if workers == 1 or not builder.media.decodes:
+        return nullcontext(map(make, rows))
+    return closing(ordered_map(make, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
+
+
+def _request_bytes(prepared: RowRequests) -> int:
+    """Return how many bytes of media the requests of a row hold."""
+    if isinstance(prepared, FailedRow):
+        return 0
+    return sum([part_bytes(part) for request in prepared.requests for part in media_of(request.wire)])
+
+
+_kept: list[bool] = []
+
+
+def keep_heap() -> None:
+    """Free one large block, once, so that glibc keeps freed megabytes instead of asking the kernel for each row's.
+
+    A threshold set in the environment (``MALLOC_TRIM_THRESHOLD_``) stays.
+    """
+    if not _kept:
+        _kept.append(True)
+        block = bytes(30 << 20)
+        del block

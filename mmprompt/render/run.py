@@ -1,0 +1,100 @@
+"""A whole run: every row of a task rendered to a writer, with a report of what was done."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import MMPromptError, RowError, Where
+from mmprompt.render.builder import FailedRow, prepared_rows
+from mmprompt.render.renderer import Renderer
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.repeated_ids import RepeatedIds
+    from mmprompt.targets.chunk_writer import ChunkWriter
+
+OnError = Callable[[MMPromptError], None]
+
+
+class RenderReport(NamedTuple):
+    """How many rows were rendered and left out, and how many ids stood before on another line."""
+
+    rendered: int
+    failed: int
+    repeated: int
+
+
+def render(
+    renderer: Renderer,
+    rows: Iterable[Row],
+    writer: ChunkWriter,
+    *,
+    limit: int | None = None,
+    strict: bool = False,
+    workers: int = 1,
+    on_error: OnError | None = None,
+    on_note: Callable[[str], None] | None = None,
+    on_row: Callable[[], object] | None = None,
+) -> RenderReport:
+    """Render ``rows`` to ``writer``, in order, and return a report. The output is the same for any ``workers``.
+
+    Args:
+        renderer: renders each row.
+        rows: samples, and errors of rows that could not be read.
+        writer: receives the lines.
+        limit: reads at most this many rows.
+        strict: raises the first error; without it a bad row is left out.
+        workers: threads that prepare rows, where their media are decoded.
+        on_error: receives the error of each row that is left out.
+        on_note: receives what is accepted but odd, such as a wrong declared type.
+        on_row: called after each row.
+
+    Raises:
+        MMPromptError: the first error under ``strict``, or a dataset that cannot be read.
+        OSError: the output cannot be written.
+    """
+    from mmprompt.datasets.repeated_ids import RepeatedIds  # noqa: PLC0415  # only where rows are rendered
+
+    done = failed = 0
+    rows = itertools.islice(rows, limit)
+    with RepeatedIds() as ids, prepared_rows(renderer.builder, rows, workers, renderer.prepare) as prepared:
+        write, add = writer.write, renderer.remembering(ids)
+        for rendered in map(renderer.finish, prepared):
+            row = rendered.row
+            if on_row is not None:
+                on_row()
+            if isinstance(row, Sample):
+                add(row.id, row.line or row.row)
+            if not isinstance(rendered, FailedRow):
+                done += 1
+                write(rendered.chunks)
+                if rendered.findings and on_note is not None:
+                    _note(rendered.row, rendered.findings, on_note)
+                continue
+            failed += 1
+            if strict:
+                writer.flush()
+                raise rendered.error
+            if on_error is not None:
+                on_error(rendered.error)
+        writer.flush()
+        return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
+
+
+def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError | None) -> int:
+    """Report the ids that stood before, and return how many."""
+    repeated = 0
+    for line, first in ids.repeats():
+        repeated += 1
+        if on_error is not None:
+            again = RowError(f"the id of line {first} again", "give each row an id of its own")
+            on_error(again.located(file=file, line=line, column="id"))
+    return repeated
+
+
+def _note(sample: Sample, findings: Iterable[str], on_note: Callable[[str], None]) -> None:
+    where = Where(sample.file, sample.line, sample=sample.label)
+    for finding in findings:
+        on_note(f"{where}: {finding}")

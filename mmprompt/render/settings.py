@@ -1,0 +1,96 @@
+"""What a request says beside its messages: the model, the length of the reply, stop strings and generation settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mmprompt.errors import TargetError, TaskError, Where
+from mmprompt.targets.limits import limits
+from mmprompt.targets.part_writer import Wire
+from mmprompt.targets.records import keyed
+from mmprompt.tasks.task import Task
+
+_MAX_TOKENS = {"openai": "max_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}
+_STOP = {"openai": "stop", "anthropic": "stop_sequences", "gemini": "stopSequences"}
+_LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens")
+
+
+class RequestSettings(NamedTuple):
+    """The settings that all requests of a task share.
+
+    ``generation`` is the task's ``model.generation``. ``max_tokens`` is the inferencer's ``max_out_len``: a number, or
+    one for each turn. ``stop`` holds its ``stopping_criteria``.
+    """
+
+    target: str
+    wire: str
+    model: str | None
+    generation: Mapping[str, object]
+    max_tokens: int | tuple[int, ...] | None
+    stop: tuple[str, ...]
+
+    def keys_of(self, turn: int | None) -> dict[str, object]:
+        """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``."""
+        keys: dict[str, object] = dict(self.generation)
+        length = self.max_tokens
+        if isinstance(length, tuple):
+            length = length[min(turn or 0, len(length) - 1)]
+        if length is not None and not any(name in keys for name in _LENGTHS):
+            keys[_MAX_TOKENS[self.wire]] = length
+        if self.stop and _STOP[self.wire] not in keys:
+            keys[_STOP[self.wire]] = list(self.stop)
+        return {"generationConfig": keys} if self.wire == "gemini" and keys else keys
+
+    def body(self, wire: Wire | list[Wire], turn: int | None, model: str | None = None) -> Wire:
+        """Return the body of a request: its settings, the model (the task's, unless given), and its messages.
+
+        Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none.
+
+        Raises:
+            TargetError: the target is ``hf``, which is no server, or is rendered for no server.
+            TaskError: Anthropic requires the length of the reply, and the task does not say it.
+        """
+        if self.wire not in _MAX_TOKENS:
+            raise TargetError(f"{self.target} is no server, so its requests have no body", "use request.messages")
+        body: Wire = self.keys_of(turn)
+        if self.wire == "anthropic" and "max_tokens" not in body:
+            hint = "set infer_cfg.inferencer.max_out_len, or model.generation.max_tokens"
+            raise TaskError(f"{self.target} requires max_tokens in each request", hint, Where(setting="max_out_len"))
+        model = model or self.model
+        if model and self.wire != "gemini":
+            body["model"] = model
+        body.update(keyed(wire))
+        return body
+
+
+def request_settings(task: Task, target: str) -> RequestSettings:
+    """Return what the requests of a task say beside their messages."""
+    arguments = {} if task.assembly is None else task.assembly.arguments
+    length = arguments.get("max_out_len")
+    stop = arguments.get("stopping_criteria") or ()
+    return RequestSettings(
+        target,
+        limits(target).wire,
+        task.config.model_name,
+        task.config.generation,
+        tuple(length) if isinstance(length, (list, tuple)) and length else length or None,
+        (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
+    )
+
+
+def batch_settings(task: Task, target: str) -> RequestSettings:
+    """Return the settings of a task whose requests become the lines of OpenAI's batch files.
+
+    Raises:
+        TargetError: the target has another wire form than OpenAI's.
+        TaskError: the task names no model, or compares labels.
+    """
+    settings = request_settings(task, target)
+    if settings.wire != "openai":
+        raise TargetError(f"batch lines are OpenAI's, and {target} has another form", "use --target openai or vllm")
+    if not settings.model:
+        raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
+    if task.mode == "ppl":
+        raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
+    return settings

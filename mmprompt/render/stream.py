@@ -1,0 +1,73 @@
+"""The stream behind ``Task.requests``: every row of a task as the requests it gives, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+
+from mmprompt.datasets.choices import choices_of
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import MMPromptError, Where
+from mmprompt.media.changes import Changes
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
+from mmprompt.render.request import Request
+from mmprompt.render.settings import request_settings
+from mmprompt.tasks.media import task_changes
+from mmprompt.tasks.task import Task
+from mmprompt.templates.multiturn import MultiTurnPromptTemplate
+
+
+def task_requests(
+    task: Task,
+    target: str = "vllm",
+    *,
+    media: str | None = None,
+    policy: MediaPolicy | None = None,
+    changes: Mapping[str, object] | Changes | None = None,
+    workers: int = 1,
+    on_error: Callable[[MMPromptError], None] | None = None,
+) -> Iterator[Request]:
+    """Yield the requests of a task; see ``Task.requests``."""
+    asked = changes if changes is None or isinstance(changes, Changes) else task_changes(task, **changes)
+    builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
+    return _stream(builder, workers, on_error)
+
+
+def _stream(
+    builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
+) -> Iterator[Request]:
+    answers = RowAnswers(builder.task)
+    settings = request_settings(builder.task, builder.target)
+    with closing(builder), prepared_rows(builder, builder.task.samples(), workers) as prepared:
+        for made in prepared:
+            if isinstance(made, FailedRow):
+                if on_error is None:
+                    raise made.error
+                on_error(made.error)
+                continue
+            sample = made.row
+            choices = choices_of(sample.columns)
+            where = Where(sample.file, sample.line, sample=sample.label)
+            for wire in made.requests:
+                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, where)
+
+
+class RowAnswers:
+    """The answers of a task's rows."""
+
+    def __init__(self, task: Task) -> None:
+        self._column = task.output_column
+        self._of_turns = task.assembly is not None and isinstance(task.assembly.template, MultiTurnPromptTemplate)
+
+    def of(self, sample: Sample, turn: int | None) -> tuple[object, ...]:
+        """Return the answers of a row, of a dialogue those of one turn: the last where the row gives one request.
+
+        A list gives its elements; a row without the column, or with null in it, has none.
+        """
+        value = sample.columns.get(self._column)
+        if self._of_turns and isinstance(value, (list, tuple)) and value:
+            value = value[-1 if turn is None else min(turn, len(value) - 1)]
+        if value is None:
+            return ()
+        return tuple(value) if isinstance(value, (list, tuple)) else (value,)
