@@ -6,7 +6,6 @@ One row in, one line out, in order. A bad row is reported and left out; the rows
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from mmprompt.targets.chunk_writer import ChunkWriter
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
-_OF_A_PART = re.compile(r"message (\d+), part (\d+): ")
 EMITS = ("messages", "prompt", "string", "batch")
 
 
@@ -187,18 +185,11 @@ class Renderer:
 
     def _place_of(self, sample: Sample, messages: list[Message], error: MMPromptError) -> dict[str, Any]:
         """Return where the medium stands that an error is about; empty where it is about no single one."""
-        numbers = _OF_A_PART.match(error.what)
-        if numbers is not None:  # a target has refused it
-            part = messages[int(numbers[1]) - 1].parts[int(numbers[2]) - 1]
-            return self._task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
-        if isinstance(error, TargetError):
+        message, number = error.where.message, error.where.part
+        if message is None or number is None:
             return {}
-        for ref in [p for message in messages for p in message.parts if isinstance(p, MediaRef)]:
-            try:
-                self._reader.read(ref)  # it was not fetched: then the error had come with its source
-            except MMPromptError:
-                return self._task.place_of(sample, ref.source)
-        return {}
+        part = messages[message - 1].parts[number - 1]
+        return self._task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
 
     def _prompt(self, _sample: Sample, made: Assembled, record: dict[str, Any]) -> None:
         record["prompt"] = plain_prompt(made.prompt, self._reader)

@@ -180,8 +180,7 @@ class MediaChanger:
                 try:
                     parts.append(self.change(part) if type(part) is MediaPart else part)
                 except MMPromptError as error:
-                    what = f"message {number}, part {place}: {error.what}"
-                    raise type(error)(what, error.hint, error.where) from None
+                    raise error.located(message=number, part=place) from None
             changed.append(message._replace(parts=tuple(parts)))
         return changed
 
