@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
+    from mmprompt.targets.fitting import change_messages
     from mmprompt.targets.gemini import to_gemini
     from mmprompt.targets.hf import HFRequest, to_hf
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
     from mmprompt.tasks.load import dataset_task, load_task
-    from mmprompt.tasks.media import change_messages
     from mmprompt.tasks.task import Task
     from mmprompt.templates.multimodal import MMPromptTemplate
     from mmprompt.templates.multiturn import MultiTurnPromptTemplate
@@ -71,13 +71,13 @@ _HOMES = {
     "mmprompt.templates.prompt_list": ("PromptList",),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
+    "mmprompt.targets.fitting": ("change_messages",),
     "mmprompt.targets.gemini": ("to_gemini",),
     "mmprompt.targets.hf": ("HFRequest", "to_hf"),
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
     "mmprompt.tasks.load": ("dataset_task", "load_task"),
-    "mmprompt.tasks.media": ("change_messages",),
     "mmprompt.tasks.task": ("Task",),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
     "mmprompt.templates.text": ("PromptTemplate",),

@@ -38,7 +38,8 @@ class Where(NamedTuple):
     """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value.
 
     ``setting`` is set where the fault is not one of the row but of the task or the command: what would have to be said
-    there. Other rows have the same fault then.
+    there. Other rows have the same fault then. ``message`` and ``part`` are the 1-based numbers of a message of the
+    request and of a content part of that message.
     """
 
     file: str | None = None
@@ -48,9 +49,17 @@ class Where(NamedTuple):
     sample: str | None = None
     template: str | None = None
     setting: str | None = None
+    message: int | None = None
+    part: int | None = None
 
     def __str__(self) -> str:
-        """Return ``vqa.jsonl:14 question @57 in round[0].prompt (sample q-14)``, leaving out what is unknown."""
+        """Return ``vqa.jsonl:14 question @57 in round[0].prompt (sample q-14)``, leaving out what is unknown.
+
+        Where no column is known, the numbers of message and part follow:
+
+        >>> str(Where("vqa.jsonl", 14, message=2, part=3))
+        'vqa.jsonl:14: message 2, part 3'
+        """
         words = []
         if self.file is not None:
             words.append(self.file if self.line is None else f"{self.file}:{self.line}")
@@ -64,7 +73,11 @@ class Where(NamedTuple):
             words.append(f"in {self.template}")
         if self.sample is not None:
             words.append(f"(sample {_cut(self.sample)})")
-        return " ".join(words)
+        place = " ".join(words)
+        if self.column is not None or self.message is None:
+            return place
+        number = f"message {self.message}" if self.part is None else f"message {self.message}, part {self.part}"
+        return f"{place}: {number}" if place else number
 
 
 class MMPromptError(Exception):

@@ -168,7 +168,8 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: Notes) -> Render
     from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # likewise
-    from mmprompt.tasks.media import KEPT, task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # likewise
 
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
@@ -187,7 +188,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: Notes) -> Render
             read_also=arguments.read_also,
         ),
         changes=changes,
-        cache=None if arguments.media_cache is None else MediaCache(KEPT, arguments.media_cache),
+        cache=None if arguments.media_cache is None else MediaCache(CACHE_BYTES, arguments.media_cache),
     )
 
 

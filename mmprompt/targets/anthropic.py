@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from mmprompt.errors import TargetError, shown
+from mmprompt.errors import TargetError, Where, shown
 from mmprompt.messages import MediaPart, MediaRef, Message
 from mmprompt.targets.limits import check_media, taken_of
 from mmprompt.targets.part_writer import Wire, url_of
@@ -65,11 +65,9 @@ class AnthropicWriter(TurnWriter):
     def _check_place(self, turn: Turn, before: str, after: str) -> None:
         """Refuse a system message where the API has none."""
         if before != "user" or after not in ("", "assistant"):
-            raise TargetError(
-                f"message {turn.number}: {self._known.name} takes a later system message after one of the user, at the "
-                "end or before one of the assistant",
-                "put it first, or give it the role user",
-            )
+            place = "after a user message, and only last or before an assistant one"
+            what = f"{self._known.name} takes a later system message only {place}"
+            raise TargetError(what, "put it first, or give it the role user", Where(message=turn.number))
 
     def _check_end(self, turn: Turn) -> None:
         """Refuse a reply to be continued that ends in white space."""
@@ -78,10 +76,10 @@ class AnthropicWriter(TurnWriter):
             what = f"the last message is the assistant's and ends in white space, which {self._known.name} refuses"
             raise TargetError(what, "strip it in the template")
 
-    def _refuse_blank(self, number: int, place: int) -> None:
+    def _refuse_blank(self, number: int) -> None:
         """Refuse a text of white space alone."""
-        what = f"message {number}, part {place}: {self._known.name} takes no text of white space alone"
-        raise TargetError(what, "leave it out, or join it to a text beside it")
+        what = f"{self._known.name} takes no text of white space alone"
+        raise TargetError(what, "leave it out, or join it to a text beside it", Where(part=number))
 
     def _named(self, ref: MediaRef) -> Wire:
         """Return the block of media that goes by URL."""

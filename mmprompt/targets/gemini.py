@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from mmprompt.errors import TargetError
+from mmprompt.errors import TargetError, Where
 from mmprompt.media.media_types import suffix_type
 from mmprompt.messages import MediaPart, MediaRef, Message
 from mmprompt.targets.limits import check_media, taken_of
@@ -54,8 +54,8 @@ class GeminiWriter(TurnWriter):
         contents: list[Wire] = []
         for turn in turns:
             if turn.role == "system":
-                what = f"message {turn.number}: {self._known.name} takes system messages before all others only"
-                raise TargetError(what, "put it first, or give it the role user")
+                what = f"{self._known.name} takes system messages before all others only"
+                raise TargetError(what, "put it first, or give it the role user", Where(message=turn.number))
             self._check_filled(turn)
             contents.append({"role": _ROLES[turn.role], "parts": turn.parts})
         return {"contents": contents, "system_instruction": {"parts": system}} if system else {"contents": contents}

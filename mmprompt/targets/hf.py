@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import SourceError, TargetError, nearest, shown
+from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, TextPart, checked
@@ -151,16 +151,22 @@ class HFWriter(PartWriter):
         """
         out: list[Wire] = []
         tally = Tally() if self._tallied else None
-        for number, given in enumerate(messages, 1):
-            message = checked(given)
-            body: object = self._content(message.parts, number, tally)
-            if self._auto and all(isinstance(part, TextPart) and not part.extra for part in message.parts):
-                body = message.text
-            beside = {key: plain(value) for key, value in message.beside_content().items()}
-            out.append({"role": message.role, "content": body, **beside})
+        for message in messages:
+            try:
+                out.append(self._message(checked(message), tally))
+            except MMPromptError as error:
+                raise error.located(message=len(out) + 1) from None
         if tally is not None:
             tally.check(self._known)
         return out
+
+    def _message(self, message: Message, tally: Tally | None) -> Wire:
+        """Return one message."""
+        body: object = self._content(message.parts, tally)
+        if self._auto and all(isinstance(part, TextPart) and not part.extra for part in message.parts):
+            body = message.text
+        beside = {key: plain(value) for key, value in message.beside_content().items()}
+        return {"role": message.role, "content": body, **beside}
 
     def _named(self, ref: MediaRef) -> Wire:
         if self._decode is not None:

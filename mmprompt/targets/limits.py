@@ -82,6 +82,20 @@ def limits(target: str) -> Limits:
     return found
 
 
+def require_chat_target(target: str, who: str) -> Limits:
+    """Return what ``target`` takes, having checked that its messages have OpenAI's chat form.
+
+    ``who`` needs that form, such as ``"a batch file"``; the error names it.
+
+    Raises:
+        TargetError: an unknown target, or one of another wire form.
+    """
+    known = limits(target)
+    if known.wire != "openai":
+        raise TargetError(f"{who} needs OpenAI's chat form, and {target} has another", "use the target vllm or openai")
+    return known
+
+
 def target_names() -> list[str]:
     """Return the names of all targets, the shipped ones first."""
     if not _TARGETS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from mmprompt.errors import TargetError, nearest, shown
+from mmprompt.errors import MMPromptError, TargetError, nearest, shown
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, taken_of
@@ -61,29 +61,36 @@ class OpenAIWriter(PartWriter):
         out: list[Wire] = []
         tally = Tally() if self._tallied else None
         for message in messages:
-            if type(message) is not Message:
-                checked(message)
-            role, parts, name, tool_calls, tool_call_id = message
-            body: object
-            if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
-                body = parts[0].text
-                if tally is not None:
-                    tally.add_text(parts[0].text)
-            elif parts or not self._auto:
-                body = self._content(parts, len(out) + 1, tally)
-            else:
-                body = None if tool_calls else ""
-            wire: Wire = {"role": role, "content": body}
-            if name is not None:
-                wire["name"] = name
-            if tool_calls:
-                wire["tool_calls"] = [plain(call) for call in tool_calls]
-            if tool_call_id is not None:
-                wire["tool_call_id"] = tool_call_id
-            out.append(wire)
+            try:
+                out.append(self._message(message, tally))
+            except MMPromptError as error:
+                raise error.located(message=len(out) + 1) from None
         if tally is not None:
             tally.check(self._known)
         return out
+
+    def _message(self, message: Message, tally: Tally | None) -> Wire:
+        """Return one message as plain data."""
+        if type(message) is not Message:
+            checked(message)
+        role, parts, name, tool_calls, tool_call_id = message
+        body: object
+        if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
+            body = parts[0].text
+            if tally is not None:
+                tally.add_text(parts[0].text)
+        elif parts or not self._auto:
+            body = self._content(parts, tally)
+        else:
+            body = None if tool_calls else ""
+        wire: Wire = {"role": role, "content": body}
+        if name is not None:
+            wire["name"] = name
+        if tool_calls:
+            wire["tool_calls"] = [plain(call) for call in tool_calls]
+        if tool_call_id is not None:
+            wire["tool_call_id"] = tool_call_id
+        return wire
 
     def _named(self, ref: MediaRef) -> Wire:
         """Return the content part of media that goes by name."""

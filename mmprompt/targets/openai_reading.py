@@ -55,51 +55,48 @@ def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
         raise TargetError(f"messages are a list of mappings, not {type(messages).__name__}", "give a list")
-    return [_message(message, number) for number, message in enumerate(messages, 1)]
+    read = []
+    for number, message in enumerate(messages, 1):
+        try:
+            read.append(_message(message))
+        except MMPromptError as error:
+            raise error.located(message=number) from None
+    return read
 
 
-def _message(message: object, number: int) -> Message:
+def _message(message: object) -> Message:
     if not isinstance(message, Mapping):
-        raise TargetError(f"message {number} is {type(message).__name__}, not a mapping", "give role and content")
+        raise TargetError(f"{type(message).__name__} is not a mapping", "give role and content")
     role = message.get("role")
     if not isinstance(role, str) or not role:
-        raise TargetError(f"message {number} has no role", "give a role such as user")
+        raise TargetError("there is no role", "give a role such as user")
     for key in message:
         if key not in _FIELDS:
-            _refuse_key(key, message[key], number)
+            _refuse_key(key, message[key])
     if role == "user" and message.get("content") is None and not message.get("tool_calls"):
-        raise TargetError(f"message {number} has no content", "give text or parts, or take the message out")
-    place = 0
-    parts: list[Part] = []
-    try:
-        for part in _contents(message.get("content")):
-            place += 1
-            parts.append(_part(part))
-        place = 0
-        calls = plain(message.get("tool_calls") or [])
-    except MMPromptError as error:
-        text = f"message {number}, part {place}: {error.what}" if place else f"message {number}: {error.what}"
-        raise type(error)(text, error.hint, error.where) from None
+        raise TargetError("there is no content", "give text or parts, or remove the message")
+    parts = [_part(part, number) for number, part in enumerate(_contents(message.get("content")), 1)]
+    calls = plain(message.get("tool_calls") or [])
     if not isinstance(calls, list):
-        raise TargetError(f"message {number}: tool_calls is no list", "give a list")
-    return Message(role, parts, _optional(message, "name", number), calls, _optional(message, "tool_call_id", number))
+        raise TargetError(f"tool_calls is {type(calls).__name__}", "give a list")
+    return Message(role, parts, _optional(message, "name"), calls, _optional(message, "tool_call_id"))
 
 
-def _refuse_key(key: object, value: object, number: int) -> None:
+def _refuse_key(key: object, value: object) -> None:
     """Raise for a message key that no field of a message holds, unless it says nothing."""
     if key in _REPLY_ONLY:
         if value:
-            raise TargetError(f"message {number} has the key {shown(key)}, which a message cannot hold", "take it out")
+            raise TargetError(f"a message cannot hold the key {shown(key)}", "remove it")
         return
     if key == "type" and value == "message":  # what the Responses form calls it
         return
-    raise TargetError(f"message {number} has the unknown key {shown(key)}", nearest(key, _FIELDS))
+    raise TargetError(f"unknown key {shown(key)}", nearest(key, _FIELDS))
 
 
-def _optional(message: Mapping[str, Any], key: str, number: int) -> str | None:
+def _optional(message: Mapping[str, Any], key: str) -> str | None:
     value = message.get(key)
     if value is not None and not isinstance(value, str):
-        raise TargetError(f"message {number}: {key} {shown(value)} is no string", "give a string")
+        raise TargetError(f"{key} is {shown(value)}", "give a string")
     return value
 
 
@@ -113,7 +110,14 @@ def _contents(content: object) -> Iterator[object]:
     raise TargetError(f"content of type {type(content).__name__}", "give text or a list of content parts")
 
 
-def _part(part: object) -> Part:
+def _part(part: object, number: int) -> Part:
+    try:
+        return _part_value(part)
+    except MMPromptError as error:
+        raise error.located(part=number) from None
+
+
+def _part_value(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     if not isinstance(part, Mapping):

@@ -38,7 +38,7 @@ class PartWriter(ABC):
         target: its name.
         payload: gives what stands for a base64 text; its first argument is the text that comes before it, such as
             ``data:image/jpeg;base64,``, or nothing.
-        read: such as ``MediaReader.read``, is asked for each medium that has only been named; its errors pass.
+        read: such as ``MediaReader.read``, is asked for each medium that has only been named.
 
     Raises:
         TargetError: an unknown target, or one of another wire form.
@@ -58,22 +58,24 @@ class PartWriter(ABC):
         self._payload = payload
         self._read = read
 
-    def _content(self, parts: tuple[Part, ...], message: int, tally: Tally | None) -> list[Wire]:
-        """Return the content parts of the message of this number.
+    def _content(self, parts: tuple[Part, ...], tally: Tally | None) -> list[Wire]:
+        """Return the content parts of a message.
 
         Raises:
-            TargetError: media that has not been read, or what the target does not take.
+            MMPromptError: a part that was not read or that the target does not take, with its number.
         """
         out: list[Wire] = []
         read, head = self._read, self.text_head
-        for place, given in enumerate(parts, 1):
+        for number, given in enumerate(parts, 1):
             if type(given) is TextPart and not given.extra:
                 out.append({**head, "text": given.text})
                 if tally is not None:
                     tally.add_text(given.text)
                 continue
-            part = read(given) if read is not None and type(given) is MediaRef and given.name is None else given
+            part = given
             try:
+                if read is not None and type(given) is MediaRef and given.name is None:
+                    part = read(given)
                 if isinstance(part, MediaRef):  # first: rows with URLs are the cheapest, and feel each step
                     out.append(self._named(part))
                 elif isinstance(part, TextPart):
@@ -88,7 +90,7 @@ class PartWriter(ABC):
                 if tally is not None:
                     tally.add(part, self._as_images)
             except MMPromptError as error:
-                raise type(error)(f"message {message}, part {place}: {error.what}", error.hint, error.where) from None
+                raise error.located(part=number) from None
         return out
 
     @abstractmethod

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from mmprompt.errors import TargetError, shown
+from mmprompt.errors import MMPromptError, TargetError, Where, shown
 from mmprompt.messages import Message, TextPart, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.part_writer import PartWriter, Tally, Wire
@@ -50,8 +50,11 @@ class TurnWriter(PartWriter):
         turns: list[Turn] = []
         functions: dict[str, str] = {}
         for number, message in enumerate(messages, 1):
-            role = self._role(checked(message), number)
-            parts = self._message(message, number, tally, functions)
+            try:
+                role = self._role(checked(message))
+                parts = self._message(message, tally, functions)
+            except MMPromptError as error:
+                raise error.located(message=number) from None
             if role == "system" and not turns:
                 system += parts
             elif turns and turns[-1].role == role:
@@ -64,51 +67,48 @@ class TurnWriter(PartWriter):
             raise TargetError(f"{self._known.name} takes no request without a message", "give one of the user")
         return system, turns
 
-    def _role(self, message: Message, number: int) -> str:
+    def _role(self, message: Message) -> str:
         """Return in whose turn the message goes, having checked what stands beside its content."""
         role, parts, name, calls, call_id = message
         turn = _ROLES.get(role)
         if turn is None:
             known = ", ".join(_ROLES)
-            raise TargetError(f"message {number} has the role {shown(role)}", f"{self._known.name} takes {known}")
+            raise TargetError(f"unknown role {shown(role)}", f"{self._known.name} takes {known}")
         if name is not None and role != "tool":
-            what = f"message {number} has the name {shown(name)}, and {self._known.name} names nobody"
-            raise TargetError(what, "leave the name out, or say it in the text")
+            what = f"{self._known.name} does not take the name {shown(name)} beside a message"
+            raise TargetError(what, "remove the name, or write it into the text")
         if calls and role != "assistant":
-            raise TargetError(f"message {number} of the role {role} holds tool calls", "they are the assistant's")
+            raise TargetError(f"the role {role} has tool calls", "move them to a message of the assistant")
         if call_id is not None and role != "tool":
-            raise TargetError(f"message {number} of the role {role} has a tool_call_id", "it belongs to the role tool")
+            raise TargetError(f"the role {role} has a tool_call_id", "remove it, or use the role tool")
         if turn == "system" and not all(isinstance(part, TextPart) for part in parts):
-            hint = "put it into a user message"
-            raise TargetError(f"message {number}: {self._known.name} takes text alone as a system message", hint)
+            what = f"{self._known.name} takes text alone as a system message"
+            raise TargetError(what, "move the media to a user message")
         return turn
 
-    def _message(self, message: Message, number: int, tally: Tally | None, functions: dict[str, str]) -> list[Wire]:
-        """Return the parts of a message; ``functions`` learns the names of those that are called, by the call's id."""
-        for place, part in enumerate(message.parts, 1):
+    def _message(self, message: Message, tally: Tally | None, functions: dict[str, str]) -> list[Wire]:
+        """Return the parts of a message, and add the functions that it calls to ``functions``: call id to name."""
+        for number, part in enumerate(message.parts, 1):
             if isinstance(part, TextPart) and message.role != "tool" and not part.text.strip():
-                self._refuse_blank(number, place)
-        parts = self._content(message.parts, number, tally)
-        try:
-            if message.role == "tool":
-                return [self._result(message, parts, functions)]
-            for value in message.tool_calls:
-                call = call_of(value)
-                if call.id is not None:
-                    functions[call.id] = call.name
-                parts.append(self._call(call))
-        except TargetError as error:
-            raise TargetError(f"message {number}: {error.what}", error.hint) from None
+                self._refuse_blank(number)
+        parts = self._content(message.parts, tally)
+        if message.role == "tool":
+            return [self._result(message, parts, functions)]
+        for value in message.tool_calls:
+            call = call_of(value)
+            if call.id is not None:
+                functions[call.id] = call.name
+            parts.append(self._call(call))
         return parts
 
-    def _refuse_blank(self, number: int, place: int) -> None:
-        """Raise for a text of white space alone where the target takes none; by default it does."""
+    def _refuse_blank(self, number: int) -> None:
+        """Raise a TargetError for the part of this number, a text of white space alone, if the target takes none."""
 
     def _check_filled(self, turn: Turn) -> None:
         """Raise a TargetError for a turn without content."""
         if not turn.parts:
-            what = f"message {turn.number} is empty, and {self._known.name} takes none without content"
-            raise TargetError(what, "give it a text, or leave it out")
+            what = f"{self._known.name} takes no message without content"
+            raise TargetError(what, "give it a text, or remove it", Where(message=turn.number))
 
     @abstractmethod
     def _call(self, call: Call) -> Wire:

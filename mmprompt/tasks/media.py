@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from typing import Any
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
 from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.changes import Changes, TargetRoom, changes_of
-from mmprompt.media.engine import MediaEngine
+from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
-from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart, checked
-from mmprompt.targets.limits import limits, target_room
+from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
+from mmprompt.targets.fitting import MediaChanger
+from mmprompt.targets.limits import limits
 from mmprompt.tasks.config import POLICY_KEYS
 from mmprompt.tasks.task import Task
 
 _NOTHING = Changes()
-_CHOICES = ("frames", "fps", "key_frames", "times")
-"""The changes that make a video into frames."""
 _INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "sound_track")}
 """What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
-KEPT = 64 << 20
-"""How much of what was made is kept in memory by default: pictures that come again, not the whole run."""
 
 
 class UnreadError(Exception):
@@ -141,84 +136,10 @@ class TaskMedia:
             self._changer.close()
 
 
-class MediaChanger:
-    """Changes media as asked, and where ``fit`` is asked for, to fit a target. Safe to share between threads.
-
-    Raises:
-        TargetError: an unknown target.
-    """
-
-    def __init__(self, policy: MediaPolicy, asked: Changes, target: str, cache: MediaCache | None = None) -> None:
-        self._engine = MediaEngine(policy, asked, MediaCache(KEPT) if cache is None else cache)
-        self._takes_frames = any(getattr(asked, name) for name in _CHOICES)
-        self._takes_sound = asked.sound_track
-        self._frames_room: TargetRoom | None = None  # where the frames of a video go as pictures
-        known = limits(target)
-        self._rooms = {modality: target_room(target, modality) for modality in known.modalities if asked.fit}
-        if known.frames_as_images:
-            self._frames_room = self._rooms.get("image")
-
-    def change(self, part: MediaPart) -> MediaPart:
-        """Return a part changed; see ``MediaEngine.change``.
-
-        A video whose sound is asked for becomes an audio part; what the sample says of the video (``form``,
-        ``options``, ``extra``) does not stay.
-        """
-        if part.modality == "video" and self._takes_sound:
-            sound = self._engine.change(part)
-            part = sound._replace(modality="audio", form="", options=(), extra=())
-        room = self._rooms.get(part.modality)
-        if part.modality == "video" and (part.frames or self._takes_frames):
-            room = self._frames_room or room
-        return self._engine.change(part, room)
-
-    def change_all(self, messages: Iterable[Message]) -> list[Message]:
-        """Return messages with the media that were read changed; what is only named stays.
-
-        Raises:
-            MMPromptError: as ``change``, with the numbers of the message and the part.
-        """
-        changed = []
-        for number, message in enumerate(messages, 1):
-            parts: list[Part] = []
-            for place, part in enumerate(checked(message).parts, 1):
-                try:
-                    parts.append(self.change(part) if type(part) is MediaPart else part)
-                except MMPromptError as error:
-                    what = f"message {number}, part {place}: {error.what}"
-                    raise type(error)(what, error.hint, error.where) from None
-            changed.append(message._replace(parts=tuple(parts)))
-        return changed
-
-    def close(self) -> None:
-        """End the child processes of an isolating policy."""
-        self._engine.close()
-
-
 def _named(asked: Changes) -> str:
     """Return the names of the changes that are asked for, as a task file writes them."""
     names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
     return ", ".join("image_mode" if name == "mode" else name for name in names)
-
-
-def change_messages(
-    messages: Iterable[Message], policy: MediaPolicy | None = None, *, target: str = "vllm", **changes: Any
-) -> list[Message]:
-    """Return messages with the media that were read changed as asked; what is only named stays.
-
-    Args:
-        messages: as ``read_messages`` gives them.
-        policy: its limits hold for what is decoded, and ``isolate`` says where.
-        target: what the media have to fit, with ``fit=True``.
-        changes: the fields of ``Changes`` by name, such as ``max_side=1024``, ``frames=8`` or ``audio_rate=16000``.
-
-    Raises:
-        TaskError: an unknown change, or a value that is none for it.
-        MediaError: a medium cannot be decoded, or is more than the policy allows.
-        TargetError: an unknown target, a medium that cannot be made to fit, or what is no message.
-    """
-    with closing(MediaChanger(policy or MediaPolicy(), changes_of(changes), target)) as changer:
-        return changer.change_all(messages)
 
 
 def task_changes(task: Task, **given: Any) -> Changes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from sample_messages import BMP, FRAMES, GIF, JPEG, MESSAGES, MP4, PNG, WAV, user
 
-from mmprompt.errors import TargetError
+from mmprompt.errors import TargetError, Where
 from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import AnthropicWriter, to_anthropic
 from mmprompt.targets.limits import register_target
@@ -126,17 +126,17 @@ class TestTurns:
 
     @pytest.mark.parametrize("roles", ["HUMAN SYSTEM HUMAN", "HUMAN BOT SYSTEM HUMAN", "BOT SYSTEM"])
     def test_it_is_never_moved(self, roles):
-        with pytest.raises(
-            TargetError, match=r"message \d: anthropic takes a later system message after one of the user"
-        ):
+        words = r"^message \d: anthropic takes a later system message only after a user message"
+        with pytest.raises(TargetError, match=words) as raised:
             to_anthropic([Message(role, "x") for role in roles.split()])
+        assert raised.value.where == Where(message=roles.split().index("SYSTEM") + 1)
 
     def test_a_system_message_is_text(self):
         with pytest.raises(TargetError, match="message 1: anthropic takes text alone as a system message"):
             to_anthropic([Message("SYSTEM", [JPEG]), Message("HUMAN", "a")])
 
     def test_empty_messages(self):
-        with pytest.raises(TargetError, match="message 2 is empty"):
+        with pytest.raises(TargetError, match=r"^message 2: anthropic takes no message without content"):
             to_anthropic([Message("SYSTEM", "s"), Message("HUMAN"), Message("BOT", "b")])
         for none in ([], [Message("SYSTEM", "s")]):
             with pytest.raises(TargetError, match="no request without a message"):
@@ -153,11 +153,11 @@ class TestTurns:
         assert to_anthropic([Message("HUMAN", "a"), Message("BOT", "b "), Message("HUMAN", "c ")])
 
     def test_other_roles_and_names_are_refused(self):
-        with pytest.raises(TargetError, match="message 1 has the role 'API'; anthropic takes user, assistant, tool"):
+        with pytest.raises(TargetError, match=r"^message 1: unknown role 'API'; anthropic takes user, assistant, tool"):
             to_anthropic([Message("API", "x")])
-        with pytest.raises(TargetError, match="message 1 has the name 'Ann'"):
+        with pytest.raises(TargetError, match=r"^message 1: anthropic does not take the name 'Ann'"):
             to_anthropic([Message("HUMAN", "x", name="Ann")])
-        with pytest.raises(TargetError, match="message 1 of the role user has a tool_call_id"):
+        with pytest.raises(TargetError, match=r"^message 1: the role user has a tool_call_id"):
             to_anthropic([Message("HUMAN", "x", tool_call_id="c")])
         with pytest.raises(TargetError, match="a message is dict"):
             to_anthropic([{"role": "user", "content": "x"}])
@@ -215,7 +215,7 @@ class TestTools:
     def test_a_result_needs_its_call(self):
         with pytest.raises(TargetError, match="message 1: a tool call or result with no id"):
             to_anthropic([Message("tool", "2")])
-        with pytest.raises(TargetError, match="message 1 of the role user holds tool calls"):
+        with pytest.raises(TargetError, match=r"^message 1: the role user has tool calls"):
             to_anthropic([Message("HUMAN", "x", tool_calls=[call()])])
 
 

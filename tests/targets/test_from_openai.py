@@ -64,9 +64,9 @@ class TestReading:
     @pytest.mark.parametrize(
         ("message", "words"),
         [
-            ({"content": "x"}, "message 1 has no role"),
-            ({"role": "user", "content": 3}, "message 1: content of type int"),
-            ({"role": "user", "content": [{"type": "imageurl"}]}, "part 1: unknown content part type 'imageurl'; did you mean 'image_url'"),
+            ({"content": "x"}, "^message 1: there is no role"),
+            ({"role": "user", "content": 3}, "^message 1: content of type int"),
+            ({"role": "user", "content": [{"type": "imageurl"}]}, "^message 1, part 1: unknown content part type 'imageurl'; did you mean 'image_url'"),
             ({"role": "user", "content": [{"type": "image"}]}, "holds no image"),
             ({"role": "user", "content": [{"type": "text", "text": "a", "image": "b"}]}, "holds 'image' beside 'text'"),
             ({"role": "user", "content": [{"type": "text"}]}, "whose text is of type NoneType"),
@@ -74,11 +74,11 @@ class TestReading:
             ({"role": "user", "content": [3]}, "part of type int"),
             ({"role": "user", "contents": "x"}, "unknown key 'contents'; did you mean 'content'"),
             ({"role": "assistant", "content": "x", "audio": {"id": "a"}}, "the key 'audio'"),
-            ({"role": "tool", "tool_call_id": 3}, "tool_call_id '3' is no string"),
-            ({"role": "assistant", "tool_calls": {"a": 1}}, "tool_calls is no list"),
+            ({"role": "tool", "tool_call_id": 3}, "tool_call_id is '3'; give a string"),
+            ({"role": "assistant", "tool_calls": {"a": 1}}, "tool_calls is dict; give a list"),
             ("hello", "not a mapping"),
-            ({"role": "user"}, "message 1 has no content; give text or parts"),
-            ({"role": "user", "content": None}, "message 1 has no content"),
+            ({"role": "user"}, "^message 1: there is no content; give text or parts"),
+            ({"role": "user", "content": None}, "^message 1: there is no content"),
         ],
     )  # fmt: skip
     def test_what_is_no_message_is_refused(self, message, words):

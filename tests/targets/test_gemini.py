@@ -105,7 +105,7 @@ class TestTurns:
 
     def test_empty_messages_are_refused(self):
         for messages in ([Message("HUMAN", "a"), Message("BOT")], [Message("HUMAN")]):
-            with pytest.raises(TargetError, match=r"message \d is empty"):
+            with pytest.raises(TargetError, match=r"^message \d: gemini takes no message without content"):
                 to_gemini(messages)
         with pytest.raises(TargetError, match="no request without a message"):
             to_gemini([])

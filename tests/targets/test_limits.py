@@ -20,7 +20,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.targets.anthropic import to_anthropic
-from mmprompt.targets.limits import check_media, limits, register_target, target_names, target_room
+from mmprompt.targets.limits import check_media, limits, register_target, require_chat_target, target_names, target_room
 from mmprompt.targets.openai import to_openai
 
 
@@ -228,3 +228,12 @@ def test_the_sides_of_a_picture_are_checked_without_a_decoder(command_environmen
     Image.new("L", (90, 2)).save(buffer, "PNG")
     words = [sys.executable, "-c", code]
     subprocess.run(words, input=buffer.getvalue(), env=command_environment, check=True, timeout=60)
+
+
+def test_a_form_that_is_not_openais_is_refused_where_it_is_needed():
+    assert require_chat_target("vllm", "a batch file").name == "vllm"
+    words = "^a batch file needs OpenAI's chat form, and gemini has another; use the target vllm or openai$"
+    with pytest.raises(TargetError, match=words):
+        require_chat_target("gemini", "a batch file")
+    with pytest.raises(TargetError, match="there is no target 'opena'; did you mean 'openai'"):
+        require_chat_target("opena", "a batch file")

@@ -1,0 +1,29 @@
+"""An error's place is a value, and its text names the place in a fixed order."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmprompt.errors import TargetError, Where
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        (Where(), ""),
+        (Where("a.jsonl", 3), "a.jsonl:3"),
+        (Where(message=2), "message 2"),
+        (Where(message=2, part=3), "message 2, part 3"),
+        (Where("a.jsonl", 3, sample="q", message=2, part=3), "a.jsonl:3 (sample q): message 2, part 3"),
+        (Where("a.jsonl", 3, "image", sample="q", message=2, part=3), "a.jsonl:3 image (sample q)"),
+    ],
+)
+def test_the_text_of_a_place(where: Where, text: str) -> None:
+    assert str(where) == text
+    assert str(TargetError("too large", where=where)) == (f"{text}: too large" if text else "too large")
+
+
+def test_a_known_number_keeps_its_value() -> None:
+    error = TargetError("too large", "shrink it").located(part=3).located(message=2, part=9)
+    assert error.where == Where(message=2, part=3)
+    assert str(error) == "message 2, part 3: too large; shrink it"
