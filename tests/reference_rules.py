@@ -13,7 +13,8 @@ from typing import Any
 from reference_values import CASES, REFERENCE, plain
 
 LISTED = json.loads((REFERENCE / "differences.json").read_text(encoding="utf-8"))
-REASONS, EVERYWHERE, DIFFERENCES, REFUSALS = (LISTED[k] for k in ("reasons", "everywhere", "cases", "refusals"))
+REASONS, EVERYWHERE, DIFFERENCES = LISTED["reasons"], LISTED["everywhere"], LISTED["cases"]
+REFUSALS, FLAVOURS = LISTED["refusals"], LISTED["flavours"]
 ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 REFUSED = "refused"
 
@@ -39,7 +40,9 @@ def is_outright(how: Any) -> bool:
 
 def given(case: Case) -> list[Any]:
     """Return what upstream gave, one value for each flavour; of a difference the value that it sets out from."""
-    values = [plain(out["value"]) if "value" in out else REFUSED for out in case["out"].values()]
+    chosen = FLAVOURS.get(case["id"])
+    outs = case["out"].values() if chosen is None else [case["out"][chosen]]
+    values = [plain(out["value"]) if "value" in out else REFUSED for out in outs]
     if case["id"] in DIFFERENCES:
         return ([v for v in values if v != REFUSED] or [REFUSED])[:1]
     return values

@@ -33,6 +33,12 @@ def test_a_reference_case_gives_upstreams_result_or_the_listed_one(name):
     assert right(result, name), result
 
 
+@pytest.mark.parametrize("name", sorted(CASES.keys() - REFUSALS.keys()))
+def test_where_the_flavours_part_the_list_says_whose_result_is_ours(name):
+    first, *others = expected(CASES[name])
+    assert all(other == first for other in others)
+
+
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_each_reason_of_a_difference_changes_the_result(name):
     (value,) = given(CASES[name])
