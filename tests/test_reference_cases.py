@@ -33,10 +33,9 @@ def test_a_reference_case_gives_upstreams_result_or_the_listed_one(name):
     assert right(result, name), result
 
 
-@pytest.mark.parametrize("name", sorted(CASES.keys() - REFUSALS.keys()))
-def test_where_the_flavours_part_the_list_says_whose_result_is_ours(name):
-    first, *others = expected(CASES[name])
-    assert all(other == first for other in others)
+def test_where_the_flavours_part_the_list_says_whose_result_is_ours():
+    values = {name: expected(CASES[name]) for name in CASES.keys() - REFUSALS.keys()}
+    assert [name for name, (first, *others) in values.items() if any(other != first for other in others)] == []
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
