@@ -161,7 +161,7 @@ def _media_in_strings(_case: Case, value: Any) -> Any:
     for item in value["item"]:
         parts = item if isinstance(item, str) else item.get("prompt_mm", item.get("prompt"))
         if isinstance(parts, list) and _media_in(parts):
-            return {**value, "lm": {"error": "PromptError", "says": f"holds {_media_in(parts)[0]}, which a string"}}
+            return {**value, "lm": {"error": "PromptError", "says": f"media_placeholder={{'{_media_in(parts)[0]}'"}}
         texts.append(parts if isinstance(parts, str) else "".join(p["text"] for p in parts))
     return {**value, "lm": _lines(texts)}
 
