@@ -1,82 +1,48 @@
-"""Runs a recorded reference case through mmprompt, and compares the result with what was recorded."""
+"""Runs a recorded reference case through mmprompt: its input as objects of ours, its result as plain JSON."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
+from reference_values import decoded
+
 from mmprompt import (
+    MediaRef,
+    Message,
     MetaTemplate,
+    MMPromptError,
     MMPromptTemplate,
     MultiTurnPromptTemplate,
+    PromptList,
     PromptTemplate,
-    RandomRetriever,
     RawPromptTemplate,
+    TextPart,
+    converse,
+    from_openai,
     load_task,
+    to_openai,
 )
-from mmprompt.errors import MMPromptError
-from mmprompt.icl.dialogues import converse
-from mmprompt.messages import TextPart
-from mmprompt.targets.openai import to_openai
-from mmprompt.targets.openai_reading import from_openai
-from mmprompt.templates.prompt_list import PromptList, Section, in_section
 
-REFERENCE = Path(__file__).parent.parent / "fixtures" / "reference"
 NAMES = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}
-ERROR = "error"
-
-
-def decoded(value: Any) -> Any:
-    """Return recorded data as objects; the section marks of a PromptList become our sections."""
-    if isinstance(value, list):
-        return [decoded(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "@pl" in value:
-        return _prompt_list(value["@pl"])
-    if "@t" in value:
-        return tuple(decoded(v) for v in value["@t"])
-    if "@d" in value:
-        return {decoded(k): decoded(v) for k, v in value["@d"]}
-    return {k: decoded(v) for k, v in value.items()}
-
-
-def _prompt_list(items: list[Any]) -> PromptList:
-    out, open_sections = PromptList(), []
-    for item in items:
-        if isinstance(item, dict) and set(item) == {"section", "pos"}:
-            if open_sections and item["pos"] == "end" and open_sections[-1].kind == item["section"]:
-                open_sections.pop()
-            else:  # upstream opens the end section with an end mark
-                open_sections.append(Section(item["section"]))
-        else:
-            out.append(in_section(decoded(item), open_sections[-1]) if open_sections else decoded(item))
-    return out
-
-
-def plain(value: Any) -> Any:
-    """Return recorded data without section marks, all lists plain."""
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "@pl" in value:
-        marks = [i for i in value["@pl"] if isinstance(i, dict) and set(i) == {"section", "pos"}]
-        return [plain(i) for i in value["@pl"] if i not in marks]
-    if "@t" in value:
-        return [plain(v) for v in value["@t"]]
-    return {k: plain(v) for k, v in value.items()}
+MAX_OUT_LEN = 64  # what the recorded dialogues were asked with
 
 
 def api_items(messages: Any, *, raw: bool = False) -> Any:
     """Return messages as upstream's API models get them; ready messages stay messages."""
     if messages and isinstance(messages[0], list):
         return [api_items(m, raw=raw) for m in messages]
-    wire = to_openai(messages)
-    if raw:
-        return [{"role": m["role"], "content": m["content"]} for m in wire]
+    return stripped(to_openai(messages)) if raw else _roles(to_openai(messages))
+
+
+def _roles(wire: Any) -> Any:
+    """Return messages with the roles and keys that upstream's parsed prompts have."""
     return [{"role": NAMES.get(m["role"], m["role"]), "prompt": m["content"]} for m in wire]
+
+
+def stripped(wire: Any) -> Any:
+    """Return the role and the content of messages."""
+    return [{"role": m["role"], "content": m["content"]} for m in wire]
 
 
 def parse(meta: Any, kind: str, prompt: Any, mode: str) -> Any:
@@ -90,17 +56,17 @@ def parse(meta: Any, kind: str, prompt: Any, mode: str) -> Any:
 
 
 def run(case: dict[str, Any]) -> Any:
-    """Run a case and return the value as plain JSON data; our own errors give ``"error"``."""
+    """Run a case and return the value as plain JSON data; an error as its class and what it says."""
     given, op = decoded(case["in"]), case["op"]
+    return json.loads(json.dumps(attempted(lambda: OPS[op](given)), default=str))
+
+
+def attempted(make: Any) -> Any:
+    """Return a value, or our own error as data."""
     try:
-        return json.loads(json.dumps(OPS[op](given), default=str))
-    except MMPromptError:
-        return ERROR
-
-
-def recorded(case: dict[str, Any]) -> list[Any]:
-    """Return the values that count as equal: one for each flavour; errors of any class are ``"error"``."""
-    return [plain(out["value"]) if "value" in out else ERROR for out in case["out"].values()]
+        return make()
+    except MMPromptError as error:
+        return {"error": type(error).__name__, "says": str(error)}
 
 
 def _pt(method: str) -> Any:
@@ -137,6 +103,8 @@ def _task(given: dict[str, Any]) -> Any:
         infer["inferencer"]["labels"] = given["labels"]
     if given.get("max_seq_len"):
         infer["inferencer"]["max_seq_len"] = given["max_seq_len"]
+    if "replies" in given:
+        infer["inferencer"]["max_out_len"] = MAX_OUT_LEN
     dataset = {"rows": given["test"], **({"train_rows": given["train"]} if given.get("train") else {})}
     known = set().union(*given["test"])
     reader = {
@@ -151,52 +119,68 @@ def _task(given: dict[str, Any]) -> Any:
 
 def _pipeline(given: dict[str, Any]) -> Any:
     task = _task(given)
-    out = []
-    for sample in task.samples():
-        (made,) = task.assembled(sample)
-        if task.mode == "ppl":
-            out.append(
-                {
-                    str(k): {"prompt": p, "parsed": parse(given.get("meta"), given["kind"], p, "ppl")}
-                    for k, p in made.prompt.items()
-                }
-            )
-            continue
-        row = {"prompt": made.prompt, "parsed": parse(given.get("meta"), given["kind"], made.prompt, "gen")}
-        if given.get("messages"):
-            row["messages"] = [{"content": m["content"], "role": m["role"]} for m in to_openai(task.messages_of(made))]
-        out.append(row)
+
+    def row(prompt: Any) -> dict[str, Any]:
+        return {"prompt": prompt, "parsed": parse(given.get("meta"), given["kind"], prompt, task.mode)}
+
+    if task.mode == "ppl":
+        return [{str(label): row(p) for label, p in prompts.items()} for _, prompts in task.prompts()]
+    out = [row(prompt) for _, prompt in task.prompts()]
+    for made, (_, messages) in zip(out, task.messages() if given.get("messages") else (), strict=False):
+        made["messages"] = stripped(to_openai(messages))
     return out
 
 
 def _multimodal(given: dict[str, Any]) -> Any:
+    """Render a multimodal sample: the prompt, then what API models and language models get of it."""
     prompt = MMPromptTemplate(**given["cfg"]).generate_item(given["entry"], "answer")
+    messages = _named(MetaTemplate(given.get("meta")).to_messages(prompt, "gen"))
+    wire = to_openai(messages)
     return {
         "item": [
             {k.replace("prompt", "prompt_mm") if isinstance(v, list) else k: v for k, v in i.items()}
             if isinstance(i, dict)
             else i
             for i in prompt
-        ]
+        ],
+        "api": _roles(wire),
+        "messages": stripped(wire),
+        "nometa": _roles(to_openai(_named(MetaTemplate(None).to_messages(prompt, "gen")))),
+        "lm": attempted(lambda: MetaTemplate(None).to_string(prompt, "gen")),
+        "is_mm": _hold_media(messages),
     }
 
 
-def _turns(given: dict[str, Any]) -> Any:
-    replies = iter(given["replies"])
-    meta = MetaTemplate(given["meta"])
+def _hold_media(messages: list[Message]) -> bool:
+    return any(not isinstance(part, TextPart) for message in messages for part in message.parts)
+
+
+def _named(messages: list[Message]) -> list[Message]:
+    """Return messages whose media go out by the name that the sample gives them."""
+    return [
+        m._replace(parts=tuple(p._replace(name=p.source) if isinstance(p, MediaRef) else p for p in m.parts))
+        for m in messages
+    ]
+
+
+def _dialogue(given: dict[str, Any], template: Any, entry: Any) -> list[tuple[PromptList, int]]:
+    """Hold a dialogue; return the prompt of each request with the length that the model was asked for."""
+    replies, lengths = iter(given["replies"]), []
+
+    def reply(_messages: list[Message], *, max_out_len: int) -> str:
+        lengths.append(max_out_len)
+        return next(replies)
+
     done = converse(
-        MultiTurnPromptTemplate(**given["cfg"]), given["entry"], lambda *_, **__: next(replies), infer_mode=given["infer_mode"],
-        meta_template=meta, output_field="answer", max_out_len=64,
+        MultiTurnPromptTemplate(**template), entry, reply, infer_mode=given["infer_mode"],
+        meta_template=MetaTemplate(given["meta"]), output_field="answer", max_out_len=MAX_OUT_LEN,
     )  # fmt: skip
-    return [{"input": parse(given["meta"], given["kind"], d.prompt, "gen"), "max_out_len": d.max_out_len} for d in done]
+    return [(turn.prompt, length) for turn, length in zip(done, lengths, strict=True)]
 
 
-def _random(given: dict[str, Any]) -> Any:
-    arguments = {k: v for k, v in given["retriever"].items() if k != "type"}
-    task = load_task({"dataset": {"rows": given["test"]}})
-    train = list(load_task({"dataset": {"rows": given["train"]}}).samples())
-    bound = RandomRetriever(**arguments).bind(train)
-    return [bound.ids(s) for s in task.samples()]
+def _turns(given: dict[str, Any]) -> Any:
+    done = _dialogue(given, given["cfg"], given["entry"])
+    return [{"input": parse(given["meta"], given["kind"], p, "gen"), "max_out_len": length} for p, length in done]
 
 
 def _raw(given: dict[str, Any]) -> Any:
@@ -208,37 +192,43 @@ def _raw(given: dict[str, Any]) -> Any:
 
 
 def _chat(given: dict[str, Any]) -> Any:
-    """Run a dialogue of OpenCompass's chat inferencer; one that is a chat column comes as our columns of lists."""
-    entry, cfg = given["entry"], given["cfg"]
-    round_ = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
-    template = cfg["template"] if cfg else {"round": round_}
-    if "chat" in entry:
-        said = {role: [m["content"] for m in entry["chat"] if m["role"] == role] for role in NAMES}
-        template = {"begin": [{"role": "SYSTEM", "prompt": said["system"][0]}], "round": round_}
-        entry = {"question": said["user"], "answer": said["assistant"]}
+    """Hold a dialogue of OpenCompass's chat inferencer: the dialogue with its answers, and what is sent of it."""
+    template, entry = _columns(given)
     meta = MetaTemplate(given["meta"])
 
-    def sent(prompt: Any) -> Any:
+    def sent(prompt: Any, length: int) -> Any:
         through = meta.to_string if given["kind"] == "lm" else lambda p, mode: api_items(meta.to_messages(p, mode))
-        return {"input": [through(prompt, "gen")], "max_out_len": 64}
+        return {"input": [through(prompt, "gen")], "max_out_len": length}
 
-    if not any(isinstance(v, list) for v in entry.values()):
-        return {"sent": [sent(PromptTemplate(template).generate_item(entry, "answer"))]}
-    replies = iter(given["replies"])
-    done = converse(
-        MultiTurnPromptTemplate(template), entry, lambda *_, **__: next(replies), infer_mode=given["infer_mode"],
-        meta_template=meta, output_field="answer", max_out_len=64,
-    )  # fmt: skip
-    return {"sent": [sent(d.prompt) for d in done]}
+    if any(isinstance(v, list) for v in entry.values()):
+        full = MultiTurnPromptTemplate(**template).generate_item(entry)
+        requests = _dialogue(given, template, entry)
+    else:
+        full = PromptTemplate(**template).generate_item(entry)
+        task = _task({**given, "prompt_template": template, "test": [entry]})
+        requests = [(prompt, task.assembly.arguments["max_out_len"]) for _, prompt in task.prompts()]
+    chat = stripped(to_openai(MetaTemplate(None).to_messages(full, "ppl")))
+    return {"chat": chat, "sent": [sent(prompt, length) for prompt, length in requests]}
+
+
+def _columns(given: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the template and the row of a chat case; a chat column becomes columns of lists."""
+    entry, round_ = given["entry"], [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
+    if "chat" not in entry:
+        return given["cfg"] or {"template": {"round": round_}}, entry
+    said = {role: [m["content"] for m in entry["chat"] if m["role"] == role] for role in NAMES}
+    template = {"begin": [{"role": "SYSTEM", "prompt": said["system"][0]}], "round": round_}
+    return {"template": template}, {"question": said["user"], "answer": said["assistant"]}
 
 
 def _labels(given: dict[str, Any]) -> Any:
     task = _task({**given, "input_columns": [], "infer": "ppl", "train": given["test"]})
-    return [str(label) for sample in task.samples() for made in task.assembled(sample) for label in made.prompt]
+    return [str(label) for _, prompts in task.prompts() for label in prompts]
 
 
 def _retrieved(given: dict[str, Any]) -> Any:
-    task = _task({**given, "input_columns": ["question"], "ice_template": given["prompt_template"]})
+    template = {"template": "</E>x", "ice_token": "</E>"}  # the recorded ids were taken before any template
+    task = _task({**given, "input_columns": ["question"], "ice_template": template, "prompt_template": template})
     return [list(made.example_ids) for sample in task.samples() for made in task.assembled(sample)]
 
 
@@ -256,11 +246,11 @@ OPS = {
     "labels": _labels,
     "retrieve": _retrieved,
     "mm.get": _parts,
-    "messages": lambda g: to_openai(MetaTemplate(None).to_messages(g["parsed"], "ppl")),
+    "messages": lambda g: to_openai([Message(i["role"], i["prompt"]) for i in g["parsed"]]),
     "mm.url": lambda g: {
         "round": [{"prompt_mm": p["prompt"]} for p in MMPromptTemplate(g["template"]).generate_item(g["entry"])]
     },
-    "is_mm": lambda g: any(m.parts and not isinstance(m.parts[0], TextPart) for m in from_openai(g["prompt"])),
+    "is_mm": lambda g: _hold_media(from_openai(g["prompt"])),
     "oc.raw": _raw,
     "safe_format": lambda g: PromptList([g["s"]]).format(g["kw"])[0],
     "pl.format": lambda g: PromptList(g["items"]).format(g["kw"]),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex, overload
 
 from mmprompt.errors import PromptError, shown
+from mmprompt.messages import PARTS, TextPart
 from mmprompt.templates.slots import SlotText, compile_text
 
 
@@ -131,9 +132,15 @@ def text_of(item: object) -> str:
         return prompt or ""
     if not isinstance(prompt, Iterable):
         raise PromptError(f"prompt {shown(prompt)} of role {item.get('role')} is no text", "give text or content parts")
-    return "".join(
-        [str(part.get("text", "")) for part in prompt if isinstance(part, Mapping) and part.get("type") == "text"]
-    )
+    return "".join([_text_of_part(part) for part in prompt])
+
+
+def _text_of_part(part: object) -> str:
+    if isinstance(part, Mapping):
+        return str(part.get("text", "")) if part.get("type") == "text" else ""
+    if not isinstance(part, PARTS):
+        raise PromptError(f"a prompt holds {type(part).__name__}", "its list holds content parts")
+    return part.text if isinstance(part, TextPart) else ""
 
 
 class PromptList(list[Any]):

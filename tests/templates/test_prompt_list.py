@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 
-from mmprompt import PromptError, PromptList, PromptTemplate
+from mmprompt import MediaRef, PromptError, PromptList, PromptTemplate, TextPart
 from mmprompt.templates.prompt_list import section_of
 
 ITEMS = ["hi {a}", {"role": "HUMAN", "prompt": "{b}!"}, {"role": "BOT"}]
@@ -35,6 +35,13 @@ def test_str_joins_texts_without_separator_and_without_json():
         str(PromptList([{"prompt": [{"type": "text", "text": "t"}, {"type": "image_url", "image_url": {"url": "x"}}]}]))
         == "t"
     )
+
+
+def test_str_holds_the_texts_of_parts_that_are_objects_and_refuses_what_is_no_part():
+    parts = [TextPart("a"), MediaRef("image", "x.png"), {"type": "text", "text": "b"}]
+    assert str(PromptList([{"role": "HUMAN", "prompt": parts}])) == "ab"
+    with pytest.raises(PromptError, match="a prompt holds str"):
+        str(PromptList([{"role": "HUMAN", "prompt": ["a"]}]))
 
 
 @pytest.mark.parametrize("column", ["self", "input_str", "mapping", "Question Text"])
