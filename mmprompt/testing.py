@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Union
 
 from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
@@ -46,8 +45,6 @@ __all__ = [
 
 Source = Union["Task", str, "os.PathLike[str]", Mapping[str, Any]]
 """A task, the name of a task file or a dataset, or a task as a mapping."""
-
-_BESIDE = ("id", "turn", "dropped_examples")
 
 
 def __getattr__(name: str) -> object:
@@ -102,30 +99,33 @@ def sent_by(
     Raises:
         MMPromptError: a row that cannot be sent.
     """
-    from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the first use
-
     task = _task(source)
     wanted = None if only is None else set(only)
-    ids = {key[0] if isinstance(key, tuple) else key for key in wanted or ()}
+    ids = set(map(_id, wanted or ()))
+    errors: list[MMPromptError] = []
     found: dict[object, dict[str, Any]] = {}
-    with closing(Renderer(task, target=target, policy=policy)) as renderer:
-        for row in task.samples():
-            if wanted is not None and wanted <= found.keys():
-                break
-            if isinstance(row, RowError):
-                if wanted is None:
-                    raise row
-                continue
-            name = json.dumps(row.id) if isinstance(row.id, (list, dict)) else row.id
-            if wanted is not None and name not in ids:
-                continue
-            prepared = renderer.prepare(row)
-            if prepared.error is not None:
-                raise prepared.error
-            for record in prepared.records:
-                key = (name, record["turn"]) if "turn" in record else name
-                found[key] = {name: _stubbed(value) for name, value in record.items() if name not in _BESIDE}
-    return found
+    labels: dict[object, dict[str, Any]] = {}
+    for request in task.requests(target, policy=policy, on_error=errors.append):
+        bad = next((error for error in errors if wanted is None or error.where.sample in ids), None)
+        if bad is not None:
+            raise bad
+        name = json.dumps(request.id) if isinstance(request.id, (list, dict)) else request.id
+        key = name if request.turn is None else (name, request.turn)
+        if wanted is not None and key not in found and wanted <= found.keys():
+            break
+        stubbed = _stubbed(request.unencoded)
+        if task.mode == "ppl":
+            labels.setdefault(key, {})[str(request.label)] = stubbed
+            stubbed = labelled(labels[key])
+        found[key] = stubbed
+    for error in errors:
+        if wanted is None or error.where.sample in ids:
+            raise error
+    return found if wanted is None else {key: value for key, value in found.items() if _id(key) in ids}
+
+
+def _id(key: object) -> str:
+    return str(key[0] if isinstance(key, tuple) else key)
 
 
 def assert_sends(
@@ -172,8 +172,7 @@ def assert_sends(
 
 
 def _task(source: Any) -> Task:
-    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the first use
-    from mmprompt.tasks.load import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the first use
     from mmprompt.tasks.task import Task  # noqa: PLC0415  # likewise
 
     if isinstance(source, Task):
@@ -181,9 +180,7 @@ def _task(source: Any) -> Task:
     if not isinstance(source, (str, os.PathLike, Mapping)):
         hint = "give a file, a Task, or a mapping: {'dataset': {'rows': […]}}"
         raise PromptError(f"the source is {type(source).__name__}", hint)
-    if isinstance(source, Mapping) or is_task_file(os.fspath(source)):
-        return load_task(source)
-    return dataset_task(source)
+    return load_task(source)
 
 
 def _near(task: Task, key: object) -> str:

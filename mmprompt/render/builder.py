@@ -6,13 +6,12 @@ take what it gives.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MediaError, MMPromptError, RowError, TargetError
+from mmprompt.errors import MMPromptError, RowError, Where
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
@@ -23,11 +22,10 @@ from mmprompt.render.row_bytes import media_of, part_bytes, sample_bytes
 from mmprompt.targets.limits import limits
 from mmprompt.targets.records import writer_for
 from mmprompt.targets.wire_json import Payload
-from mmprompt.tasks.media import TaskMedia, UnreadError
+from mmprompt.tasks.media import TaskMedia
 from mmprompt.tasks.task import Task
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
-_OF_A_PART = re.compile(r"message (\d+), part (\d+): ")
 
 
 class WireRequest(NamedTuple):
@@ -134,43 +132,32 @@ class RequestBuilder:
                 yield WireRequest(self.wire(sample, of_label), made.turn, label, made.dropped)
 
     def write(self, messages: Sequence[Message]) -> Any:
-        """Return messages in the target's wire form, their media read and changed; errors have no place in a row.
+        """Return messages in the target's wire form, their media read and changed.
 
         Raises:
-            UnreadError: a medium cannot be read or changed.
-            TargetError: the target does not take a message.
+            MMPromptError: a medium cannot be read, or the target does not take it; with message and part.
         """
         return self._write(messages)
 
     def wire(self, sample: Sample, messages: list[Message], *, in_place: bool = False) -> Any:
-        """Return messages in the target's wire form, their media read and changed.
+        """Return the messages of a sample as ``write`` does; errors name the column and the offset in it.
 
         With ``in_place`` each medium must stay one medium of its modality: a string has one placeholder for each.
 
         Raises:
-            MMPromptError: a medium cannot be read, or the target does not take it; the error names column and offset.
+            MMPromptError: as ``write``.
         """
         try:
-            return self.write(self.media.in_place(messages) if in_place else messages)
-        except UnreadError as unread:
-            raise unread.error.located(**self.task.place_of(sample, unread.source)) from None
-        except (MediaError, TargetError) as error:
-            raise error.located(**self._place_of(sample, messages, error)) from None
+            return self._write(self.media.in_place(messages) if in_place else messages)
+        except MMPromptError as error:
+            raise error.located(**self._place_of(sample, messages, error.where)) from None
 
-    def _place_of(self, sample: Sample, messages: list[Message], error: MMPromptError) -> dict[str, Any]:
-        """Return where the medium stands that an error is about; empty where it is about no single one."""
-        numbers = _OF_A_PART.match(error.what)
-        if numbers is not None:  # a target has refused it
-            part = messages[int(numbers[1]) - 1].parts[int(numbers[2]) - 1]
-            return self.task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
-        if isinstance(error, TargetError):
+    def _place_of(self, sample: Sample, messages: list[Message], where: Where) -> dict[str, Any]:
+        """Return the column and offset of the part that an error names; empty if it is about no single one."""
+        if where.message is None or where.part is None:
             return {}
-        for ref in [p for message in messages for p in message.parts if isinstance(p, MediaRef)]:
-            try:
-                self.media.reader.read(ref)  # it was not fetched: then the error had come with its source
-            except MMPromptError:
-                return self.task.place_of(sample, ref.source)
-        return {}
+        part = messages[where.message - 1].parts[where.part - 1]
+        return self.task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
 
 
 def prepared_rows(

@@ -19,8 +19,8 @@ _SDK_KEYS = frozenset(
     (
         "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
         "parallel_tool_calls", "presence_penalty", "reasoning_effort", "response_format", "seed", "service_tier",
-        "stop", "stop_sequences", "stream_options", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_logprobs",
-        "top_p", "user", "verbosity",
+        "stop", "stop_sequences", "stream_options", "temperature", "thinking", "tool_choice", "tools", "top_k",
+        "top_logprobs", "top_p", "user", "verbosity",
     )
 )  # fmt: skip
 """Settings that OpenAI's or Anthropic's SDK takes as arguments of ``create``. All others go as its ``extra_body``."""
@@ -72,7 +72,7 @@ class Request(Mapping[str, Any]):
     _wire: WireRequest
     _settings: RequestSettings
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  # made in one place, and by pickle
         self,
         id: object,  # noqa: A002  # the public name
         wire: WireRequest,
@@ -116,6 +116,11 @@ class Request(Mapping[str, Any]):
         beside = [f" {n} {v!r}"[:_SHOWN] for n, v in (("turn", self.turn), ("label", self.label)) if v is not None]
         name = f"{str(self.id)[:_SHOWN]!r}{''.join(beside)} for {self._settings.target}"
         return f"<Request {name}: {len(media)} media, {sum(map(part_bytes, media)):,} bytes>"
+
+    @property
+    def dropped(self) -> int:
+        """How many in-context examples were left out because the prompt was too long."""
+        return self._wire.dropped
 
     @property
     def unencoded(self) -> Wire:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TargetError, TaskError, Where
-from mmprompt.targets.limits import limits
+from mmprompt.targets.limits import limits, require_chat_target
 from mmprompt.targets.part_writer import Wire
 from mmprompt.targets.records import keyed
 from mmprompt.tasks.task import Task
@@ -86,9 +86,8 @@ def batch_settings(task: Task, target: str) -> RequestSettings:
         TargetError: the target has another wire form than OpenAI's.
         TaskError: the task names no model, or compares labels.
     """
+    require_chat_target(target, "a batch file")
     settings = request_settings(task, target)
-    if settings.wire != "openai":
-        raise TargetError(f"batch lines are OpenAI's, and {target} has another form", "use --target openai or vllm")
     if not settings.model:
         raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
     if task.mode == "ppl":

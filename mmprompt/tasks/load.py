@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import TaskError, TemplateError
 from mmprompt.tasks.config import KEYS, task_config
-from mmprompt.tasks.files import TaskFile, read_task_file
+from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
 from mmprompt.tasks.prompt_items import token_counter
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
+    from mmprompt.media.policy import MediaPolicy
 
 
 def load_task(
@@ -22,38 +23,45 @@ def load_task(
     *,
     tokenizer: Any = None,
     abbr: str | None = None,
+    policy: MediaPolicy | None = None,
 ) -> Task:
-    """Load a task from a YAML, TOML, JSON or Python file, or from a mapping.
+    """Load a task: from a task file (YAML, TOML, JSON or Python), a mapping, or a dataset alone.
 
-    ``dataset`` takes the place of the task's own: a path, or a mapping with ``path`` or ``rows``. A relative path in
-    a task file is relative to that file. ``tokenizer``, a Hugging Face tokenizer or a callable from text to a number
-    of tokens, counts for ``max_seq_len``. A dataset config of OpenCompass or AISBench in Python is a task too: its rows
-    are those of ``dataset``, and ``abbr`` chooses among several datasets.
+    Args:
+        task: the file or mapping. A relative path in a task file begins at that file. A dataset gives the default
+            task: each row is one user message, see ``dataset_task``. A dataset config of OpenCompass or AISBench in
+            Python is a task too; its rows are given by ``dataset``.
+        dataset: the rows, in place of the task's own: a path, or a mapping with ``path`` or ``rows``.
+        tokenizer: counts tokens for ``max_seq_len``: a Hugging Face tokenizer, or a function from text to a number.
+        abbr: the dataset to take, where a runner's config has several.
+        policy: which media its requests may read; by default those below the dataset's folder, as the task says.
 
     Raises:
-        TaskError: the file or mapping is no task; unknown keys come with the nearest known one.
+        TaskError: the file or mapping is not a task; an unknown key comes with the nearest known one.
         TemplateError: a template cannot be compiled.
         DatasetError: the dataset cannot be opened.
     """
     if isinstance(task, Mapping):
-        return _task(TaskFile(task), dataset, "", tokenizer)
+        return _task(TaskFile(task), dataset, "", tokenizer, policy)
     if not isinstance(task, (str, os.PathLike)):
         raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
     path = os.fspath(task)
+    if dataset is None and abbr is None and os.path.isfile(path) and not is_task_file(path):
+        return _default_task(path, None, None, policy)
     try:
-        return _task(read_task_file(path, KEYS, abbr), dataset, os.path.dirname(path), tokenizer)
+        return _task(read_task_file(path, KEYS, abbr), dataset, os.path.dirname(path), tokenizer, policy)
     except (TaskError, TemplateError) as error:
         raise error.located(file=path) from None
 
 
-def _task(file: TaskFile, dataset: Any, base: str, tokenizer: Any) -> Task:
+def _task(file: TaskFile, dataset: Any, base: str, tokenizer: Any, policy: MediaPolicy | None) -> Task:
     if file.upstream and dataset is None:
         raise TaskError(
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
         )
     checked = task_config(file.config, dataset, base)
     own, train = _open_datasets(checked.dataset or {})
-    return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=file.notes)
+    return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=file.notes, policy=policy)
 
 
 def dataset_task(
@@ -63,10 +71,16 @@ def dataset_task(
     map_columns: Mapping[str, str] | None = None,
 ) -> Task:
     """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
+    return _default_task(os.fspath(path), format, map_columns, None)
+
+
+def _default_task(
+    path: str, format_name: str | None, map_columns: Mapping[str, str] | None, policy: MediaPolicy | None
+) -> Task:
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
-    opened = open_dataset(os.fspath(path), format=format)
-    return Task(task_config({}, None, ""), opened, map_columns=map_columns)
+    opened = open_dataset(path, format=format_name)
+    return Task(task_config({}, None, ""), opened, map_columns=map_columns, policy=policy)
 
 
 def _open_datasets(config: Mapping[str, Any]) -> tuple[Dataset | None, Dataset | None]:

@@ -21,15 +21,6 @@ _INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "
 """What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
 
 
-class UnreadError(Exception):
-    """A medium that could not be read or changed: its source, and the error to tell."""
-
-    def __init__(self, source: object, error: MMPromptError) -> None:
-        super().__init__(str(error))
-        self.source = source
-        self.error = error
-
-
 class TaskMedia:
     """Reads media for one target, and changes them as asked. Safe to share between threads.
 
@@ -79,29 +70,35 @@ class TaskMedia:
 
     @property
     def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
-        """What reads: ``read``, or the reader itself where a medium can be read again at no cost but time."""
-        return self.reader.read if self._changer is None and not self.reader.policy.fetch else self.read
+        """What reads a medium: ``read``, or the reader itself where nothing is changed."""
+        return self.reader.read if self._changer is None else self.read
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return a medium read and changed, or with the name that goes on the wire.
 
         Raises:
-            UnreadError: it cannot be; with its source, so that it need not be read again to find where it stands.
+            MMPromptError: it cannot be read or changed.
         """
-        try:
-            part = self.reader.read(ref)
-            return part if self._changer is None or type(part) is not MediaPart else self._changer.change(part)
-        except MMPromptError as error:
-            raise UnreadError(ref.source, error) from None
+        part = self.reader.read(ref)
+        return part if self._changer is None or type(part) is not MediaPart else self._changer.change(part)
 
     def in_place(self, messages: Iterable[Message]) -> list[Message]:
         """Return messages with their media read, for a string that has one placeholder for each.
 
         Raises:
-            UnreadError: a medium that cannot be read or changed; a video whose frames or sound go in its place, for
-                which the string has no placeholder.
+            MMPromptError: a medium cannot be read or changed, or is a video whose frames or sound would go in its
+                place, for which the string has no placeholder; with the numbers of message and part.
         """
-        return [message._replace(parts=tuple([self._placed(part) for part in message.parts])) for message in messages]
+        placed = []
+        for number, message in enumerate(messages, 1):
+            parts: list[Part] = []
+            for place, part in enumerate(message.parts, 1):
+                try:
+                    parts.append(self._placed(part))
+                except MMPromptError as error:
+                    raise error.located(message=number, part=place) from None
+            placed.append(message._replace(parts=tuple(parts)))
+        return placed
 
     def _placed(self, part: Part) -> Part:
         if isinstance(part, TextPart):
@@ -110,7 +107,7 @@ class TaskMedia:
         sent = "images" if isinstance(read, MediaPart) and read.frames and self._splits else read.modality
         if sent != part.modality:
             what = f"the string holds a placeholder of {part.modality}, and {sent} would go in its place"
-            raise UnreadError(getattr(part, "source", part), TargetError(what, "use --emit messages"))
+            raise TargetError(what, "use --emit messages")
         return read
 
     def received(self, messages: tuple[Message, ...], *, change: bool = True) -> list[Message]:

@@ -201,7 +201,9 @@ def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
     """Return whether the default message sends media of a column."""
     if value is None or name in (QUESTION, unsent.output_column):
         return False
-    return name in unsent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
+    return (
+        name in unsent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
+    )
 
 
 def _shown_answer(messages: Sequence[Message], output_column: str) -> Iterator[str]:

@@ -131,6 +131,16 @@ class Task:
         """``"gen"`` or ``"ppl"``."""
         return "gen" if self.assembly is None else self.assembly.mode
 
+    def require_one_reply(self, who: str) -> None:
+        """Refuse a task that needs more than one reply to a request, for ``who`` asks once.
+
+        Raises:
+            TaskError: the task compares labels, or later turns need the replies to earlier ones.
+        """
+        if self.mode == "ppl" or (self.assembly is not None and self.assembly.needs_replies):
+            hint = "use GenInferencer, or infer_mode last or every_with_gt"
+            raise TaskError(f"{who} asks once for each sample, and the task needs more than a reply to each", hint)
+
     def samples(self) -> Iterator[Row]:
         """Give the rows of the dataset: samples, and the errors of rows that cannot be read.
 
@@ -312,4 +322,3 @@ class Task:
                 on_error(located)
             else:
                 yield from ((row.id, one) for one in made)
-

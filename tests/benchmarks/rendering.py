@@ -13,7 +13,8 @@ import pybase64
 from timing import Row, against, interleaved
 
 from mmprompt import dataset_task
-from mmprompt.render.renderer import Renderer, render
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import render
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 IMAGE_BAR = 0.8

@@ -12,7 +12,8 @@ from timing import Row
 
 from mmprompt import dataset_task
 from mmprompt.media.changes import Changes
-from mmprompt.render.renderer import Renderer, render
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import render
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 FROM_DISK, RESIZED = 8000, 400

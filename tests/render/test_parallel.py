@@ -10,7 +10,8 @@ from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.datasets.sample import Sample
 from mmprompt.messages import MediaPart, Message
 from mmprompt.render.parallel import LARGEST_BATCH, ahead
-from mmprompt.render.renderer import Renderer, render
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import render
 from mmprompt.render.rows import weight_of
 from mmprompt.targets.chunk_writer import ChunkWriter
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mmprompt import MediaPolicy, TargetError, TaskError, load_task, read_messages, register_target
-from mmprompt.render.renderer import Renderer, render
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import render
 from mmprompt.targets.anthropic import to_anthropic
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.gemini import to_gemini

@@ -11,7 +11,8 @@ from mmprompt.errors import TaskError
 from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate
 from mmprompt.plugins.bridge.runner_log import told_in
 from mmprompt.plugins.bridge.section_marks import from_marked, to_marked
-from mmprompt.plugins.bridge.table_rows import TaskRows, entry_of_row
+from mmprompt.plugins.bridge.table_rows import entry_of_row
+from mmprompt.plugins.bridge.task_rows import TaskRows
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.prompt_list import PromptList

@@ -1,77 +1,77 @@
-"""Messages on their way to a server that somebody else calls: media read under a policy, then written for a target."""
+"""Messages that a runner has assembled itself: their media read and written in OpenAI's form, as in ``render``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TargetError, TaskError
 from mmprompt.messages import MediaRef, Message, Part
-from mmprompt.targets.limits import limits
-from mmprompt.targets.part_writer import text_payload
-from mmprompt.targets.records import writer_for
+from mmprompt.render.builder import FailedRow, RequestBuilder
+from mmprompt.render.request import text_wire
+from mmprompt.targets.limits import require_chat_target
 from mmprompt.tasks.load import load_task
-from mmprompt.tasks.media import TaskMedia, UnreadError
 from mmprompt.tasks.task import Task
 
 
 class MessageWriter:
-    """Reads what prompts name and writes it in OpenAI's form; safe to share between threads.
+    """Reads the media that prompts name, and writes OpenAI's form. Safe to share between threads.
 
     Args:
-        media: a task, whose ``media`` section and datasets say what may be read; or such a section alone.
+        media: a task, or the ``media`` section of one alone: what may be read and how.
         target: ``"vllm"``, ``"openai"`` or a user's own of that form.
-        opener: the name of a runner that would open paths on their way, so that none may go by name.
+        runner_opens_paths: the name of a runner that would open paths itself, so that no medium may go by its path.
 
     Raises:
-        TaskError: an unknown key, or a change where media go by name.
+        TaskError: an unknown key, or a change of media that go by name.
         TargetError: an unknown target, or one of another form.
-        PolicyError: a root that is no directory.
+        PolicyError: a root is no folder.
     """
 
     def __init__(
-        self, media: Task | Mapping[str, Any] | None = None, target: str = "vllm", *, opener: str = ""
+        self, media: Task | Mapping[str, Any] | None = None, target: str = "vllm", *, runner_opens_paths: str = ""
     ) -> None:
-        if limits(target).wire != "openai":
-            raise TargetError(f"the runner sends OpenAI's form, and {target} has another", "use vllm or openai")
+        require_chat_target(target, "the runner")
         task = media if isinstance(media, Task) else load_task({"media": dict(media or {})})
-        self._media = TaskMedia(task, target)
-        if opener and self._media.reader.mode in ("file", "keep"):
-            what = f"media mode '{self._media.reader.mode}', and {opener} opens paths itself"
+        self.builder = RequestBuilder(task, target, bounded=False)
+        mode = self.builder.media.reader.mode
+        if runner_opens_paths and mode in ("file", "keep"):
+            what = f"media mode '{mode}', and {runner_opens_paths} opens paths itself"
             raise TaskError(what, "use 'inline' or 'url'")
-        self._write = writer_for(target, text_payload, self._media.read)
 
     def read(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts with their media read; what goes by name keeps its name.
 
         Raises:
-            MMPromptError: a medium that cannot be read, or that the policy does not allow.
+            MMPromptError: a medium cannot be read, or the policy does not allow it.
         """
-        try:
-            return [self._media.read(part) if type(part) is MediaRef else part for part in parts]
-        except UnreadError as unread:
-            raise unread.error from None
-
-    def received(self, messages: Iterable[Message]) -> list[Message]:
-        """Return the messages of a chat row with the media that came with their bytes checked; see ``TaskMedia``."""
-        return self._media.received(tuple(messages))
+        return [self.builder.media.read(part) if type(part) is MediaRef else part for part in parts]
 
     def messages(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Return the messages as plain data.
 
         Raises:
-            MMPromptError: a medium that cannot be read, or that the target does not take.
+            MMPromptError: a medium cannot be read, or the target does not take it.
         """
-        try:
-            written: list[dict[str, Any]] = self._write(messages)
-        except UnreadError as unread:
-            raise unread.error from None
+        written: list[dict[str, Any]] = text_wire(self.builder.write(list(messages)))
         return written
 
     def content(self, parts: Iterable[Part]) -> str | list[dict[str, Any]]:
         """Return the content of one message: text where it is one text alone, else content parts in order."""
         content: str | list[dict[str, Any]] = self.messages([Message("user", parts)])[0]["content"]
         return content
+
+    def requests(self, sample: Sample) -> list[list[dict[str, Any]]]:
+        """Return the messages of each request of a sample of the task.
+
+        Raises:
+            MMPromptError: the row cannot be sent, with its place.
+        """
+        made = self.builder.prepare(sample)
+        if isinstance(made, FailedRow):
+            raise made.error
+        return [text_wire(request.wire) for request in made.requests]
 
 
 class CountedMessage(dict[str, Any]):

@@ -8,6 +8,7 @@ from mmprompt._log import log
 from mmprompt.errors import DatasetError, MMPromptError
 from mmprompt.render.request import Request
 from mmprompt.targets.exact_json import dumps
+from mmprompt.targets.limits import require_chat_target
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import dataset_task, load_task
 from mmprompt.tasks.media import task_policy
@@ -61,7 +62,7 @@ def task_requests(
         try:
             name = str(request_name(request))
             if name in requests:
-                raise DatasetError(f"the id {name} comes again", "give each row an id of its own")  # noqa: TRY301
+                raise DatasetError(f"the id {name} comes again", "give each row an id of its own")
             if check is not None:
                 check(request)
             requests[name] = request

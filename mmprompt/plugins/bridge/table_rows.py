@@ -16,15 +16,10 @@ from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
-from mmprompt.icl.assembly import Assembled
-from mmprompt.messages import Message
-from mmprompt.plugins.bridge.message_writer import MessageWriter
 from mmprompt.segments import Segment
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
-from mmprompt.tasks.prompt_items import role_item
-from mmprompt.tasks.task import Task, at
-from mmprompt.templates.prompt_list import PromptList
+from mmprompt.tasks.task import Task
 from mmprompt.templates.sample_view import SampleView
 
 CARRIED = "mmprompt"
@@ -93,7 +88,7 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         **{name: cells for name, cells in found.items() if cells and all(_is_texts(c, name) for c in cells)},
         "id": [sample.label for sample in samples],
         task.output_column: [_answer(sample.columns.get(task.output_column)) for sample in samples],
-        CARRIED: [_text(sample, dataset) for sample in samples],
+        CARRIED: [row_text(sample, dataset) for sample in samples],
     }
 
 
@@ -102,7 +97,12 @@ def _is_texts(cell: object, name: str) -> bool:
     return isinstance(cell, _READ_FROM_ROWS[name]) and all(isinstance(text, str) for text in texts)
 
 
-def _text(sample: Sample, dataset: Dataset | None) -> str:
+def row_text(sample: Sample, dataset: Dataset | None) -> str:
+    """Return the JSON text that carries a sample in a table.
+
+    Raises:
+        RowError: the row holds an object that JSON cannot.
+    """
     cells = dataset is not None and dataset.format in ("csv", "tsv")
     columns = sample.columns
     segments = [name for name, value in columns.items() if isinstance(value, list) and _is_segments(value)]
@@ -111,7 +111,7 @@ def _text(sample: Sample, dataset: Dataset | None) -> str:
         return json.dumps(kept._asdict())
     except TypeError as error:
         what = f"the row holds what no table of texts can: {error}"
-        raise at(RowError(what, "name media by path, URL or data URI"), sample) from None
+        raise sample.located(RowError(what, "name media by path, URL or data URI")) from None
 
 
 def _is_segments(value: list[object]) -> bool:
@@ -171,118 +171,3 @@ def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
     if kept is None:
         return Sample(row, id_of(row, number), None, None, number, scanned=True)
     return Sample(kept.columns, id_of(kept.columns, kept.row), None, None, kept.row, scanned=kept.scanned)
-
-
-class TaskRows:
-    """The prompts of a task, asked for by rows of its own table.
-
-    Args:
-        task: a task file.
-        abbr: chooses among the datasets of a runner's config.
-        target: as in ``MessageWriter``.
-        opener: as in ``MessageWriter``.
-    """
-
-    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opener: str = "") -> None:
-        self._task = load_task(task, abbr=abbr)
-        self.outgoing = MessageWriter(self._task, target, opener=opener)
-        self._samples: dict[int, Sample] = {}
-        self._told = False
-
-    @property
-    def labels(self) -> tuple[object, ...]:
-        """What the task compares, none if it asks for replies."""
-        return () if self._task.assembly is None else self._task.assembly.labels
-
-    @contextmanager
-    def sample_of(self, row: Mapping[str, Any]) -> Iterator[Sample]:
-        """Give the sample of a row, the media that came with its bytes checked; errors in the block get its place.
-
-        After the first, what is worth a look in the task is logged.
-
-        Raises:
-            TaskError: the row is of another dataset.
-            PolicyError: a medium is longer than ``max_bytes``.
-        """
-        kept = carried(row)
-        if not self._samples:
-            self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
-        sample = None if kept is None else self._samples.get(kept.row)
-        if sample is None or _text(sample, self._task.dataset) != row[CARRIED]:
-            raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
-        try:
-            if sample.messages is not None:
-                sample = sample._replace(messages=tuple(self.outgoing.received(sample.messages)))
-            yield sample
-        except MMPromptError as error:
-            raise at(error, sample) from None
-        if not self._told:
-            self._told = True
-            self._tell()
-
-    def _tell(self) -> None:
-        """Log what the first prompt showed of the task; what is worth a look of its dataset was told by ``tables``."""
-        told = () if self._task.dataset is None else self._task.dataset.notes
-        for note in self._task.notes():
-            if note not in told:
-                log.warning("%s", note)
-
-    def prompt(self, sample: Sample) -> Any:
-        """Return the one prompt of a sample; where the task has a meta template, its messages as items of a prompt.
-
-        Raises:
-            TaskError: the task compares labels, or asks for more than one reply.
-        """
-        plain = self._task.plain_messages(sample)
-        if plain is not None:
-            return _prompt(plain)
-        made = self._assembled(sample, "gen")
-        return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
-
-    def label_prompt(self, sample: Sample, label: object) -> Any:
-        """Return the prompt of one label, as ``prompt``.
-
-        Raises:
-            TaskError: the task asks for a reply, or has no such label.
-        """
-        made = self._assembled(sample, "ppl")
-        if self._task.meta_template.meta is None:
-            return self._of_label(made.prompt, label)
-        return _prompt(self._of_label(self._task.messages_of(made), label))
-
-    def label_string(self, sample: Sample, label: object) -> Any:
-        """Return the prompt of one label after the meta template, as ``label_prompt``."""
-        return self._of_label(self._task.string_of(self._assembled(sample, "ppl")), label)
-
-    def messages(self, sample: Sample) -> list[Message]:
-        """Return the one prompt of a sample after the meta template.
-
-        Raises:
-            TaskError: as ``prompt``.
-        """
-        plain = self._task.plain_messages(sample)
-        made: list[Message] = self._task.messages_of(self._assembled(sample, "gen")) if plain is None else plain
-        return made
-
-    def _assembled(self, sample: Sample, mode: str) -> Assembled:
-        if self._task.mode != mode:
-            asked, other = (
-                ("compares labels", "PPLInferencer") if mode == "gen" else ("asks for a reply", "GenInferencer")
-            )
-            raise TaskError(f"the task {asked}", f"use the runner's {other}")
-        made = self._task.assembled(sample)
-        if len(made) != 1 or (self._task.assembly is not None and self._task.assembly.needs_replies):
-            hint = "use infer_mode last, or give the runner a template of turns"
-            raise TaskError("the task asks for more than one reply to a row", hint)
-        return made[0]
-
-    @staticmethod
-    def _of_label(by_label: Any, label: object) -> Any:
-        if label not in by_label:
-            raise TaskError(f"the task has no label {shown(label)}", nearest(label, by_label))
-        return by_label[label]
-
-
-def _prompt(messages: Iterable[Message]) -> PromptList:
-    """Return messages as a prompt, their parts as the values they are."""
-    return PromptList({**role_item(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)

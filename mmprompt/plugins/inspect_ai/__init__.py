@@ -15,9 +15,10 @@ from inspect_ai.scorer import Scorer, includes, match, pattern
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
-from mmprompt.plugins.bridge.requests import Request, open_task, ready_requests
+from mmprompt.plugins.bridge.requests import answer_texts, open_task, request_name, task_requests
 from mmprompt.plugins.inspect_ai.messages import chat_messages, from_inspect, to_inspect
 from mmprompt.plugins.inspect_ai.model import asked_provider, check_loss, provider, settings_of
+from mmprompt.render.request import Request
 from mmprompt.tasks import task as tasks
 
 __all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect", "whole"]
@@ -100,11 +101,12 @@ def _check(opened: tasks.Task, scorer: str | None, provider_name: str) -> Callab
     """Return what refuses requests that the model cannot be sent whole, and those that cannot be scored."""
 
     def check(request: Request) -> None:
-        check_loss(chat_messages(request.messages), provider_name)
-        if scorer and not any(request.answers):  # inspect-ai's scorers find nothing in anything
+        check_loss(chat_messages(request.unencoded["messages"]), provider_name)
+        answers = answer_texts(request)
+        if scorer and not any(answers):  # inspect-ai's scorers find nothing in anything
             raise DatasetError("no answer to score against", f"give '{opened.output_column}'")
-        if scorer == "choice" and not any(re.fullmatch("[A-Za-z]", answer) for answer in request.answers):
-            raise DatasetError(f"the answer {shown(request.answers[0])} is no letter", "score by contains, or exact")
+        if scorer == "choice" and not any(re.fullmatch("[A-Za-z]", answer) for answer in answers):
+            raise DatasetError(f"the answer {shown(answers[0])} is no letter", "score by contains, or exact")
 
     return check
 
@@ -117,15 +119,17 @@ def _rows(
     check: Callable[[Request], None] | None = None,
 ) -> MemoryDataset:
     folders = [roots] if isinstance(roots, str) else roots or ()
-    requests = ready_requests(opened, target, roots=folders, check=check, skip_bad=skip_bad)
+    requests = task_requests(opened, target, roots=folders, check=check, skip_bad=skip_bad)
     file = None if opened.dataset is None else opened.dataset.path
     return MemoryDataset([_sample(request) for request in requests], name=file, location=file)
 
 
 def _sample(request: Request) -> Sample:
     dropped = {"dropped_examples": request.dropped} if request.dropped else None
-    target = request.answers[0] if len(request.answers) == 1 else list(request.answers)
-    return Sample(input=chat_messages(request.messages), target=target or "", id=request.id, metadata=dropped)
+    answers = answer_texts(request)
+    target = answers[0] if len(answers) == 1 else answers
+    messages = chat_messages(request.unencoded["messages"])
+    return Sample(input=messages, target=target or "", id=request_name(request), metadata=dropped)
 
 
 def _scorer(name: str | None) -> Scorer | None:

@@ -12,8 +12,8 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATA
 
 from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate, dataset_class, retriever_class
 from mmprompt.plugins.bridge.runner_log import told_in
-from mmprompt.plugins.bridge.table_rows import TaskRows
-from mmprompt.plugins.opencompass.messages import NAME, MMPromptMessages, opencompass_logger, sent
+from mmprompt.plugins.bridge.task_rows import TaskRows
+from mmprompt.plugins.opencompass.messages import NAME, MMPromptMessages, kept_whole, opencompass_logger
 
 __all__ = ["MMPromptDataset", "MMPromptMessages", "MMPromptRetriever", "MMPromptTask", "MMPromptText"]
 
@@ -44,20 +44,20 @@ class MMPromptTask:
     ice_token = sep_token = None
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm") -> None:
-        self._rows = TaskRows(task, abbr, target, opener=NAME)
+        self._rows = TaskRows(task, abbr, target, runner_opens_paths=NAME)
         self.template = dict.fromkeys(self._rows.labels, "") or None
 
     @told_in(opencompass_logger)
     def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> list[dict[str, Any]]:
         """Return the messages of a row; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
-            return sent(self._rows.outgoing, self._rows.messages(sample))
+            return kept_whole(self._rows.messages(sample))
 
     @told_in(opencompass_logger)
     def generate_label_prompt_item(self, entry: Mapping[str, Any], _ice: Any, label: object, *_: Any) -> str:
         """Return the text of one label; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
-            return str(self._rows.label_string(sample, label))
+            return self._rows.label_string(sample, label)
 
 
 @LOAD_DATASET.register_module()

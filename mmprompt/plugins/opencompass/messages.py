@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import TaskError
-from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.plugins.bridge.message_writer import CountedMessage, MessageWriter, refuse_dropped
 from mmprompt.plugins.bridge.runner_log import told_in
@@ -69,7 +68,7 @@ class MMPromptMessages:
         if self._core.labels:
             raise TaskError("a template of labels, which OpenCompass compares as text", "use MMPromptText")
         self._meta = MetaTemplate(meta_template)
-        self._outgoing = MessageWriter(media, target, opener=NAME)
+        self._outgoing = MessageWriter(media, target, runner_opens_paths=NAME)
         self.ice_token = self._core.ice_token or ""  # with None OpenCompass refuses an ice_template alone
         self.sep_token = sep_token
 
@@ -84,7 +83,7 @@ class MMPromptMessages:
         """Return the messages of a test row; its answer reads as ``output_field_replace_token``."""
         with entry_of_row(entry, output_field, output_field_replace_token) as row:
             prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
-            return sent(self._outgoing, self._meta.to_messages(prompt))
+            return kept_whole(self._outgoing.messages(self._meta.to_messages(prompt)))
 
     def generate_ice_item(self, entry: Mapping[str, Any], label: object) -> list[Any]:
         """Return a row as an example: items of a prompt, whose media are read when they are part of one."""
@@ -101,9 +100,9 @@ class MMPromptMessages:
         raise TaskError("OpenCompass compares texts, and MMPromptMessages gives messages", "use MMPromptText")
 
 
-def sent(outgoing: MessageWriter, messages: Sequence[Message]) -> list[dict[str, Any]]:
+def kept_whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return messages as OpenCompass's models send them; refuse what they would drop. Base64 is not counted."""
-    return [CountedMessage(m) for m in refuse_dropped(outgoing.messages(messages), NAME, _ROLES, _KEPT_KEYS)]
+    return [CountedMessage(message) for message in refuse_dropped(messages, NAME, _ROLES, _KEPT_KEYS)]
 
 
 def _examples(ice: Any) -> Any:
