@@ -8,15 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from house import ORDER
 
 import mmprompt
 
 PACKAGE = Path(mmprompt.__file__).parent
 
-ORDER = [
-    "_version", "_log", "errors", "messages", "segments", "media", "targets", "datasets", "templates", "meta_template", "icl", "prompters",
-    "tasks", "render", "run", "testing", "plugins", "cli", "__main__",
-]  # fmt: skip
 HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", "tqdm", "torch"}
 
 
