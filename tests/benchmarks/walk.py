@@ -138,7 +138,7 @@ def figures(walk: Walk) -> Figures:
         depth=max(call.depth for call in walk.calls) - min(call.depth for call in walk.calls) + 1,
         stays=len(stays),
         returns=len(stays) - len(set(stays)),
-        climbs=sum(_PLACE[room] > _PLACE[before] for before, room in pairwise(stays)),
+        climbs=sum(_PLACE.get(room, -1) > _PLACE.get(before, -1) for before, room in pairwise(stays)),
         callbacks=sum(call.back for call in walk.calls),
         types=len(walk.types),
     )
