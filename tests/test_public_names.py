@@ -47,7 +47,7 @@ PROMPT = (
     "system=None, media_placeholder=None)"
 )
 RESPONSE = "(self, output, input=None, *, markers=None)"
-ERROR = "(what, mend='', where=None)"
+ERROR = "(what, hint='', where=None)"
 BIND = "(self, index_rows, *, test_count=None, input_columns=(), output_column=None, tagged_columns=None)"
 
 SIGNATURES = {
@@ -217,9 +217,6 @@ ENTRY_POINTS = {
     "pytest11": {"mmprompt": "mmprompt.plugins.pytest_plugin"},
 }
 
-RENAMED = {"mend": ("mend", "hint")}
-"""Parameters that may go by another name: the second half of an error's text."""
-
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_every_public_name_can_be_imported(module: str) -> None:
@@ -232,7 +229,7 @@ def test_every_public_name_can_be_imported(module: str) -> None:
 def test_the_errors_say_what_where_and_a_way_out() -> None:
     error = mmprompt.TaskError("no rows", "give some", mmprompt.Where("vqa.jsonl", 3))
     assert (error.what, error.where.file, error.where.line) == ("no rows", "vqa.jsonl", 3)
-    assert getattr(error, "hint" if hasattr(error, "hint") else "mend") == "give some"
+    assert error.hint == "give some"
     assert all(word in str(error) for word in ("vqa.jsonl:3", "no rows", "give some"))
 
 
@@ -295,13 +292,10 @@ def lost(before: str, now: str) -> list[str]:
     missing = []
     for index, (name, default) in enumerate(old["positional"]):
         there = new["positional"][index] if index < len(new["positional"]) else None
-        if there is None or there[0] not in RENAMED.get(name, (name,)) or there[1] != default:
+        if there != (name, default):
             missing.append(name)
-    at_random = {**dict(new["positional"]), **dict(new["keyword"])}
-    for name, default in old["keyword"]:
-        known = [n for n in RENAMED.get(name, (name,)) if n in at_random]
-        if not known or at_random[known[0]] != default:
-            missing.append(name)
+    by_name = {**dict(new["positional"]), **dict(new["keyword"])}
+    missing += [name for name, default in old["keyword"] if by_name.get(name, ...) != default]
     added = new["positional"][len(old["positional"]) :] + new["keyword"]
     missing += [name for name, default in added if default is None and (name, default) not in old["keyword"]]
     return missing + [star for star in old["stars"] if star not in new["stars"]]

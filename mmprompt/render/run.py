@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from mmprompt.datasets.repeated_ids import RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, RowError, Where
 from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import Renderer
 
 if TYPE_CHECKING:
-    from mmprompt.datasets.repeated_ids import RepeatedIds
     from mmprompt.targets.chunk_writer import ChunkWriter
 
 OnError = Callable[[MMPromptError], None]
@@ -45,9 +45,9 @@ def render(
         rows: samples, and errors of rows that could not be read.
         writer: receives the lines.
         limit: reads at most this many rows.
-        strict: raises the first error; without it a bad row is left out.
+        strict: raises the first error; without it a bad row is left out, and ``on_error`` receives its error.
         workers: threads that prepare rows, where their media are decoded.
-        on_error: receives the error of each row that is left out.
+        on_error: see ``strict``.
         on_note: receives what is accepted but odd, such as a wrong declared type.
         on_row: called after each row.
 
@@ -55,8 +55,6 @@ def render(
         MMPromptError: the first error under ``strict``, or a dataset that cannot be read.
         OSError: the output cannot be written.
     """
-    from mmprompt.datasets.repeated_ids import RepeatedIds  # noqa: PLC0415  # only where rows are rendered
-
     done = failed = 0
     rows = itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, rows, workers, renderer.prepare) as prepared:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.errors import TaskError, TemplateError
+from mmprompt.errors import DatasetError, TaskError, TemplateError
 from mmprompt.tasks.config import KEYS, task_config
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
 from mmprompt.tasks.prompt_items import token_counter
@@ -47,7 +47,11 @@ def load_task(
         raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
     path = os.fspath(task)
     if dataset is None and abbr is None and os.path.isfile(path) and not is_task_file(path):
-        return _default_task(path, None, None, policy)
+        try:
+            return _default_task(path, None, None, policy)
+        except DatasetError:
+            if not path.lower().endswith((".json", ".ini")):
+                raise
     try:
         return _task(read_task_file(path, KEYS, abbr), dataset, os.path.dirname(path), tokenizer, policy)
     except (TaskError, TemplateError) as error:

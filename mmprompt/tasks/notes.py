@@ -139,7 +139,7 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
     columns = sample.columns
     if sample.messages is not None:
         fed = "messages"
-        media, text = _kinds_of(sample.messages), True
+        media, text = any(type(part) is not TextPart for m in sample.messages for part in m.parts), True
     elif CONTENT in columns:
         fed = CONTENT
         media, text = _kinds_in(columns[CONTENT], sample.scanned)
@@ -166,10 +166,6 @@ def _has_more(sample: Sample, unsent: Unsent) -> bool:
     """Return whether rows with these columns may hold anything beside what is sent, an id and an answer."""
     sent = {CONTENT} if CONTENT in sample.columns else set()
     return not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column} or bool(unsent.mapped)
-
-
-def _kinds_of(messages: Sequence[Message]) -> bool:
-    return any(type(part) is not TextPart for message in messages for part in message.parts)
 
 
 def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:

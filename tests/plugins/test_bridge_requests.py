@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mmprompt import DatasetError, TargetError, TaskError, load_task
-from mmprompt.plugins.bridge.requests import open_task, ready_requests
+from mmprompt.plugins.bridge.requests import answer_texts, open_task, request_name, task_requests
 from mmprompt.targets.wire_json import Payload
 
 
@@ -20,13 +20,14 @@ def test_a_request_holds_id_messages_and_answers(tour):
         {"id": 7, "question": "1+1", "answer": 2},
         {"question": "?"},
     ]
-    first, second, third = ready_requests(task(rows))
-    assert (first.id, first.answers) == ("a", ("coffee", "a coffee"))
-    image, text = first.messages[0]["content"]
+    first, second, third = task_requests(task(rows))
+    assert (request_name(first), answer_texts(first)) == ("a", ["coffee", "a coffee"])
+    image, text = first.unencoded["messages"][0]["content"]
     assert text == {"type": "text", "text": "What?"}
     assert isinstance(image["image_url"]["url"], Payload)
     assert image["image_url"]["url"].part.data == coffee
-    assert (second.id, second.messages, second.answers) == (7, [{"role": "user", "content": "1+1"}], ("2",))
+    assert (second.id, second.messages, second.answers) == (7, [{"role": "user", "content": "1+1"}], (2,))
+    assert answer_texts(second) == ["2"]
     assert (third.id, third.answers) == (2, ())
 
 
@@ -36,8 +37,8 @@ def test_each_turn_of_a_dialogue_is_a_request():
         "prompt_template": {"type": "MultiTurnPromptTemplate", "template": template},
         "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
     }
-    made = ready_requests(task([{"id": 5, "q": ["1", "2"], "answer": ["a", "b"]}], infer_cfg=infer_cfg))
-    assert [request.id for request in made] == ["5#0", "5#1"]
+    made = task_requests(task([{"id": 5, "q": ["1", "2"], "answer": ["a", "b"]}], infer_cfg=infer_cfg))
+    assert [request_name(request) for request in made] == ["5#0", "5#1"]
     assert made[1].messages == [
         {"role": "user", "content": "1"},
         {"role": "assistant", "content": "a"},
@@ -45,7 +46,7 @@ def test_each_turn_of_a_dialogue_is_a_request():
     ]
     infer_cfg["inferencer"]["infer_mode"] = "every"
     with pytest.raises(TaskError, match="once for each sample"):
-        ready_requests(task([{"q": ["1"], "answer": ["a"]}], infer_cfg=infer_cfg))
+        task_requests(task([{"q": ["1"], "answer": ["a"]}], infer_cfg=infer_cfg))
 
 
 def test_all_that_is_wrong_is_told_before_anything_is_sent(tmp_path, caplog):
@@ -58,13 +59,13 @@ def test_all_that_is_wrong_is_told_before_anything_is_sent(tmp_path, caplog):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(DatasetError) as caught:
-        ready_requests(open_task(str(path)))
+        task_requests(open_task(str(path)))
     text = str(caught.value)
     assert text.startswith("3 requests cannot be made; mend them, or skip_bad=true\n")
     assert f"{path}:1" in text
     assert f"{path}:3 (sample 2): the id 2 comes again" in text
     assert f"{path}:4" in text
-    [left] = ready_requests(open_task(str(path)), skip_bad=True)
+    [left] = task_requests(open_task(str(path)), skip_bad=True)
     assert left.id == 2
     assert sum(record.getMessage().startswith("left out: ") for record in caplog.records) == 3
 
@@ -74,14 +75,14 @@ def test_a_run_without_a_row_to_ask_is_refused_by_name(tmp_path, lines):
     path = tmp_path / "rows.jsonl"
     path.write_text(lines)
     with pytest.raises(DatasetError, match=r"there is no row to ask"):
-        ready_requests(open_task(str(path)), skip_bad=True)
+        task_requests(open_task(str(path)), skip_bad=True)
 
 
 def test_of_many_errors_the_first_twenty_are_told(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps({"id": n, "image": "gone.jpg"}) + "\n" for n in range(23)))
     with pytest.raises(DatasetError, match=r"\n  … and 3 more$"):
-        ready_requests(open_task(str(path)))
+        task_requests(open_task(str(path)))
 
 
 def test_what_the_runner_refuses_is_located():
@@ -89,7 +90,7 @@ def test_what_the_runner_refuses_is_located():
         raise TargetError("no", "yes")
 
     with pytest.raises(DatasetError, match=r"^1 request cannot be made; .*\n  row 1 \(sample 9\): no; yes"):
-        ready_requests(task([{"id": 9, "question": "?"}]), check=check)
+        task_requests(task([{"id": 9, "question": "?"}]), check=check)
 
 
 def test_labels_and_other_wire_forms_are_refused():
@@ -98,9 +99,9 @@ def test_labels_and_other_wire_forms_are_refused():
         "inferencer": {"type": "PPLInferencer"},
     }
     with pytest.raises(TaskError, match="once for each sample"):
-        ready_requests(task([{"q": "?"}], infer_cfg=infer_cfg))
+        task_requests(task([{"q": "?"}], infer_cfg=infer_cfg))
     with pytest.raises(TargetError, match="anthropic has another"):
-        ready_requests(task([{"question": "?"}]), "anthropic")
+        task_requests(task([{"question": "?"}]), "anthropic")
 
 
 def test_a_dataset_takes_no_other_rows(tour):

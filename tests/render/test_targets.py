@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmprompt import MediaPolicy, TargetError, TaskError, load_task, read_messages, register_target
+from mmprompt.render.builder import FailedRow
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
 from mmprompt.targets.anthropic import to_anthropic
@@ -30,7 +31,7 @@ def lines(task, **options):
     out = []
     for row in task.samples():
         done = renderer.render(row)
-        if done.error is not None:
+        if isinstance(done, FailedRow):
             raise done.error
         out += [json.loads(line) for line in b"".join(done.chunks).splitlines()]
     return out

@@ -56,26 +56,26 @@ def task_requests(
     """
     require_chat_target(target, "this runner")
     task.require_one_reply("this runner")
-    requests: dict[str, Request] = {}
+    found: dict[str, Request] = {}
     errors: list[MMPromptError] = []
     for request in task.requests(target, policy=task_policy(task, roots=roots), on_error=errors.append):
         try:
             name = str(request_name(request))
-            if name in requests:
+            if name in found:
                 raise DatasetError(f"the id {name} comes again", "give each row an id of its own")
             if check is not None:
                 check(request)
-            requests[name] = request
+            found[name] = request
         except MMPromptError as error:
             errors.append(error.located(**request.where._asdict()))
     for note in [*task.notes(), *(f"left out: {error}" for error in errors if skip_bad)]:
         log.warning("%s", note)
     if errors and not skip_bad:
         raise _refused(errors)
-    if not requests:
+    if not found:
         hint = "mend those that were left out" if errors else "give the dataset rows"
         raise DatasetError("there is no row to ask", hint)
-    return list(requests.values())
+    return list(found.values())
 
 
 def _refused(errors: Sequence[MMPromptError]) -> DatasetError:

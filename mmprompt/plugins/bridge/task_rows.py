@@ -82,7 +82,7 @@ class TaskRows:
         self._check_one(len(requests))
         return requests[0]
 
-    def prompt(self, sample: Sample) -> PromptList | str:
+    def prompt(self, sample: Sample) -> Any:
         """Return the one prompt of a sample; if the task has a meta template, its messages as items of a prompt.
 
         Raises:
@@ -92,12 +92,9 @@ class TaskRows:
         if plain is not None:
             return _prompt(plain)
         made = self._assembled(sample, "gen")
-        prompt: PromptList | str = (
-            made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
-        )
-        return prompt
+        return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
 
-    def label_prompt(self, sample: Sample, label: object) -> PromptList | str:
+    def label_prompt(self, sample: Sample, label: object) -> Any:
         """Return the prompt of one label, as ``prompt``.
 
         Raises:
@@ -105,8 +102,7 @@ class TaskRows:
         """
         made = self._assembled(sample, "ppl")
         if self._task.meta_template.meta is None:
-            prompt: PromptList | str = _of_label(made.prompt, label)
-            return prompt
+            return _of_label(made.prompt, label)
         return _prompt(_of_label(self._task.messages_of(made), label))
 
     def label_string(self, sample: Sample, label: object) -> str:
