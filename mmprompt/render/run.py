@@ -38,7 +38,7 @@ def render(
     on_note: Callable[[str], None] | None = None,
     on_row: Callable[[], object] | None = None,
 ) -> RenderReport:
-    """Render ``rows`` to ``writer``, in order, and return a report. The output is the same for any ``workers``.
+    """Render ``rows`` to ``writer``, in order. The output is the same for any ``workers``.
 
     Args:
         renderer: renders each row.
@@ -56,8 +56,9 @@ def render(
         OSError: the output cannot be written.
     """
     done = failed = 0
-    rows = itertools.islice(rows, limit)
-    with RepeatedIds() as ids, prepared_rows(renderer.builder, rows, workers, renderer.prepare) as prepared:
+    report = on_error or _ignore
+    chosen = itertools.islice(rows, limit)
+    with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for rendered in map(renderer.finish, prepared):
             row = rendered.row
@@ -70,26 +71,33 @@ def render(
                 write(rendered.chunks)
                 if rendered.findings and on_note is not None:
                     _note(rendered.row, rendered.findings, on_note)
-                continue
-            failed += 1
-            if strict:
-                writer.flush()
-                raise rendered.error
-            if on_error is not None:
-                on_error(rendered.error)
+            elif strict:
+                raise _flushed(writer, rendered.error)
+            else:
+                failed += 1
+                report(rendered.error)
         writer.flush()
-        return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
+        return RenderReport(done, failed, _repeats(ids, renderer.file, report))
 
 
-def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError | None) -> int:
+def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     """Report the ids that stood before, and return how many."""
     repeated = 0
     for line, first in ids.repeats():
         repeated += 1
-        if on_error is not None:
-            again = RowError(f"the id of line {first} again", "give each row an id of its own")
-            on_error(again.located(file=file, line=line, column="id"))
+        again = RowError(f"the id of line {first} again", "give each row an id of its own")
+        on_error(again.located(file=file, line=line, column="id"))
     return repeated
+
+
+def _flushed(writer: ChunkWriter, error: MMPromptError) -> MMPromptError:
+    """Return the error, once the lines before it are written."""
+    writer.flush()
+    return error
+
+
+def _ignore(_: MMPromptError) -> None:
+    """Report to nobody."""
 
 
 def _note(sample: Sample, findings: Iterable[str], on_note: Callable[[str], None]) -> None:

@@ -73,7 +73,7 @@ def is_task_file(path: str) -> bool:
     try:
         return bool({"infer_cfg", "dataset"} & set(read_task_file(path, ()).config))
     except TaskError:
-        return b'"infer_cfg"' in head  # a task with a fault, which is told when it is loaded
+        return b'"infer_cfg"' in head or b'"dataset"' in head  # a task with a fault, which is told when it is loaded
 
 
 def _text(path: str) -> str:

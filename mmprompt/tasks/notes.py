@@ -151,6 +151,8 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
     beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, unsent.output_column}}
     mapped = list(_unsent_mapped(unsent.mapped, columns, fed))
     notes = list(mapped)
+    if not (text or media):  # the row's error says that there is nothing to send
+        return notes
     if not fed:
         notes += _unusual_texts(columns)
     if not text:

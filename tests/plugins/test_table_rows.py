@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MetaTemplate, MMPromptTemplate, Segment, load_task
+from mmprompt import MetaTemplate, MMPromptTemplate, Segment, load_task, to_openai
 from mmprompt.errors import RowError, TaskError, TemplateError
-from mmprompt.plugins.bridge.table_rows import TaskRows, entry_of_row, sample_of_row, tables
+from mmprompt.plugins.bridge.table_rows import entry_of_row, sample_of_row, tables
+from mmprompt.plugins.bridge.task_rows import TaskRows
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:
@@ -128,7 +129,7 @@ def test_what_is_worth_a_look_is_logged_once(tmp_path: Path, caplog: pytest.LogC
             rows.prompt(sample)
     [header, slot] = caplog.messages
     assert "the header is one column" in header
-    assert slot.startswith("{p} in a template names no column")
+    assert slot.startswith("all 2 rows: {p} in a template names no column")
 
 
 def test_a_dataset_without_rows_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -183,7 +184,8 @@ def test_a_dialogue_of_several_turns_is_one_prompt_or_is_refused(tmp_path: Path,
                     made(sample)
             return
         [(_, wanted)] = load_task(path).messages()
-        assert rows.messages(sample) == MetaTemplate(None).to_messages(rows.prompt(sample)) == wanted
+        assert MetaTemplate(None).to_messages(rows.prompt(sample)) == wanted
+        assert rows.messages(sample) == to_openai(wanted)
 
 
 def test_a_row_without_an_id_has_its_number_in_the_file_whatever_a_runner_filters(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ class TestBatch:
         ]
 
     def test_it_is_openais_and_asks_for_replies(self):
-        with pytest.raises(TargetError, match="batch lines are OpenAI's, and anthropic has another form"):
+        with pytest.raises(TargetError, match="a batch file needs OpenAI's chat form, and anthropic has another"):
             Renderer(task_of([], model=MODEL), emit="batch", target="anthropic")
         template = {"A": {"round": [ASK]}, "B": {"round": [ASK]}}
         with pytest.raises(TaskError, match="this task compares labels"):

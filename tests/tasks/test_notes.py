@@ -25,7 +25,9 @@ def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_t
     assert note.endswith("did you mean 'answer'?")
     for reader in ({}, {"output_column": "answer"}, {"output_column": None}):
         assert notes_of([row], reader_cfg=reader, infer_cfg=template) == []
-    assert notes_of([{"question": "q"}], infer_cfg=template)[0].startswith("{answer} in a template names no column")
+    assert notes_of([{"question": "q"}], infer_cfg=template)[0].startswith(
+        "the row: {answer} in a template names no column"
+    )
 
 
 @pytest.mark.parametrize("name", ["Answer", "answers"])

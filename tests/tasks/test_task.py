@@ -404,7 +404,9 @@ def test_a_multimodal_template_object_is_taken_too() -> None:
 def test_a_slot_that_names_no_column_is_noted_once() -> None:
     task = task_of("{q} {questoin}")
     list(task.prompts())
-    assert task.notes() == ["{questoin} in a template names no column, so it stays as it is; known: answer, id, q"]
+    assert task.notes() == [
+        "all 2 rows: {questoin} in a template names no column, so it stays as it is; known: answer, id, q"
+    ]
 
 
 def test_test_set_and_examples_are_not_both_standard_input() -> None:
@@ -452,7 +454,7 @@ def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object],
     task = load_task({"dataset": {"rows": [row, row]}})
     assert len(list(task.messages())) == 2
     hint = "call the text 'question', or use a task with a template"
-    assert task.notes() == [f"the row: only media are sent, and not the text of {names}; {hint}" for names in unsent]
+    assert task.notes() == [f"all 2 rows: only media are sent, and not the text of {names}; {hint}" for names in unsent]
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mmprompt._log import log
-from mmprompt.errors import DatasetError, MMPromptError
+from mmprompt.errors import DatasetError, MMPromptError, TaskError
 from mmprompt.render.request import Request
 from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.limits import require_chat_target
 from mmprompt.tasks.files import is_task_file
-from mmprompt.tasks.load import dataset_task, load_task
+from mmprompt.tasks.load import load_task
 from mmprompt.tasks.media import task_policy
 from mmprompt.tasks.task import Task
 
@@ -26,9 +26,9 @@ def open_task(path: str, dataset: str | None = None, train: str | None = None) -
     Raises:
         MMPromptError: it cannot be read, or ``dataset`` goes with a dataset.
     """
-    if dataset is None and train is None and not is_task_file(path):
-        return dataset_task(path)
     given = {name: value for name, value in (("path", dataset), ("train", train)) if value is not None}
+    if given and not is_task_file(path):
+        raise TaskError("dataset and train are for a task file", "give the dataset alone, or a task file")
     return load_task(path, given or None)
 
 
