@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mmprompt.errors import MMPromptError, TargetError, shown
-from mmprompt.media.base64_text import encode
+from mmprompt.media.base64_text import encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
 from mmprompt.messages import MediaPart, MediaRef, Pairs, Part, TextPart
@@ -24,8 +24,8 @@ READ_FIRST = "let it be read first: read_messages(...)"
 def text_payload(prefix: str, part: MediaPart) -> str:
     """Return ``prefix`` and the part's bytes (or frames, joined by commas) as base64 text."""
     if part.frames:
-        return prefix + ",".join([encode(frame).decode("ascii") for frame in part.frames])
-    return prefix + encode(part.data).decode("ascii")
+        return prefix + ",".join([encode_text(frame) for frame in part.frames])
+    return prefix + encode_text(part.data)
 
 
 class PartWriter(ABC):

@@ -1,8 +1,8 @@
-"""Records as JSON bytes, without copying their payloads.
+"""Records and requests as JSON bytes, without copying their media.
 
-A request with a picture is a few hundred bytes of JSON around a few hundred thousand of base64, which needs no
-escaping. So ``record_chunks`` writes the JSON with a hole where each payload goes, and puts the base64 between the
-pieces; ``ChunkWriter`` hands all of them to the kernel in one call.
+A request with a picture is a few hundred bytes of JSON around a few hundred thousand bytes of base64, which need no
+escaping. ``record_chunks`` writes the JSON with a hole for each ``Payload`` and puts the base64 between the pieces.
+``ChunkWriter`` hands all pieces to the kernel in one call, ``json_body`` joins them in one copy.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mmprompt.errors import TargetError, shown
 from mmprompt.media.base64_text import encode
 from mmprompt.messages import MediaPart
 from mmprompt.targets import exact_json
+from mmprompt.targets.part_writer import text_payload
 
 _HOLE = b"\0"
 """A raw NUL, which JSON text never holds: a NUL inside a string is written as an escape."""
@@ -27,7 +28,7 @@ _FRAGMENT = orjson.Fragment(_HOLE)
 
 
 class Payload:
-    """A string of a record that is ``prefix`` followed by media as base64; several frames are joined by commas."""
+    """Stands for a string in a record: ``prefix``, then the base64 of the media. Commas join the frames of a video."""
 
     __slots__ = ("part", "prefix")
 
@@ -35,15 +36,38 @@ class Payload:
         self.prefix = prefix
         self.part = part
 
+    def __str__(self) -> str:
+        """Return the string."""
+        return text_payload(self.prefix, self.part)
+
+
+def with_text(value: Any) -> Any:
+    """Return a copy of written messages in which every ``Payload`` is a string, for a caller who takes plain data."""
+    kind = type(value)
+    if kind is dict:
+        return {key: with_text(item) for key, item in value.items()}
+    if kind is list:
+        return [with_text(item) for item in value]
+    return str(value) if kind is Payload else value
+
+
+def json_body(request: dict[str, Any]) -> bytes:
+    """Return the JSON of a request whose leaves may be ``Payload``. The media are encoded once and copied once.
+
+    Raises:
+        TargetError: as ``record_chunks``.
+    """
+    return b"".join(record_chunks(request))
+
 
 def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
     """Return the JSON of a record whose leaves may be ``Payload``, in pieces to be written one after the other.
 
-    Numbers come out as Python's ``json`` would print them where orjson would change or refuse them: integers of any
-    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
+    Numbers that orjson would change or refuse are printed as Python's ``json`` prints them: integers of any size, and
+    NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
 
     Raises:
-        TargetError: a text that is no Unicode (a lone surrogate), or a value that JSON cannot hold.
+        TargetError: a text with a lone surrogate, or a value that JSON cannot hold.
     """
     payloads: list[Payload] = []
 
