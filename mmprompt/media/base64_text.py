@@ -12,9 +12,14 @@ from binascii import Error as BinasciiError
 from mmprompt.errors import SourceError, shown
 
 try:
-    from pybase64 import b64decode, b64encode
+    from pybase64 import b64decode, b64encode, b64encode_as_string
 except ImportError:  # ten times slower, the same bytes
     from base64 import b64decode, b64encode  # type: ignore[assignment]
+
+    def b64encode_as_string(data: bytes) -> str:  # type: ignore[misc]  # without alternative alphabets
+        """Return ``data`` as base64 text."""
+        return b64encode(data).decode("ascii")
+
 
 _HEAD = 112
 """Characters of base64 that tell of what kind it is."""
@@ -28,6 +33,12 @@ def encode(data: bytes) -> bytes:
     """Return ``data`` as base64 in the standard alphabet, padded, on one line."""
     encoded: bytes = b64encode(data)
     return encoded
+
+
+def encode_text(data: bytes) -> str:
+    """Return what ``encode`` returns, as a string."""
+    text: str = b64encode_as_string(data)
+    return text
 
 
 def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:

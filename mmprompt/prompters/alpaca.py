@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken
-from mmprompt.prompters.prompter import Draft, Prompter
+from mmprompt.prompters.instruction import DividedInput, Halves, Instruction, Pieces
+from mmprompt.prompters.prompter import PromptDraft, Prompter
 from mmprompt.prompters.rules import RESPONSE, SeedRules
 
 
@@ -44,11 +44,13 @@ class AlpacaPrompter(Prompter):
     def _splitter(self, markers: Mapping[str, str]) -> str:  # noqa: ARG002  # its mark is fixed
         return RESPONSE
 
-    def _check(self, draft: Draft, taken: Taken, *, as_string: bool) -> Draft:  # noqa: ARG002  # the same in both
+    def _check(self, draft: PromptDraft, divided: DividedInput, *, as_string: bool) -> PromptDraft:  # noqa: ARG002  # the same in both
         if not draft.rest and not draft.last:
             return draft
-        if taken.key is None:
+        if divided.key is None:
             raise TemplateError(
                 "the instruction has no slot for the input", "put {input} in it, or name it in extra_keys"
             )
-        raise TemplateError(f"the input has a key that is no slot: {shown(taken.key)}", nearest(taken.key, self.slots))
+        raise TemplateError(
+            f"the input has a key that is no slot: {shown(divided.key)}", nearest(divided.key, self.slots)
+        )

@@ -1,6 +1,6 @@
 """What a prompter is filled with: text, or content parts where media stand.
 
-Values from outside become ``Content`` at the door and dicts (or text and placeholders) at the other; in between
+Values from outside become ``PromptContent`` at the door and dicts (or text and placeholders) at the other; in between
 nothing looks into them.
 """
 
@@ -19,11 +19,11 @@ from mmprompt.targets.json_values import plain
 from mmprompt.targets.openai import to_openai
 from mmprompt.templates.slots import Slot
 
-Content = Union[str, "tuple[Part, ...]"]
+PromptContent = Union[str, "tuple[Part, ...]"]
 """Text, or parts in order. Parts are tuples themselves: ask whether a content is ``str``, never whether it is tuple."""
 
 
-def content_of(value: object, place: str) -> Content:
+def content_of(value: object, place: str) -> PromptContent:
     """Return ``value`` as content: text or a number as text; parts, part dicts and lists of them as parts.
 
     A list may hold texts too, but not texts alone.
@@ -77,7 +77,7 @@ def _part_of(value: Mapping[str, object], place: str) -> Part:
         raise type(error)(f"{place}: {error.what}", error.hint, error.where) from None
 
 
-def joined(*contents: Content) -> Content:
+def joined(*contents: PromptContent) -> PromptContent:
     """Return contents put one after the other without a separator; texts that meet are one text."""
     texts = [c for c in contents if isinstance(c, str)]
     if len(texts) == len(contents):
@@ -98,7 +98,7 @@ def joined(*contents: Content) -> Content:
     return (*out, TextPart(held)) if held else tuple(out)
 
 
-def kept(content: Content) -> Content:
+def kept(content: PromptContent) -> PromptContent:
     """Return content that shares nothing changeable with its caller: further keys of its parts are copied."""
     if isinstance(content, str):
         return content
@@ -112,7 +112,7 @@ def _kept_part(part: Part) -> Part:
     return part._replace(extra=extra, options=tuple([(key, plain(value)) for key, value in part.options]))
 
 
-def wire_content(content: Content) -> str | list[dict[str, Any]]:
+def wire_content(content: PromptContent) -> str | list[dict[str, Any]]:
     """Return content as a message of OpenAI's chat form holds it: text, or a list of new part dicts.
 
     Raises:
@@ -161,7 +161,7 @@ class StringWriter:
             if not isinstance(placeholder, str) or not placeholder:
                 raise TemplateError(f"the placeholder of {modality} is no text", "give a text such as '<image>'")
 
-    def lay_out(self, template: Iterable[str | Slot], fields: Mapping[str, Content]) -> None:
+    def lay_out(self, template: Iterable[str | Slot], fields: Mapping[str, PromptContent]) -> None:
         """Write a template with its fields; line ends of its own that would begin the string are left out.
 
         Raises:

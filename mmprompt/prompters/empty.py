@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import PromptError
-from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken, instruction_of, pieces_of
-from mmprompt.prompters.prompter import Draft, History, Prompter
+from mmprompt.prompters.instruction import DividedInput, Halves, Instruction, Pieces, instruction_of, pieces_of
+from mmprompt.prompters.prompter import History, PromptDraft, Prompter
 from mmprompt.prompters.rules import SeedRules
 
 _TEMPLATE = pieces_of("{input}")
@@ -52,7 +52,7 @@ class EmptyPrompter(Prompter):
     def _template(self) -> Pieces:
         return _TEMPLATE
 
-    def _check(self, draft: Draft, taken: Taken, *, as_string: bool) -> Draft:  # noqa: ARG002  # any input will do
+    def _check(self, draft: PromptDraft, divided: DividedInput, *, as_string: bool) -> PromptDraft:  # noqa: ARG002  # any input will do
         if self._rules.empty_drops_the_rest:
             return draft._replace(system="", history=(), tools=[])
         for name, given in (("history", draft.history), ("tools", draft.tools), ("system", draft.system)):

@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 
 from mmprompt.errors import PromptError, nearest, shown
 from mmprompt.messages import PARTS, ROLES, Message, Pairs
-from mmprompt.prompters.content import Content, content_of, joined, kept, wire_content
+from mmprompt.prompters.content import PromptContent, content_of, joined, kept, wire_content
 from mmprompt.targets.json_values import plain
 
 KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _SHAPES = "give pairs of user and assistant, or messages of role and content"
 
 
-class Turn(NamedTuple):
+class HistoryTurn(NamedTuple):
     """One turn. ``content`` is None where an assistant only calls tools; ``more`` are the message's further keys."""
 
     role: str
-    content: Content | None
+    content: PromptContent | None
     more: Pairs = ()
 
 
-def turns_of(history: object, *, tuples: bool = True) -> tuple[Turn, ...]:
+def turns_of(history: object, *, tuples: bool = True) -> tuple[HistoryTurn, ...]:
     """Return a history as turns: pairs ``[user, assistant]`` and messages, mixed as the caller likes.
 
     One side of a pair may be missing or None. ``tuples`` tells whether a pair may be a tuple.
@@ -35,7 +35,7 @@ def turns_of(history: object, *, tuples: bool = True) -> tuple[Turn, ...]:
         return ()
     if not isinstance(history, (list, tuple)) or isinstance(history, (Message, *PARTS)):
         raise PromptError(f"history is {type(history).__name__}, not a list", _SHAPES)
-    turns: list[Turn] = []
+    turns: list[HistoryTurn] = []
     for number, item in enumerate(history):
         where = f"history[{number}]"
         if isinstance(item, (Message, Mapping)):
@@ -47,11 +47,11 @@ def turns_of(history: object, *, tuples: bool = True) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _pair(pair: list[object] | tuple[object, ...], where: str) -> list[Turn]:
+def _pair(pair: list[object] | tuple[object, ...], where: str) -> list[HistoryTurn]:
     if len(pair) > 2:
         raise PromptError(f"{where} has {len(pair)} texts", "a pair is what the user said and what the assistant said")
     sides = zip(("user", "assistant"), pair, strict=False)
-    return [Turn(role, content_of(said, f"{where}, {role}")) for role, said in sides if said is not None]
+    return [HistoryTurn(role, content_of(said, f"{where}, {role}")) for role, said in sides if said is not None]
 
 
 def is_message(value: object) -> bool:
@@ -59,7 +59,7 @@ def is_message(value: object) -> bool:
     return isinstance(value, Message) or (isinstance(value, Mapping) and isinstance(value.get("role"), str))
 
 
-def turn_of(message: Message | Mapping[str, Any], where: str) -> Turn:
+def turn_of(message: Message | Mapping[str, Any], where: str) -> HistoryTurn:
     """Return a message as a turn.
 
     Raises:
@@ -70,7 +70,7 @@ def turn_of(message: Message | Mapping[str, Any], where: str) -> Turn:
         fields = {"name": message.name, "tool_calls": list(message.tool_calls), "tool_call_id": message.tool_call_id}
         calls_only = bool(message.tool_calls) and not message.parts
         content = None if calls_only else joined(*[content_of(part, where) for part in message.parts])
-        return Turn(message.role, content, tuple([(k, v) for k, v in fields.items() if v]))
+        return HistoryTurn(message.role, content, tuple([(k, v) for k, v in fields.items() if v]))
     role = message.get("role")
     if not isinstance(role, str) or not role:
         raise PromptError(f"{where} has no role", f"give one of {', '.join(KNOWN_ROLES)}")
@@ -80,20 +80,20 @@ def turn_of(message: Message | Mapping[str, Any], where: str) -> Turn:
     more = tuple([(key, value) for key, value in message.items() if key not in ("role", "content")])
     said = message.get("content")
     if said is None and role == "assistant" and message.get("tool_calls"):
-        return Turn(role, None, more)
-    return Turn(role, content_of(said, f"{where}, content"), more)
+        return HistoryTurn(role, None, more)
+    return HistoryTurn(role, content_of(said, f"{where}, content"), more)
 
 
-def kept_turns(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+def kept_turns(turns: Iterable[HistoryTurn]) -> tuple[HistoryTurn, ...]:
     """Return turns that share nothing changeable with their caller."""
     return tuple([t._replace(content=None if t.content is None else kept(t.content), more=_more(t)) for t in turns])
 
 
-def _more(turn: Turn) -> Pairs:
+def _more(turn: HistoryTurn) -> Pairs:
     return tuple([(key, plain(value)) for key, value in turn.more])
 
 
-def wire_turn(turn: Turn) -> dict[str, Any]:
+def wire_turn(turn: HistoryTurn) -> dict[str, Any]:
     """Return a turn as a new message of OpenAI's chat form.
 
     Raises:
@@ -103,7 +103,7 @@ def wire_turn(turn: Turn) -> dict[str, Any]:
     return {"role": turn.role, "content": content, **dict(_more(turn))}
 
 
-def calls_of(turn: Turn) -> list[Mapping[str, Any]]:
+def calls_of(turn: HistoryTurn) -> list[Mapping[str, Any]]:
     """Return the functions that a turn calls, each a mapping of ``name`` and ``arguments``.
 
     Raises:

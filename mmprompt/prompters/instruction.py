@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompters.content import Content, content_of, joined
+from mmprompt.prompters.content import PromptContent, content_of, joined
 from mmprompt.templates.slots import Slot
 
 Pieces = tuple[Union[str, Slot], ...]
@@ -42,7 +42,9 @@ class Instruction(NamedTuple):
     closing: str = ""
     for_one_text: tuple[Pieces, Pieces] | None = None
 
-    def filled(self, values: Mapping[str, Content], *, one_text: bool = False) -> tuple[Content, Content]:
+    def filled(
+        self, values: Mapping[str, PromptContent], *, one_text: bool = False
+    ) -> tuple[PromptContent, PromptContent]:
         """Return the system half and the user half with their slots filled."""
         halves = self.for_one_text if one_text and self.for_one_text is not None else (self.system, self.user)
         return filled(halves[0], values), filled(halves[1], values)
@@ -54,7 +56,7 @@ def instruction_of(system: Pieces, user: Pieces, closing: str = "") -> Instructi
     return Instruction(_merged(system), _merged(user), tuple(slots), closing)
 
 
-def filled(pieces: Pieces, values: Mapping[str, Content]) -> Content:
+def filled(pieces: Pieces, values: Mapping[str, PromptContent]) -> PromptContent:
     """Return pieces with each slot's value in its place."""
     return joined(*[piece if isinstance(piece, str) else values[piece.column] for piece in pieces])
 
@@ -122,19 +124,19 @@ def extra_pieces(extra_keys: str | Sequence[str] | None) -> Pieces:
     return tuple(out)
 
 
-class Taken(NamedTuple):
+class DividedInput(NamedTuple):
     """What an input gave: a value for each slot, what is left for the user's turn, and the key that was under.
 
     ``one_text`` tells that the input was one text, or parts, which went into the only slot.
     """
 
-    values: Mapping[str, Content]
+    values: Mapping[str, PromptContent]
     rest: Any = ""
     key: object = None
     one_text: bool = False
 
 
-def take(instruction: Instruction, value: object) -> Taken:
+def divide_input(instruction: Instruction, value: object) -> DividedInput:
     """Divide an input between the slots and the user's turn.
 
     A mapping fills every slot; one key may be left, whose value is the user's turn. Anything else fills the only slot,
@@ -149,14 +151,14 @@ def take(instruction: Instruction, value: object) -> Taken:
     if isinstance(value, Mapping):
         return _from_mapping(slots, value)
     if not slots:
-        return Taken({}, value)
+        return DividedInput({}, value)
     if len(slots) > 1:
         what = f"the input is one text, and the instruction has {len(slots)} slots: {_names(slots)}"
         raise TemplateError(what, f"give a mapping of {_names(slots)}")
-    return Taken({slots[0]: content_of(value, f"the input for slot '{slots[0]}'")}, one_text=True)
+    return DividedInput({slots[0]: content_of(value, f"the input for slot '{slots[0]}'")}, one_text=True)
 
 
-def _from_mapping(slots: tuple[str, ...], given: Mapping[Any, object]) -> Taken:
+def _from_mapping(slots: tuple[str, ...], given: Mapping[Any, object]) -> DividedInput:
     missing = [slot for slot in slots if slot not in given]
     rest = [key for key in given if key not in slots] if missing or len(given) > len(slots) else []
     if missing:
@@ -168,14 +170,14 @@ def _from_mapping(slots: tuple[str, ...], given: Mapping[Any, object]) -> Taken:
         )
     values = {slot: content_of(given[slot], f"slot '{slot}'") for slot in slots}
     if not rest:
-        return Taken(values)
+        return DividedInput(values)
     if len(rest) > 1:
         slots_said = f"the slots are {_names(slots)}" if slots else "the instruction has no slot"
         hint = f"{slots_said}; beside them one key may hold the user's turn"
         if {"type", "role"} & set(rest):
             hint += ", and a message or a content part as input goes into a list"
         raise TemplateError(f"the input has keys that are no slot: {_names(rest)}", hint)
-    return Taken(values, given[rest[0]], rest[0])
+    return DividedInput(values, given[rest[0]], rest[0])
 
 
 def _names(names: Iterable[object]) -> str:

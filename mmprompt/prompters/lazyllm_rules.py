@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import TemplateError
-from mmprompt.prompters.content import Content, joined
-from mmprompt.prompters.history import Turn
+from mmprompt.prompters.content import PromptContent, joined
+from mmprompt.prompters.history import HistoryTurn
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, instruction_of, pieces_of
 from mmprompt.prompters.rules import MARKERS, PARAGRAPH, RESPONSE, TOOL_TOKENS, SeedRules, Tools
 
@@ -64,8 +64,8 @@ class LazyLLMRules(SeedRules):
         return json5_text(data)
 
     def with_guide(
-        self, filled: Content, tools: Tools, markers: Mapping[str, str], halves: Halves, *, one_text: bool
-    ) -> Content:
+        self, filled: PromptContent, tools: Tools, markers: Mapping[str, str], halves: Halves, *, one_text: bool
+    ) -> PromptContent:
         """Return the filled system half with the how-to of function calls after it; a dict instruction has none.
 
         Raises:
@@ -78,7 +78,7 @@ class LazyLLMRules(SeedRules):
             )
         return filled if halves.user is not None else joined(filled, "\n\n", _how_to(tools, markers, one_text=one_text))
 
-    def history_text(self, turns: Sequence[Turn], markers: Mapping[str, str]) -> Content:
+    def history_text(self, turns: Sequence[HistoryTurn], markers: Mapping[str, str]) -> PromptContent:
         """Return the turns of a history, those of user, assistant and tool."""
         return super().history_text([_shown_result(t) for t in turns if t.role in _SPOKEN], markers)
 
@@ -127,7 +127,7 @@ def _name(tool: Mapping[str, Any]) -> str:
     return str(function["name"])
 
 
-def _shown_result(turn: Turn) -> Turn:
+def _shown_result(turn: HistoryTurn) -> HistoryTurn:
     """Return a tool's result that is JSON as Python prints its value."""
     if turn.role != "tool" or not isinstance(turn.content, str):
         return turn

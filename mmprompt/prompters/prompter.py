@@ -9,12 +9,20 @@ from typing import Any, NamedTuple, NoReturn, Union
 
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
 from mmprompt.messages import Part
-from mmprompt.prompters.content import Content, StringWriter, content_of, joined, wire_content
-from mmprompt.prompters.history import Turn, is_message, kept_turns, turn_of, turns_of, wire_turn
-from mmprompt.prompters.instruction import Halves, Instruction, Pieces, Taken, extra_pieces, halves_of, take
+from mmprompt.prompters.content import PromptContent, StringWriter, content_of, joined, wire_content
+from mmprompt.prompters.history import HistoryTurn, is_message, kept_turns, turn_of, turns_of, wire_turn
+from mmprompt.prompters.instruction import (
+    DividedInput,
+    Halves,
+    Instruction,
+    Pieces,
+    divide_input,
+    extra_pieces,
+    halves_of,
+)
 from mmprompt.prompters.lazyllm_rules import LazyLLMRules
 from mmprompt.prompters.rules import DEFAULT_SYSTEM, SeedRules, merged_markers
-from mmprompt.prompters.tools import ToolList, ToolSource, listed, source_of
+from mmprompt.prompters.tools import ToolList, ToolSource, source_of, tool_list
 from mmprompt.templates.slots import Slot
 
 RULES: Mapping[object, SeedRules] = {None: SeedRules(), "lazyllm": LazyLLMRules()}
@@ -26,7 +34,7 @@ Input = Union[str, Part, Mapping[str, Any], Sequence[Any], int, float, None]
 History = Union[Sequence[Any], None]
 
 
-class Draft(NamedTuple):
+class PromptDraft(NamedTuple):
     """One prompt before it is written.
 
     ``instruction`` and ``user`` are the filled halves, ``rest`` is the user's turn; ``last`` are messages in its place,
@@ -34,11 +42,11 @@ class Draft(NamedTuple):
     """
 
     system: str
-    instruction: Content
-    user: Content
-    rest: Content
-    last: tuple[Turn, ...]
-    history: tuple[Turn, ...]
+    instruction: PromptContent
+    user: PromptContent
+    rest: PromptContent
+    last: tuple[HistoryTurn, ...]
+    history: tuple[HistoryTurn, ...]
     tools: ToolList
     one_text: bool
 
@@ -56,7 +64,7 @@ class Prompter(ABC):
     _instruction: Instruction
     _tools: ToolList | ToolSource
     _tools_text: str
-    _history: tuple[Turn, ...]
+    _history: tuple[HistoryTurn, ...]
     _system: str
     _markers: Mapping[str, str]
 
@@ -95,7 +103,7 @@ class Prompter(ABC):
     def _template(self) -> Pieces:
         """Return the layout of the string."""
 
-    def _check(self, draft: Draft, taken: Taken, *, as_string: bool) -> Draft:  # noqa: ARG002  # for subclasses
+    def _check(self, draft: PromptDraft, divided: DividedInput, *, as_string: bool) -> PromptDraft:  # noqa: ARG002  # for subclasses
         """Refuse what this prompter has no place for, and return the draft."""
         return draft
 
@@ -143,16 +151,16 @@ class Prompter(ABC):
             PromptError: a history that is none, media in a string without a placeholder, or text that contains one.
         """
         form = self._form(format, return_dict=return_dict)
-        taken = take(self._instruction, input)
-        draft = Draft(
+        divided = divide_input(self._instruction, input)
+        draft = PromptDraft(
             self._system if system is None else _text(system, "system"),
-            *self._instruction.filled(taken.values, one_text=taken.one_text),
-            *_rest(taken),
+            *self._instruction.filled(divided.values, one_text=divided.one_text),
+            *_rest(divided),
             (*self._history, *self._turns(self._rules, history)) if history is not None else self._history,
             self._tools_for(tools, input, history),
-            taken.one_text,
+            divided.one_text,
         )
-        draft = self._check(draft, taken, as_string=not form)
+        draft = self._check(draft, divided, as_string=not form)
         if form:
             return self._messages(draft, form)
         return self._string(draft, merged_markers(self._markers, markers), label, media_placeholder)
@@ -175,7 +183,7 @@ class Prompter(ABC):
         splitter = self._splitter(merged_markers(self._markers, markers))
         return text.rpartition(splitter)[2] if splitter else text
 
-    def _turns(self, rules: SeedRules, history: History) -> tuple[Turn, ...]:
+    def _turns(self, rules: SeedRules, history: History) -> tuple[HistoryTurn, ...]:
         turns = turns_of(history, tuples=rules.takes_tuples)
         if turns and not self.takes_history:
             raise PromptError(f"{type(self).__name__} takes no history", "use ChatPrompter")
@@ -191,7 +199,7 @@ class Prompter(ABC):
 
     def _tools_for(self, tools: object, query: object, history: object) -> ToolList:
         own = self._tools
-        given = listed(tools)
+        given = tool_list(tools)
         if given and self._rules.takes_tools_twice:
             return given
         if not own:
@@ -202,10 +210,10 @@ class Prompter(ABC):
             )
         return own.tools(query, history) if isinstance(own, ToolSource) else own
 
-    def _messages(self, draft: Draft, form: str) -> dict[str, Any]:
+    def _messages(self, draft: PromptDraft, form: str) -> dict[str, Any]:
         both = draft.system and draft.instruction
         system = joined(draft.system, "\n" if both else "", draft.instruction)
-        turns = [*draft.history, *(draft.last or (Turn("user", draft.rest),))]
+        turns = [*draft.history, *(draft.last or (HistoryTurn("user", draft.rest),))]
         if draft.user:
             turns[-1] = turns[-1]._replace(content=joined(draft.user, turns[-1].content or ""))
         messages = [wire_turn(turn) for turn in turns]
@@ -217,12 +225,12 @@ class Prompter(ABC):
         elif system or (self._rules.keeps_empty_system and self.has_instruction):
             messages.insert(0, {"role": "system", "content": wire_content(system)})
         if draft.tools:
-            result["tools"] = listed(draft.tools)
+            result["tools"] = tool_list(draft.tools)
         return result
 
     def _string(
         self,
-        draft: Draft,
+        draft: PromptDraft,
         markers: Mapping[str, str],
         label: str | float | None,
         media_placeholder: Mapping[str, str] | None,
@@ -232,7 +240,7 @@ class Prompter(ABC):
         if draft.tools:
             instruction = rules.with_guide(instruction, draft.tools, markers, self._halves, one_text=draft.one_text)
         rest, begin, end = self._spoken(draft, markers) if draft.last else (draft.rest, markers["soh"], markers["eoh"])
-        fields: dict[str, Content] = {
+        fields: dict[str, PromptContent] = {
             **markers,
             "soh": begin,
             "eoh": end,
@@ -253,13 +261,13 @@ class Prompter(ABC):
             return ""
         return self._tools_text if tools is self._tools else self._rules.tools_text(tools)
 
-    def _spoken(self, draft: Draft, markers: Mapping[str, str]) -> tuple[Content, str, str]:
+    def _spoken(self, draft: PromptDraft, markers: Mapping[str, str]) -> tuple[PromptContent, str, str]:
         """Return the messages of an input as the input of a string, and the markers around it.
 
         Raises:
             PromptError: a message of the assistant or the system, which has its place in the history.
         """
-        lines: list[Content] = []
+        lines: list[PromptContent] = []
         for turn in draft.last:
             if turn.role not in ("user", "tool", "function"):
                 raise PromptError(f"the input of a string holds a message of {turn.role}", "give it as history")
@@ -285,12 +293,12 @@ class Prompter(ABC):
         return f"{type(self).__name__}(slots={list(self.slots)}, dialect={self._rules.name!r})"
 
 
-def _rest(taken: Taken) -> tuple[Content, tuple[Turn, ...]]:
+def _rest(divided: DividedInput) -> tuple[PromptContent, tuple[HistoryTurn, ...]]:
     """Return what is left of the input: content, or messages."""
-    rest = taken.rest
+    rest = divided.rest
     if isinstance(rest, str):
         return rest, ()
-    place = "the input" if taken.key is None else f"input {shown(taken.key)}"
+    place = "the input" if divided.key is None else f"input {shown(divided.key)}"
     if is_message(rest):
         return "", (turn_of(rest, place),)
     if isinstance(rest, (list, tuple)) and rest and all(is_message(item) for item in rest):

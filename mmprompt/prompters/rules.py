@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.prompters.content import Content, joined
-from mmprompt.prompters.history import Turn, calls_of
+from mmprompt.prompters.content import PromptContent, joined
+from mmprompt.prompters.history import HistoryTurn, calls_of
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, instruction_of, pieces_of
 
 DEFAULT_SYSTEM = "You are an AI-Agent developed by LazyLLM."
@@ -84,23 +84,23 @@ class SeedRules:
 
     def with_guide(
         self,
-        filled: Content,
+        filled: PromptContent,
         tools: Tools,  # noqa: ARG002  # for a dialect
         markers: Mapping[str, str],  # noqa: ARG002  # for a dialect
         halves: Halves,  # noqa: ARG002  # for a dialect
         *,
         one_text: bool,  # noqa: ARG002  # for a dialect
-    ) -> Content:
+    ) -> PromptContent:
         """Return the filled system half with what a string says about calling tools, beside their list: nothing."""
         return filled
 
-    def history_text(self, turns: Sequence[Turn], markers: Mapping[str, str]) -> Content:
+    def history_text(self, turns: Sequence[HistoryTurn], markers: Mapping[str, str]) -> PromptContent:
         """Return the turns of a history as a string prompt shows them.
 
         Raises:
             PromptError: a tool call without a function.
         """
-        out: list[Content] = []
+        out: list[PromptContent] = []
         for turn in turns:
             begin, end = self.marks(turn.role, markers)
             calls = [self.call_text(function, markers) for function in calls_of(turn)] if turn.more else []

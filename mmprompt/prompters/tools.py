@@ -25,7 +25,7 @@ class ToolSource(NamedTuple):
             TemplateError: the function gave no list of tools.
         """
         known = {"query": query, "history": history}
-        return listed(self.function(**{name: known[name] for name in self.asks}))
+        return tool_list(self.function(**{name: known[name] for name in self.asks}))
 
 
 def source_of(tools: object) -> Union[ToolList, ToolSource]:
@@ -35,12 +35,12 @@ def source_of(tools: object) -> Union[ToolList, ToolSource]:
         TemplateError: neither a list of mappings nor a function.
     """
     if not callable(tools):
-        return listed(tools)
+        return tool_list(tools)
     names = inspect.signature(tools).parameters
     return ToolSource(tools, tuple([name for name in ("query", "history") if name in names]))
 
 
-def listed(tools: object) -> ToolList:
+def tool_list(tools: object) -> ToolList:
     """Return a copy of a list of tools; None is none.
 
     Raises:

@@ -1,54 +1,54 @@
-"""Messages to the API of Gemini.
+"""Messages → the API of Gemini.
 
-``GeminiWriter`` leaves the payloads to its caller, for those who write bytes without copying them.
+``GeminiWriter`` can leave the base64 text of the media to its caller, who may write it without a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mmprompt.errors import TargetError, Where
 from mmprompt.media.media_types import suffix_type
 from mmprompt.messages import MediaPart, MediaRef, Message
-from mmprompt.targets.limits import check_media, taken_of
+from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.part_writer import Wire, url_of
 from mmprompt.targets.turn_writer import Call, TurnWriter
 
 _ROLES = {"user": "user", "assistant": "model"}
 _TYPES = {"audio/mpeg": "audio/mp3", "video/quicktime": "video/mov", "video/x-msvideo": "video/avi"}
-"""Media types that the API calls by names of its own."""
+"""Media types for which the API has its own names."""
 
 
-def to_gemini(messages: Iterable[Message], target: str = "gemini") -> Wire:
-    """Return messages as plain data for Gemini: ``contents``, and ``system_instruction`` where there is one.
+def to_gemini(messages: Iterable[Message], target: str = "gemini") -> dict[str, Any]:
+    """Return messages as plain data for Gemini: ``contents``, and ``system_instruction`` if there is one.
 
-    The keys are those of the REST API in snake case, which the SDK takes too. Media that was read becomes
-    ``inline_data`` of its real type, a video of frames one image a frame; an https or gs URL becomes ``file_data``,
-    with the type that its suffix says or that stands beside it as ``mime_type``. Tool calls become ``function_call``
-    parts, messages of the role ``tool`` become ``function_response`` parts of the user whose ``output`` is their text.
+    The keys are those of the REST API in snake case, which the SDK takes too. A ``MediaPart`` becomes ``inline_data``
+    of its real type, a video of frames one image for each frame. An https or gs URL becomes ``file_data``, with the
+    type that its suffix says or that stands beside it as ``mime_type``. Tool calls become ``function_call`` parts.
+    Messages of the role ``tool`` become ``function_response`` parts of the user, with their text as ``output``.
 
-    Neighbours of one role become one content. System messages before all others become ``system_instruction``; a later
-    one is an error, for the API has no place for it.
+    Neighbours of one role become one content. System messages before all others become ``system_instruction``. A later
+    one is an error, since the API has no place for it.
 
     Raises:
-        TargetError: an unknown target, media that has not been read, or what the target does not take.
+        TargetError: an unknown target, media that has not been read, or something that the target does not take.
     """
     return GeminiWriter(target).write(messages)
 
 
 class GeminiWriter(TurnWriter):
-    """Writes messages for one target as ``to_gemini`` does; made as a ``PartWriter``."""
+    """Writes messages for one target as ``to_gemini`` does. For its arguments see ``PartWriter``."""
 
     __slots__ = ()
     wire: ClassVar[str] = "gemini"
-    text_head: ClassVar[Wire] = {}
+    text_head: ClassVar[dict[str, str]] = {}
 
     def write(self, messages: Iterable[Message]) -> Wire:
         """Return the messages as plain data.
 
         Raises:
-            TargetError: media that has not been read, or what the target does not take.
+            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
         """
         system, turns = self._turns(messages)
         contents: list[Wire] = []
@@ -61,8 +61,8 @@ class GeminiWriter(TurnWriter):
         return {"contents": contents, "system_instruction": {"parts": system}} if system else {"contents": contents}
 
     def _named(self, ref: MediaRef) -> Wire:
-        """Return the part of media that goes by URL."""
-        taken_of(self._known, ref.modality)
+        """Return the part of a medium that is sent by URL."""
+        modality_limits(self._known, ref.modality)
         url = url_of(ref, self._known)
         file = self._with_options({"file_uri": url}, ref.options)
         kind = suffix_type(url.partition("?")[0].partition("#")[0])
@@ -71,7 +71,7 @@ class GeminiWriter(TurnWriter):
         return self._with_extra({"file_data": file}, ref.extra)
 
     def _embedded(self, part: MediaPart) -> Wire:
-        """Return the part of media that was read; its type is what the bytes say."""
+        """Return the part of a medium that is sent as bytes. Its type is what the bytes say."""
         check_media(part, self._known)
         blob: Wire = {"mime_type": _TYPES.get(part.media_type, part.media_type), "data": self._payload("", part)}
         options = tuple([pair for pair in part.options if pair[0] != "mime_type"])
@@ -83,13 +83,13 @@ class GeminiWriter(TurnWriter):
         return {"function_call": function if call.id is None else {"id": call.id, **function}}
 
     def _result(self, message: Message, parts: list[Wire], functions: Mapping[str, str]) -> Wire:
-        """Return a ``function_response`` part; the function's name is the message's or that of the call."""
+        """Return a ``function_response`` part. The function's name is the message's, or that of the call."""
         call_id = message.tool_call_id
         name = message.name or functions.get(call_id or "")
         if not name:
-            raise TargetError("a tool result that names no function", "give it a name, or the tool_call_id of a call")
+            raise TargetError("a tool result names no function", "give it a name, or the tool_call_id of a call")
         if any(part.keys() != {"text"} for part in parts):
-            raise TargetError(f"{self._known.name} takes the result of a function as text", "leave its media out")
+            raise TargetError(f"{self._known.name} takes the result of a function as text", "remove its media")
         texts = [part["text"] for part in parts]
         response: Wire = {"name": name, "response": {"output": texts[0] if len(texts) == 1 else texts or ""}}
         return {"function_response": response if call_id is None else {"id": call_id, **response}}

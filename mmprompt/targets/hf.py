@@ -1,13 +1,13 @@
 """Messages → what ``apply_chat_template`` of a Hugging Face processor takes.
 
-``to_hf`` decodes: pictures become PIL images, sounds arrays, videos rows of frames. ``HFWriter`` gives the same parts
-with data URIs in their place, for JSON lines; transformers decodes those itself.
+``to_hf`` decodes: pictures become PIL images, audio becomes arrays, videos become lists of frames. ``HFWriter`` writes
+the same parts with data URIs instead, for JSON lines. transformers decodes those itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
 from mmprompt.media.media_types import VIDEO_FRAMES
@@ -15,14 +15,15 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, TextPart, checked
 from mmprompt.targets.hf_media import HFDecoder
 from mmprompt.targets.json_values import plain
-from mmprompt.targets.limits import check_media, taken_of
+from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.part_writer import (
     READ_FIRST,
     PartWriter,
-    Payload,
-    Read,
+    PayloadWriter,
+    RefReader,
     Tally,
     Wire,
+    WireValue,
     images_of,
     quoted,
     text_payload,
@@ -33,24 +34,24 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-Decode = Callable[[MediaPart], object]
+_V = TypeVar("_V")
 
 _FRAMES = "send its frames: change_messages(..., frames=N)"
 _NAMING = frozenset(
     ("type", "text", "image", "audio", "video", "url", "path", "base64", "image_url", "audio_url", "video_url")
 )
-"""Keys by which transformers or a chat template finds a medium; a second one in a part would be opened, or counted."""
+"""Keys by which transformers or a chat template finds a medium. It would open, or count, a second one in a part."""
 
 
 class HFRequest(NamedTuple):
-    """Messages for ``apply_chat_template``, and their media beside, each list in the order of the parts.
+    """Messages for ``apply_chat_template``, and lists of their media in the order of the parts.
 
-    ``messages`` holds the same objects as the lists. ``images`` are PIL images as the files store them. ``audios``
-    are arrays of float32 of shape (samples,), from -1 to 1; ``sampling_rates`` has the rate of each in hertz.
-    ``videos`` are lists of PIL images. ``notes`` says in words what was mixed, resampled or noticed (``image 2: …``).
+    ``messages`` holds the same objects as the lists. ``images`` are PIL images as the files store them. ``audios`` are
+    float32 arrays of shape (samples,), from -1 to 1, and ``sampling_rates`` are their rates in hertz. ``videos`` are
+    lists of PIL images. ``notes`` say in words what was mixed, resampled or noticed (``image 2: …``).
     """
 
-    messages: list[Wire]
+    messages: list[dict[str, Any]]
     images: list[Image]
     audios: list[np.ndarray[Any, Any]]
     sampling_rates: list[int]
@@ -70,25 +71,25 @@ def to_hf(
     """Return messages for ``processor.apply_chat_template(request.messages, tokenize=True, return_dict=True, …)``.
 
     Content is a list of parts, as processors take it: ``{"type": "text", "text": …}``, ``{"type": "image", "image":
-    PIL image}``, ``{"type": "audio", "audio": array}``, ``{"type": "video", "video": [PIL images]}``. A picture is
-    decoded and nothing else: it keeps its mode, and it is not turned. Its orientation (EXIF or XMP) is a note and is
-    taken off, because some releases of transformers turn a PIL image by it and others do not; of the image's ``info``
-    only transparency and colour profile stay.
+    PIL image}``, ``{"type": "audio", "audio": array}``, ``{"type": "video", "video": [PIL images]}``. A picture keeps
+    its mode and is not turned. Its orientation (EXIF or XMP) is removed and becomes a note, because some releases of
+    transformers turn a PIL image by it and others do not. Of the image's ``info`` only transparency and colour profile
+    stay.
 
-    Text is not searched for special tokens; ``ChatTemplate(processor).to_messages`` does that.
+    Text is not searched for special tokens. ``ChatTemplate(processor).to_messages`` does that.
 
     Args:
         messages: with their media read, see ``read_messages``.
         target: ``"hf"``, or a target of your own that is like it.
-        policy: the limits of decoding, and where it is done (``isolate``); the default ones without it. The pictures
-            and frames of one call have together at most 8 times ``max_pixels``; each medium has ``timeout`` seconds.
-        sampling_rate: resample all sound to so many hertz. transformers takes an array to have the rate of the
-            processor, so give ``processor.feature_extractor.sampling_rate``. Without it sound keeps the rate it has.
-        frames_as_images: give the frames of a video as images, for processors without video.
+        policy: the limits of decoding, and whether it runs in child processes (``isolate``). The pictures and frames
+            of one call together have at most 8 times ``max_pixels``, and each medium has ``timeout`` seconds.
+        sampling_rate: the rate in hertz to which all audio is resampled. transformers assumes the processor's rate, so
+            give ``processor.feature_extractor.sampling_rate``. By default audio keeps its rate.
+        frames_as_images: give the frames of a video as images, for processors that take no video.
         content: ``"auto"`` gives messages of text alone as strings, as tokenizers take them.
 
     Raises:
-        TargetError: an unknown target, media that has not been read, or what the target does not take.
+        TargetError: an unknown target, media that has not been read, or something that the target does not take.
         SourceError: media that cannot be decoded.
         PolicyError: media larger or longer than the policy allows.
     """
@@ -98,33 +99,33 @@ def to_hf(
     return HFRequest(wire, media.images, media.audios, media.sampling_rates, media.videos, media.notes)
 
 
-def text_part(text: str) -> Wire:
+def text_part(text: str) -> dict[str, str]:
     """Return the content part of a text."""
     return {"type": "text", "text": text}
 
 
-def media_part(modality: str, value: object) -> Wire:
-    """Return the content part of a medium: an object, or what names it."""
+def media_part(modality: str, value: _V) -> dict[str, str | _V]:
+    """Return the content part of a medium. ``value`` is the medium, or the text that names or encodes it."""
     return {"type": modality, modality: value}
 
 
 class HFWriter(PartWriter):
-    """Writes messages in the form of ``to_hf`` as text; made once, called for each sample, safe to share.
+    """Writes messages in the form of ``to_hf``, with media as text. Made once, called for each sample, safe to share.
 
-    A medium becomes a data URI, a video a list of them, one a frame; an http(s) URL stays as it is, and transformers
-    fetches it. transformers decodes the text as it does a file: it turns a picture upright by its EXIF and makes it
-    RGB, makes sound mono and gives it the rate of the processor (release 4 reads no sound from text).
+    A medium becomes a data URI, a video a list of one data URI for each frame. An http(s) URL stays as it is, and
+    transformers fetches it. transformers decodes a data URI as it does a file: it turns a picture upright by its EXIF
+    and makes it RGB, makes audio mono and resamples it to the processor's rate (release 4 reads no audio from text).
 
-    ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part)`` gives an object in place of
-    the text; media that were only named are then refused.
+    ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part)`` returns an object to be put in
+    place of the text. A medium that was only named is then refused.
 
     Raises:
         TargetError: an unknown target or content form.
     """
 
     __slots__ = ("_auto", "_decode")
-    wire = "hf"
-    text_head = {"type": "text"}  # noqa: RUF012  # a constant
+    wire: ClassVar[str] = "hf"
+    text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def __init__(
         self,
@@ -132,13 +133,13 @@ class HFWriter(PartWriter):
         *,
         content: str = "parts",
         frames_as_images: bool = False,
-        payload: Payload = text_payload,
-        read: Read | None = None,
-        decode: Decode | None = None,
+        payload: PayloadWriter = text_payload,
+        read: RefReader | None = None,
+        decode: Callable[[MediaPart], Any] | None = None,
     ) -> None:
         super().__init__(target, payload=payload, read=read)
         if content not in ("auto", "parts"):
-            raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
+            raise TargetError(f"unknown content form {shown(content)}", nearest(content, ("auto", "parts")))
         self._as_images = self._as_images or frames_as_images
         self._auto = content == "auto"
         self._decode = decode
@@ -147,7 +148,7 @@ class HFWriter(PartWriter):
         """Return the messages.
 
         Raises:
-            TargetError: media that has not been read, or what the target does not take.
+            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
         """
         out: list[Wire] = []
         tally = Tally() if self._tallied else None
@@ -162,7 +163,7 @@ class HFWriter(PartWriter):
 
     def _message(self, message: Message, tally: Tally | None) -> Wire:
         """Return one message."""
-        body: object = self._content(message.parts, tally)
+        body: WireValue = self._content(message.parts, tally)
         if self._auto and all(isinstance(part, TextPart) and not part.extra for part in message.parts):
             body = message.text
         beside = {key: plain(value) for key, value in message.beside_content().items()}
@@ -172,18 +173,17 @@ class HFWriter(PartWriter):
         if self._decode is not None:
             named = quoted(ref.source if ref.name is None else ref.name)
             raise TargetError(f"{ref.modality} {named} has not been read", READ_FIRST)
-        taken_of(self._known, ref.modality)
+        modality_limits(self._known, ref.modality)
         return self._with_extra(media_part(ref.modality, url_of(ref, self._known)), ref.options + ref.extra)
 
     def _embedded(self, part: MediaPart) -> Wire:
         check_media(part, self._known)
         if part.media_type == VIDEO_FRAMES and not part.frames:
-            raise SourceError("the video has no frames", "give at least one")
-        if self._decode is not None and part.modality == "video" and not part.frames:  # a target of one's own takes it
-            raise TargetError(f"a video is decoded as frames, and this one is {part.media_type}", _FRAMES)
-        value: object
+            raise SourceError("the video has no frames", "give it at least one")
+        if self._decode is not None and part.modality == "video" and not part.frames:  # a registered target may take it
+            raise TargetError(f"a video must be frames here, and this one is {part.media_type}", _FRAMES)
         if self._decode is not None:
-            value = self._decode(part)
+            value: WireValue = self._decode(part)
         elif part.frames:
             value = [self._payload(f"data:{frame.media_type};base64,", frame) for frame in images_of(part)]
         else:
@@ -191,9 +191,9 @@ class HFWriter(PartWriter):
         return self._with_extra(media_part(part.modality, value), part.options + part.extra)
 
     def _with_extra(self, wire: Wire, pairs: Pairs) -> Wire:
-        """Add further keys to a part; none may name a medium, since transformers opens what is named."""
+        """Add further keys to a part. None may name a medium, since transformers would open it."""
         for key, _ in pairs:
             if key in _NAMING:
                 what = f"the key {shown(key)} beside {wire['type']} names a second source"
-                raise TargetError(what, "make it two parts")
+                raise TargetError(what, "write two parts")
         return super()._with_extra(wire, pairs)

@@ -16,7 +16,7 @@ from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
 from mmprompt.messages import MODALITIES, MediaPart
 
 
-class Taken(NamedTuple):
+class ModalityLimits(NamedTuple):
     """What a target takes of one modality; ``None`` where no limit is known.
 
     ``formats`` are media types, ``still`` those of which one frame only is taken. ``forms`` are content part types, the
@@ -46,7 +46,7 @@ class Limits(NamedTuple):
     name: str
     wire: str
     schemes: frozenset[str]
-    modalities: Mapping[str, Taken]
+    modalities: Mapping[str, ModalityLimits]
     request_bytes: int | None = None
     date: str = ""
     source: str = ""
@@ -131,7 +131,7 @@ def register_target(
     modalities = dict(origin.modalities)
     own = origin._replace(name=name, modalities=modalities, source=source)
     for modality, types in (formats or {}).items():
-        modalities[modality] = taken_of(own, modality)._replace(formats=_types(modality, types), source=source)
+        modalities[modality] = modality_limits(own, modality)._replace(formats=_types(modality, types), source=source)
     for limit, numbers in (("max_bytes", max_bytes), ("max_count", max_count), ("max_side", max_side)):
         for modality, number in (numbers or {}).items():
             if type(number) is not int or number < 1:
@@ -139,7 +139,7 @@ def register_target(
             if (limit, modality) == ("max_side", "audio"):
                 raise TargetError("max_side of audio is given, and sound has no sides", "leave it out")
             changes: dict[str, Any] = {limit: number, "source": source}
-            modalities[modality] = taken_of(own, modality)._replace(**changes)
+            modalities[modality] = modality_limits(own, modality)._replace(**changes)
     if schemes is not None:
         own = own._replace(schemes=_schemes(schemes))
     kept = {modality: taken for modality, taken in modalities.items() if taken.formats}
@@ -165,7 +165,7 @@ def _schemes(schemes: Iterable[str] | str) -> frozenset[str]:
     return names
 
 
-def taken_of(known: Limits, modality: str) -> Taken:
+def modality_limits(known: Limits, modality: str) -> ModalityLimits:
     """Return what a target takes of a modality.
 
     Raises:
@@ -184,11 +184,11 @@ def target_room(target: str, modality: str) -> TargetRoom:
     Raises:
         TargetError: an unknown target, or a modality that it does not take.
     """
-    taken = taken_of(limits(target), modality)
+    taken = modality_limits(limits(target), modality)
     return TargetRoom(target, taken.formats, taken.still, taken.max_bytes, taken.max_side)
 
 
-def check_media(part: MediaPart, known: Limits) -> Taken:
+def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
     """Return what the target takes of the part's modality, having held the part against it.
 
     Raises:
@@ -196,7 +196,7 @@ def check_media(part: MediaPart, known: Limits) -> Taken:
         SourceError: the target limits the sides of a picture, and this one's header cannot be read; or one of
             which a single frame is taken has more blocks than any encoder writes.
     """
-    taken = taken_of(known, part.modality)
+    taken = modality_limits(known, part.modality)
     if part.media_type not in taken.formats:
         hint = HEIC.hint if part.media_type == HEIC.image else "convert it, or let --fit do it"
         if part.modality == "video":
@@ -255,7 +255,7 @@ def _limits(name: str, table: dict[str, Any]) -> Limits:
                 forms=tuple(facts["forms"]),
                 date=str(facts["date"]),
             )
-            modalities[modality] = Taken(**facts)
+            modalities[modality] = ModalityLimits(**facts)
     return Limits(
         name,
         table["wire"],
@@ -271,5 +271,5 @@ def _limits(name: str, table: dict[str, Any]) -> Limits:
     )
 
 
-def _counted(modalities: Mapping[str, Taken]) -> bool:
+def _counted(modalities: Mapping[str, ModalityLimits]) -> bool:
     return any(taken.max_count is not None for taken in modalities.values())

@@ -1,62 +1,78 @@
 """Messages ⇄ the chat form of OpenAI, which vLLM and most servers speak.
 
-``to_openai`` writes, ``from_openai`` (in ``openai_reading``) reads. ``OpenAIWriter`` leaves the payloads to its
-caller, for those who write bytes without copying them.
+``to_openai`` writes, ``from_openai`` (in ``openai_reading``) reads. ``OpenAIWriter`` can leave the base64 text of the
+media to its caller, who may write it without a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mmprompt.errors import MMPromptError, TargetError, nearest, shown
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, checked
 from mmprompt.targets.json_values import plain
-from mmprompt.targets.limits import check_media, taken_of
+from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.openai_reading import AUDIO_FORMATS, from_openai
-from mmprompt.targets.part_writer import PartWriter, Payload, Read, Tally, Wire, quoted, text_payload, url_of
+from mmprompt.targets.part_writer import (
+    PartWriter,
+    PayloadWriter,
+    RefReader,
+    Tally,
+    Wire,
+    WireValue,
+    quoted,
+    text_payload,
+    url_of,
+)
 
 __all__ = ["OpenAIWriter", "from_openai", "text_payload", "to_openai"]
 
 
-def to_openai(messages: Iterable[Message], target: str = "vllm", *, content: str = "auto") -> list[Wire]:
+def to_openai(messages: Iterable[Message], target: str = "vllm", *, content: str = "auto") -> list[dict[str, Any]]:
     """Return messages as plain data for an OpenAI-compatible server.
 
-    One text part alone becomes a string, no part ``""`` (``None`` beside tool calls), all else a list of content parts
-    in order; ``content="parts"`` gives a list always. Media that was read becomes a data URI of its real type; media
-    that was only named is sent as a name where the reader decided so or where it is an http(s) URL.
+    A message of one text part has a string as its content. A message without parts has ``""``, or ``None`` beside tool
+    calls. Any other message has a list of content parts in order; ``content="parts"`` always gives a list. A
+    ``MediaPart`` becomes a data URI of its real type. A ``MediaRef`` is sent by name if it has a ``name`` or is an
+    http(s) URL.
 
     Raises:
-        TargetError: an unknown target, media that has not been read, or what the target does not take.
+        TargetError: an unknown target, media that has not been read, or something that the target does not take.
     """
     return OpenAIWriter(target, content=content).write(messages)
 
 
 class OpenAIWriter(PartWriter):
-    """Writes messages for one target as ``to_openai`` does; made as a ``PartWriter``, with a ``content`` form.
+    """Writes messages for one target as ``to_openai`` does. ``content`` is ``"auto"`` or ``"parts"``.
 
     Raises:
-        TargetError: also for an unknown content form.
+        TargetError: an unknown content form, or as ``PartWriter``.
     """
 
     __slots__ = ("_auto", "_forms")
     wire: ClassVar[str] = "openai"
-    text_head: ClassVar[Wire] = {"type": "text"}
+    text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def __init__(
-        self, target: str, *, content: str = "auto", payload: Payload = text_payload, read: Read | None = None
+        self,
+        target: str,
+        *,
+        content: str = "auto",
+        payload: PayloadWriter = text_payload,
+        read: RefReader | None = None,
     ) -> None:
         super().__init__(target, payload=payload, read=read)
         if content not in ("auto", "parts"):
-            raise TargetError(f"there is no content form {shown(content)}", nearest(content, ("auto", "parts")))
-        self._forms = {modality: taken.forms for modality, taken in self._known.modalities.items()}
+            raise TargetError(f"unknown content form {shown(content)}", nearest(content, ("auto", "parts")))
+        self._forms = {modality: accepted.forms for modality, accepted in self._known.modalities.items()}
         self._auto = content == "auto"
 
     def write(self, messages: Iterable[Message]) -> list[Wire]:
         """Return the messages as plain data.
 
         Raises:
-            TargetError: media that has not been read, or what the target does not take.
+            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
         """
         out: list[Wire] = []
         tally = Tally() if self._tallied else None
@@ -74,7 +90,7 @@ class OpenAIWriter(PartWriter):
         if type(message) is not Message:
             checked(message)
         role, parts, name, tool_calls, tool_call_id = message
-        body: object
+        body: WireValue
         if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
             body = parts[0].text
             if tally is not None:
@@ -93,33 +109,33 @@ class OpenAIWriter(PartWriter):
         return wire
 
     def _named(self, ref: MediaRef) -> Wire:
-        """Return the content part of media that goes by name."""
+        """Return the content part of a medium that is sent by name."""
         modality, source, form, options, extra, url = ref
-        if url is None or url is not source:  # else the reader's decision: a URL, or kept as the sample has it
+        if url is None or url is not source:  # otherwise the reader decided to send the source as it is
             url = url_of(ref, self._known)
-        forms = self._forms.get(modality) or taken_of(self._known, modality).forms
-        form = form if form in forms else forms[0]  # that of the template where the target has it
+        forms = self._forms.get(modality) or modality_limits(self._known, modality).forms
+        form = form if form in forms else forms[0]  # the template's form if the target has it
         if form == "input_audio":
             raise TargetError(
                 f"input_audio carries bytes, and {quoted(url)} is a name",
-                "give a file, or use audio_url where the target takes it",
+                "give a file, or use audio_url if the target takes it",
             )
         holder: Wire = {"url": url}
-        wire = {"type": form, form: self._with_options(holder, options) if options else holder}
+        wire: Wire = {"type": form, form: self._with_options(holder, options) if options else holder}
         return self._with_extra(wire, extra) if extra else wire
 
     def _embedded(self, part: MediaPart) -> Wire:
-        """Return the content part of media that was read."""
+        """Return the content part of a medium that is sent as bytes."""
         forms = check_media(part, self._known).forms
         form = part.form if part.form in forms else forms[0]
         if form == "input_audio":
             body: Wire = {"data": self._payload("", part), "format": _audio_format(part.media_type)}
         else:
             body = {"url": self._payload(f"data:{part.media_type};base64,", part)}
-        wire = {"type": form, form: self._with_options(body, part.options) if part.options else body}
+        wire: Wire = {"type": form, form: self._with_options(body, part.options) if part.options else body}
         return self._with_extra(wire, part.extra) if part.extra else wire
 
 
 def _audio_format(media_type: str) -> str:
-    """Return what ``input_audio`` calls a media type; a type that a user's target added goes by its subtype."""
+    """Return the ``format`` of ``input_audio`` for a media type: by default its subtype."""
     return AUDIO_FORMATS.get(media_type) or media_type.partition("/")[2]

@@ -1,4 +1,4 @@
-"""Reading the chat form of OpenAI, and its relatives, back into messages. Nothing is opened."""
+"""Reads the chat form of OpenAI and related forms back into messages. Opens no file and fetches no URL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, norm
 from mmprompt.media.not_media import not_media
 from mmprompt.media.sources import classify
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, Part, TextPart
-from mmprompt.targets.json_values import plain
+from mmprompt.targets.json_values import JSONValue, plain
 
 AUDIO_FORMATS = {
     "audio/wav": "wav",
@@ -22,39 +22,43 @@ AUDIO_FORMATS = {
     "audio/aac": "aac",
     "audio/webm": "webm",
 }
-"""What ``input_audio`` calls a media type."""
+"""Media types, and the ``format`` of ``input_audio`` for each."""
 
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_Mapping = Mapping[str, JSONValue]
+"""A message or content part as the caller gave it. ``plain`` copies and checks its values."""
+
 _MEDIA = {form: modality for modality in MODALITIES for form in (f"{modality}_url", f"input_{modality}", modality)}
 _KINDS = (*_TEXTS, *_MEDIA)
-"""The types of content parts that are read; also the keys that hold their text or source."""
+"""The types of content parts that are read. They are also the keys of their text or source."""
 
 _MOST_FRAMES = 1_000_000
-"""In one data URI: no policy is known here, and frames of three bytes each would fill the memory."""
+"""In one data URI. There is no policy here, and a million tiny frames would fill the memory."""
 
 _FIELDS = ("role", "content", "name", "tool_calls", "tool_call_id")
 _REPLY_ONLY = ("refusal", "audio", "function_call", "annotations")
-"""Keys of a reply that we take where they are empty, as servers send them."""
+"""Keys of a reply, accepted if they are empty, since servers send them so."""
 
 
 def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Read messages of any OpenAI-like form: what ``to_openai`` writes, the Responses and the Hugging Face parts.
+    """Read messages of any OpenAI-like form: the output of ``to_openai``, the Responses and the Hugging Face parts.
 
-    Content is a string, a list of strings and parts, or None (but not all of what a user says). Data URIs (and the data
-    of ``input_audio``) become ``MediaPart`` with the type that the bytes say; every other source becomes a ``MediaRef``
-    as written, which nobody has read and no name was decided for. Keys beside a source go to ``options``, further keys
-    of a part to ``extra``. A part that is empty text is left out, a ``refusal`` is text.
+    Content is a string, or a list of strings and content parts; except in a user message it may be None. Data URIs and
+    the data of ``input_audio`` become ``MediaPart`` with the type that the bytes say. Every other source becomes a
+    ``MediaRef`` as written, without ``name``. Keys beside a source go to ``options``, further keys of a part to
+    ``extra``. An empty text part is left out, and a ``refusal`` becomes text.
 
-    ``from_openai(to_openai(messages)) == messages`` for target ``vllm`` where each ``MediaPart`` has no ``origin``,
-    ``changes`` and ``findings`` and no ``form`` (or ``input_audio``), and each ``MediaRef`` is an http(s) URL without
-    ``name`` and ``form``. ``openai`` sends all audio as ``input_audio`` and frames as images, and they come back so.
+    ``from_openai(to_openai(messages)) == messages`` for the target ``vllm`` if each ``MediaPart`` has no ``origin``,
+    ``changes`` and ``findings`` and no ``form`` but ``input_audio``, and each ``MediaRef`` is an http(s) URL without
+    ``name`` and ``form``. The target ``openai`` sends all audio as ``input_audio`` and frames as images, and they come
+    back as such.
 
     Raises:
-        TargetError: a message or part of no known form.
-        SourceError: a data URI that cannot be decoded, or whose bytes are not the medium it stands for.
+        TargetError: a message or content part of an unknown form. ``where`` has its numbers.
+        SourceError: a data URI that cannot be decoded, or whose bytes are another kind of medium.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
-        raise TargetError(f"messages are a list of mappings, not {type(messages).__name__}", "give a list")
+        raise TargetError(f"the messages are {type(messages).__name__}", "give a list of mappings")
     read = []
     for number, message in enumerate(messages, 1):
         try:
@@ -93,7 +97,7 @@ def _refuse_key(key: object, value: object) -> None:
     raise TargetError(f"unknown key {shown(key)}", nearest(key, _FIELDS))
 
 
-def _optional(message: Mapping[str, Any], key: str) -> str | None:
+def _optional(message: _Mapping, key: str) -> str | None:
     value = message.get(key)
     if value is not None and not isinstance(value, str):
         raise TargetError(f"{key} is {shown(value)}", "give a string")
@@ -107,7 +111,7 @@ def _contents(content: object) -> Iterator[object]:
         return iter((content,))
     if isinstance(content, Sequence) and not isinstance(content, (bytes, bytearray)):
         return iter(content)
-    raise TargetError(f"content of type {type(content).__name__}", "give text or a list of content parts")
+    raise TargetError(f"the content is {type(content).__name__}", "give text or a list of content parts")
 
 
 def _part(part: object, number: int) -> Part:
@@ -121,19 +125,19 @@ def _part_value(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     if not isinstance(part, Mapping):
-        raise TargetError(f"a content part of type {type(part).__name__}", "give text or a mapping with a type")
+        raise TargetError(f"a content part is {type(part).__name__}", "give text or a mapping with a type")
     kind = _kind(part)
     if kind in _MEDIA:
         return _media_part(part, kind)
     key = _TEXTS[kind]
     text = part.get(key)
     if not isinstance(text, str):
-        raise TargetError(f"a part of type {kind} whose {key} is of type {type(text).__name__}", "give a string")
+        raise TargetError(f"the {key} of a part of type {kind} is {type(text).__name__}", "give a string")
     return TextPart(text, _rest(part, ("type", key)))
 
 
-def _kind(part: Mapping[str, Any]) -> str:
-    """Return the type of a content part; one without a type is what its only known key says."""
+def _kind(part: _Mapping) -> str:
+    """Return the type of a content part. Without ``type`` the only known key says it."""
     kind = part.get("type")
     if kind is None:
         said = [key for key in part if key in _KINDS and part[key] is not None]
@@ -145,21 +149,22 @@ def _kind(part: Mapping[str, Any]) -> str:
     return str(kind)
 
 
-def _media_part(part: Mapping[str, Any], kind: str) -> MediaPart | MediaRef:
+def _media_part(part: _Mapping, kind: str) -> MediaPart | MediaRef:
     modality = _MEDIA[kind]
     keys = (kind, f"{modality}_url", modality, "url", "path", "base64")
     key = next((k for k in keys if part.get(k) is not None), None)
     if key is None:
-        raise TargetError(f"a part of type {kind} that holds no {modality}", f"give its source under {shown(kind)}")
+        raise TargetError(f"a part of type {kind} holds no {modality}", f"give its source under {shown(kind)}")
     source, extra = part[key], _rest(part, ("type", key))
     options: Pairs = ()
     declared = None
     form = "input_audio" if kind == "input_audio" else ""
-    if isinstance(source, Mapping) and isinstance(source.get("url"), str):
-        source, options = source["url"], _rest(source, ("url",))
-    elif isinstance(source, Mapping) and isinstance(source.get("data"), str):
-        form, declared = "input_audio", source.get("format")
-        source, options = source["data"], _rest(source, ("data", "format"))
+    holder: _Mapping = source if isinstance(source, Mapping) else {}
+    if isinstance(holder.get("url"), str):
+        source, options = holder["url"], _rest(holder, ("url",))
+    elif isinstance(holder.get("data"), str):
+        form, declared = "input_audio", holder.get("format")
+        source, options = holder["data"], _rest(holder, ("data", "format"))
     if kind == "input_image":  # the Responses form has `detail` beside the source, the chat form inside it
         options += tuple([pair for pair in extra if pair[0] == "detail"])
         extra = tuple([pair for pair in extra if pair[0] != "detail"])
@@ -171,7 +176,7 @@ def _media_part(part: Mapping[str, Any], kind: str) -> MediaPart | MediaRef:
 
 
 def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
-    """Return the part for a data URI, or for bare base64 whose format was declared."""
+    """Return the part of a data URI, or of bare base64 in ``input_audio``."""
     declared, pieces, findings = _decoded(source)
     if isinstance(declared_format, str):
         name = declared_format.lower()
@@ -181,7 +186,9 @@ def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
             _judged(frame, "image")
         media_type, data, frames = VIDEO_FRAMES, b"", tuple(pieces)
     elif len(pieces) > 1:
-        raise SourceError(f"a data URI of {ref.modality} with {len(pieces)} payloads", "only a video has frames")
+        raise SourceError(
+            f"a data URI of {ref.modality} has {len(pieces)} payloads", "give one; only a video has frames"
+        )
     else:
         media_type, data, frames = _judged(pieces[0], ref.modality), pieces[0], ()
         if declared and not agree(normal_type(declared), media_type):
@@ -190,11 +197,11 @@ def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
 
 
 def _decoded(source: str) -> tuple[str, list[bytes], tuple[str, ...]]:
-    """Return the declared type, the bytes of each payload, and what had to be mended."""
+    """Return the declared type, the bytes of each payload, and the repairs of its base64 in words."""
     uri = parse_data_uri(source) if source[:5].lower() == "data:" else DataURI("", True, source)
     count = uri.payload.count(",") + 1
     if uri.is_base64 and count > _MOST_FRAMES:
-        raise SourceError(f"a data URI of {count} frames, more than {_MOST_FRAMES}", "give the video file itself")
+        raise SourceError(f"a data URI has {count} frames, more than {_MOST_FRAMES}", "give the video file itself")
     pieces: list[bytes] = []
     findings: dict[str, None] = {}
     for payload in uri.payload.split(",") if uri.is_base64 else (uri.payload,):
@@ -205,28 +212,28 @@ def _decoded(source: str) -> tuple[str, list[bytes], tuple[str, ...]]:
 
 
 def _judged(data: bytes, modality: str) -> str:
-    """Return the media type that the bytes say, which must be one of the modality."""
+    """Return the media type that the bytes say. It must be one of the modality."""
     kind = sniff(data)
     media_type = media_type_for(kind, modality) if kind else None
     if media_type is None:
         found = kind.name if kind else not_media(data).name
-        raise SourceError(f"the bytes are no {modality}: {found}", "put the media itself there")
+        raise SourceError(f"the bytes are not {modality} but {found}", "put the media itself there")
     return media_type
 
 
-def _rest(mapping: Mapping[str, Any], taken: tuple[str, ...]) -> Pairs:
-    """Return what else a part holds; columnar files fill the keys of other parts with nulls, which say nothing.
+def _rest(mapping: _Mapping, used: tuple[str, ...]) -> Pairs:
+    """Return the keys of a part that are not ``used``. Keys of other parts may be null, as columnar files fill them.
 
     Raises:
-        TargetError: it holds a second text or source, or a value that JSON cannot hold.
+        TargetError: a second text or source, or a value that JSON cannot hold.
     """
     rest = []
     for key, value in mapping.items():
-        if key in taken:
+        if key in used:
             continue
         if key in _KINDS:
             if value is not None:
-                raise TargetError(f"a content part holds {shown(key)} beside {shown(taken[-1])}", "make it two")
+                raise TargetError(f"a content part holds {shown(key)} beside {shown(used[-1])}", "write two parts")
             continue
         rest.append((key, plain(value)))
     return tuple(rest)

@@ -1,44 +1,67 @@
-"""What the writers of all wire forms share: content parts held against a target, one by one."""
+"""What the writers of all wire forms share: each content part is checked against the target, then written."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Union
 
 from mmprompt.errors import MMPromptError, TargetError, shown
-from mmprompt.media.base64_text import encode
+from mmprompt.media.base64_text import encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
 from mmprompt.messages import MediaPart, MediaRef, Pairs, Part, TextPart
-from mmprompt.targets.json_values import plain
+from mmprompt.targets.json_values import JSONValue, plain
 from mmprompt.targets.limits import Limits, check_count, limits
 
-Wire = dict[str, Any]
-Payload = Callable[[str, MediaPart], object]
-Read = Callable[[MediaRef], "MediaPart | MediaRef"]
+
+class Payload:
+    """Stands for a string in a request: ``prefix``, then the base64 of the media. Commas join the frames of a video."""
+
+    __slots__ = ("part", "prefix")
+
+    def __init__(self, prefix: str, part: MediaPart) -> None:
+        self.prefix = prefix
+        self.part = part
+
+    def __str__(self) -> str:
+        """Return the string."""
+        return text_payload(self.prefix, self.part)
+
+
+WireValue = Union[JSONValue, Payload, Sequence["WireValue"], Mapping[str, "WireValue"]]
+"""A value in a request: JSON, with a ``Payload`` in place of a long string where the caller asked for it."""
+
+Wire = dict[str, WireValue]
+"""A message, a content part or a whole request as the target's API has it."""
+
+PayloadWriter = Callable[[str, MediaPart], Union[str, Payload]]
+"""Gives the base64 text of a medium, or what stands for it. The first argument is the text before the base64."""
+
+RefReader = Callable[[MediaRef], Union[MediaPart, MediaRef]]
+"""Reads a medium that was only named, such as ``MediaReader.read``."""
 
 READ_FIRST = "let it be read first: read_messages(...)"
 
 
 def text_payload(prefix: str, part: MediaPart) -> str:
-    """Return ``prefix`` and the part's bytes (or frames, joined by commas) as base64 text."""
+    """Return ``prefix`` and the base64 of the part's bytes, or of its frames joined by commas."""
     if part.frames:
-        return prefix + ",".join([encode(frame).decode("ascii") for frame in part.frames])
-    return prefix + encode(part.data).decode("ascii")
+        return prefix + ",".join([encode_text(frame) for frame in part.frames])
+    return prefix + encode_text(part.data)
 
 
 class PartWriter(ABC):
-    """Writes content parts for one target; made once, called for each sample, safe to share between threads.
+    """Writes content parts for one target. Made once, called for each sample, safe to share between threads.
 
-    A subclass names its ``wire``, what stands in a text part beside the text (``text_head``), and writes media in
-    ``_named`` and ``_embedded``.
+    A subclass gives its wire form (``wire``) and the keys of a text part beside the text (``text_head``), and writes
+    media in ``_named`` and ``_embedded``.
 
     Args:
-        target: its name.
-        payload: gives what stands for a base64 text; its first argument is the text that comes before it, such as
-            ``data:image/jpeg;base64,``, or nothing.
-        read: such as ``MediaReader.read``, is asked for each medium that has only been named.
+        target: the name of the target.
+        payload: gives the base64 text of a medium. Its first argument is the text before the base64, such as
+            ``data:image/jpeg;base64,`` or ``""``.
+        read: reads each ``MediaRef`` without a ``name``. Without it such a part is refused, unless it is a URL.
 
     Raises:
         TargetError: an unknown target, or one of another wire form.
@@ -46,9 +69,9 @@ class PartWriter(ABC):
 
     __slots__ = ("_as_images", "_known", "_payload", "_read", "_tallied")
     wire: ClassVar[str]
-    text_head: ClassVar[Wire]
+    text_head: ClassVar[dict[str, str]]
 
-    def __init__(self, target: str, *, payload: Payload = text_payload, read: Read | None = None) -> None:
+    def __init__(self, target: str, *, payload: PayloadWriter = text_payload, read: RefReader | None = None) -> None:
         known = limits(target)
         if known.wire != self.wire:
             raise TargetError(f"target {target} has another wire form", f"use to_{known.wire}")
@@ -62,7 +85,7 @@ class PartWriter(ABC):
         """Return the content parts of a message.
 
         Raises:
-            MMPromptError: a part that was not read or that the target does not take, with its number.
+            MMPromptError: a part that cannot be read or that the target does not take. ``where`` has its number.
         """
         out: list[Wire] = []
         read, head = self._read, self.text_head
@@ -86,7 +109,7 @@ class PartWriter(ABC):
                 elif part.frames and self._as_images:
                     out.extend([self._embedded(frame) for frame in images_of(part)])
                 else:
-                    out.append(self._embedded(_undeclared(part) if part.options else part))
+                    out.append(self._embedded(_without_format(part) if part.options else part))
                 if tally is not None:
                     tally.add(part, self._as_images)
             except MMPromptError as error:
@@ -95,25 +118,25 @@ class PartWriter(ABC):
 
     @abstractmethod
     def _named(self, ref: MediaRef) -> Wire:
-        """Return the content part of media that goes by name."""
+        """Return the content part of a medium that is sent by name."""
 
     @abstractmethod
     def _embedded(self, part: MediaPart) -> Wire:
-        """Return the content part of media that was read."""
+        """Return the content part of a medium that is sent as bytes."""
 
     def _with_extra(self, wire: Wire, pairs: Pairs) -> Wire:
-        """Add the keys that a sample's part has of its own, those of them that the target takes."""
+        """Add further keys of the sample's content part, those that the target takes."""
         return add_keys(wire, pairs, self._known, self._known.part_keys)
 
     def _with_options(self, wire: Wire, pairs: Pairs) -> Wire:
-        """Add the keys that stood beside a sample's source, those of them that the target takes."""
+        """Add the keys beside the sample's source, those that the target takes."""
         return add_keys(wire, pairs, self._known, self._known.source_keys)
 
 
 class Tally:
-    """What a request holds so far: parts by modality, and the bytes of its texts and of its media as base64.
+    """Counts what a request holds: its parts by modality, and the bytes of its texts and of its media as base64.
 
-    What JSON puts around these is not counted: of a request that is anywhere near a limit it is a thousandth.
+    The JSON around them is not counted. In a request near a limit it is about a thousandth.
     """
 
     __slots__ = ("_counts", "_size")
@@ -123,7 +146,7 @@ class Tally:
         self._size = 0
 
     def add(self, part: MediaPart | MediaRef, as_images: bool) -> None:
-        """Count a part; frames ``as_images`` are as many pictures."""
+        """Count a part. With ``as_images`` each frame of a video counts as an image."""
         modality, number = part.modality, 1
         if isinstance(part, MediaPart):
             if part.frames and as_images:
@@ -137,7 +160,7 @@ class Tally:
         self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
     def check(self, known: Limits) -> None:
-        """Hold the request against its target.
+        """Compare the request with the limits of its target.
 
         Raises:
             TargetError: more parts of a modality, or more bytes, than the target takes.
@@ -151,10 +174,10 @@ class Tally:
 
 
 def url_of(ref: MediaRef, known: Limits) -> str:
-    """Return the name by which media go out that nobody has read, its scheme held against the target.
+    """Return the name by which a medium is sent that nobody has read. The target must take its URL scheme.
 
     Raises:
-        TargetError: it is no name, or one that the target does not take.
+        TargetError: the source is not a URL, or has a scheme that the target does not take.
         SourceError: a URL that parsers read differently.
     """
     url = ref.name
@@ -165,22 +188,22 @@ def url_of(ref: MediaRef, known: Limits) -> str:
         url = str(value)
     scheme = url.partition(":")[0].lower()
     if scheme not in known.schemes:
-        what = f"{quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{quoted(url)} is no URL"
+        what = f"{quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{quoted(url)} is not a URL"
         names = ", ".join(sorted(known.schemes))
         hint = "give such a URL, or a file under the media root"
-        if scheme == "file" or "://" not in url[:40]:  # a file that was read under a root goes by its name
+        if scheme == "file" or "://" not in url[:40]:  # a file that media mode file or keep names
             hint = "send it inline: --media inline"
         raise TargetError(f"{what}, and {known.name} takes names with {names}", hint)
     return url
 
 
 def quoted(source: object) -> str:
-    """Return a source in short, for a message: no payload, no query."""
+    """Return a source for a message: shortened, without its payload and without the query of a URL."""
     return shown(in_short(source))
 
 
-def _undeclared(part: MediaPart) -> MediaPart:
-    """Return a sound without the ``format`` that stood beside its data: its bytes say it. Another one is a finding."""
+def _without_format(part: MediaPart) -> MediaPart:
+    """Return an audio part without the option ``format``, since the bytes say it. A wrong format becomes a finding."""
     declared = dict(part.options).get("format") if part.modality == "audio" else None
     if declared is None:
         return part
@@ -193,9 +216,10 @@ def _undeclared(part: MediaPart) -> MediaPart:
 
 
 def images_of(video: MediaPart) -> list[MediaPart]:
-    """Return the frames of a video as images, for a target that takes no video of frames.
+    """Return the frames of a video as images, for a target that does not take a video of frames.
 
-    Its options hold for each; its further keys stand on the last, for what is marked (``cache_control``) ends there.
+    Each image gets the video's options. The last one gets its further keys, since what ``cache_control`` marks ends
+    there.
     """
     images = []
     for left, frame in enumerate(video.frames, 1 - len(video.frames)):
@@ -207,20 +231,20 @@ def images_of(video: MediaPart) -> list[MediaPart]:
 
 
 def add_keys(wire: Wire, pairs: Pairs, known: Limits, allowed: frozenset[str] | None) -> Wire:
-    """Add further keys to a part that is being made; none may take the place of what the part is.
+    """Add further keys to a content part, and return it. ``allowed`` are the keys that the target takes there.
 
     Raises:
-        TargetError: a key that is there already, or that the target does not know; a value that JSON cannot hold.
+        TargetError: a key that the part has already, a key that the target does not take, or a value that JSON cannot
+            hold.
     """
     for key, value in pairs:
         if key in known.left_out:
             continue
         if key in wire:
-            raise TargetError(f"the key {shown(key)} is given twice in a content part", "leave it out of the template")
+            raise TargetError(f"a content part has the key {shown(key)} twice", "remove it from the template")
         if allowed is not None and key not in allowed:
-            takes = ", ".join(sorted(allowed)) or "none"
-            raise TargetError(
-                f"{known.name} has no key {shown(key)} here (of such keys it has {takes})", "leave it out of the part"
-            )
+            accepted = ", ".join(sorted(allowed)) or "none"
+            what = f"{known.name} does not accept the key {shown(key)} in this part (accepted: {accepted})"
+            raise TargetError(what, "remove it")
         wire[key] = plain(value)
     return wire

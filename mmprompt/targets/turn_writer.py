@@ -1,4 +1,4 @@
-"""What the wire forms with turns of two roles share: the system prompt apart, neighbours joined, tools as parts."""
+"""What the wire forms with turns share: a separate system prompt, joined neighbours, tool calls as content parts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 from mmprompt.errors import MMPromptError, TargetError, Where, shown
 from mmprompt.messages import Message, TextPart, checked
-from mmprompt.targets.json_values import plain
+from mmprompt.targets.json_values import JSONValue, plain
 from mmprompt.targets.part_writer import PartWriter, Tally, Wire
 
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "user", "system": "system", "developer": "system"}
-"""In whose turn a message goes."""
+"""A message's role to the side whose turn it joins."""
+
+_CALL_KEYS = ("id", "type", "index", "function", "name", "arguments")
 
 
 class Turn(NamedTuple):
-    """What one side says before the other does: its content parts, and the number of its first message."""
+    """Everything one side says before the other does: its content parts, and the number of its first message."""
 
     role: str
     parts: list[Wire]
@@ -29,7 +31,7 @@ class Call(NamedTuple):
 
     id: str | None
     name: str
-    arguments: dict[str, object]
+    arguments: dict[str, JSONValue]
 
 
 class TurnWriter(PartWriter):
@@ -38,12 +40,12 @@ class TurnWriter(PartWriter):
     __slots__ = ()
 
     def _turns(self, messages: Iterable[Message]) -> tuple[list[Wire], list[Turn]]:
-        """Return the parts of the system prompt, and the turns after it; messages of one role become one turn.
+        """Return the parts of the system prompt, and the turns after it. Neighbours of one role become one turn.
 
-        System messages before all others are the system prompt; a later one is a turn of the role ``system``.
+        System messages before all others are the system prompt. A later one is a turn of the role ``system``.
 
         Raises:
-            TargetError: what the target does not take, with the number of the message.
+            MMPromptError: a medium cannot be read, or the target does not take a message. ``where`` has its number.
         """
         tally = Tally() if self._tallied else None
         system: list[Wire] = []
@@ -64,16 +66,15 @@ class TurnWriter(PartWriter):
         if tally is not None:
             tally.check(self._known)
         if not turns:
-            raise TargetError(f"{self._known.name} takes no request without a message", "give one of the user")
+            raise TargetError(f"{self._known.name} takes no request without a message", "add a message of the user")
         return system, turns
 
     def _role(self, message: Message) -> str:
-        """Return in whose turn the message goes, having checked what stands beside its content."""
+        """Return whose turn the message joins, having checked the fields beside its content."""
         role, parts, name, calls, call_id = message
         turn = _ROLES.get(role)
         if turn is None:
-            known = ", ".join(_ROLES)
-            raise TargetError(f"unknown role {shown(role)}", f"{self._known.name} takes {known}")
+            raise TargetError(f"unknown role {shown(role)}", f"{self._known.name} takes {', '.join(_ROLES)}")
         if name is not None and role != "tool":
             what = f"{self._known.name} does not take the name {shown(name)} beside a message"
             raise TargetError(what, "remove the name, or write it into the text")
@@ -112,35 +113,40 @@ class TurnWriter(PartWriter):
 
     @abstractmethod
     def _call(self, call: Call) -> Wire:
-        """Return the part that is a call."""
+        """Return the part of a call."""
 
     @abstractmethod
     def _result(self, message: Message, parts: list[Wire], functions: Mapping[str, str]) -> Wire:
-        """Return the part that is the result of a call, whose content is in ``parts``."""
+        """Return the part of a call's result. ``parts`` is the result's content."""
 
 
 def call_of(value: object) -> Call:
-    """Return a call as the chat form of OpenAI has it: ``id``, and ``function`` with ``name`` and ``arguments``.
+    """Return a call from OpenAI's chat form: ``id``, and ``function`` with ``name`` and ``arguments``.
 
-    The arguments are a JSON text, or a mapping already; no text is no arguments.
+    The arguments are JSON text or a mapping. An empty text means no arguments.
 
     Raises:
-        TargetError: it is no such call, or its arguments are no JSON object.
+        TargetError: another form, or arguments that are not a JSON object.
     """
     call = plain(value)
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(call, dict) or not isinstance(function, dict) or call.get("type", "function") != "function":
-        raise TargetError("a tool call that is no call of a function", "give id and function, as OpenAI has them")
+        raise TargetError("a tool call does not call a function", "give it an id and a function, as OpenAI's API does")
     name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
-    unknown = [key for key in (*call, *function) if key not in ("id", "type", "index", "function", "name", "arguments")]
-    if not isinstance(name, str) or not name or not isinstance(own_id, (str, type(None))) or unknown:
-        odd = f"the unknown key {shown(unknown[0])}" if unknown else "no name or no id that is text"
-        raise TargetError(f"a tool call with {odd}", "give id, function.name and function.arguments")
+    unknown = [key for key in (*call, *function) if key not in _CALL_KEYS]
+    if unknown:
+        raise TargetError(f"a tool call has the unknown key {shown(unknown[0])}", "remove it")
+    if not isinstance(name, str) or not name:
+        raise TargetError("a tool call has no function name", "give function.name")
+    if not isinstance(own_id, (str, type(None))):
+        raise TargetError(f"the id of a tool call is {type(own_id).__name__}", "write it as a string")
     if isinstance(arguments, str):
         try:
             arguments = plain(json.loads(arguments)) if arguments.strip() else {}
         except (ValueError, RecursionError):
-            raise TargetError(f"the arguments of the call of {shown(name)} are no JSON", "give a JSON object") from None
+            raise TargetError(
+                f"the arguments of the call of {shown(name)} are not JSON", "give a JSON object"
+            ) from None
     if not isinstance(arguments, (dict, type(None))):
-        raise TargetError(f"the arguments of the call of {shown(name)} are no JSON object", "give an object")
+        raise TargetError(f"the arguments of the call of {shown(name)} are not a JSON object", "give an object")
     return Call(own_id, name, arguments or {})

@@ -1,12 +1,13 @@
-"""Records as JSON bytes, without copying their payloads.
+"""Records and requests as JSON bytes, without copying their media.
 
-A request with a picture is a few hundred bytes of JSON around a few hundred thousand of base64, which needs no
-escaping. So ``record_chunks`` writes the JSON with a hole where each payload goes, and puts the base64 between the
-pieces; ``ChunkWriter`` hands all of them to the kernel in one call.
+A request with a picture is a few hundred bytes of JSON around a few hundred thousand bytes of base64, which need no
+escaping. ``record_chunks`` writes the JSON with a hole for each ``Payload`` and puts the base64 between the pieces.
+``ChunkWriter`` hands all pieces to the kernel in one call, ``json_body`` joins them in one copy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,42 +15,55 @@ import orjson
 
 from mmprompt.errors import TargetError, shown
 from mmprompt.media.base64_text import encode
-from mmprompt.messages import MediaPart
 from mmprompt.targets import exact_json
+from mmprompt.targets.json_values import JSONValue
+from mmprompt.targets.part_writer import Payload, Wire, WireValue
+
+__all__ = ["Payload", "json_body", "record_chunks", "with_text"]
 
 _HOLE = b"\0"
-"""A raw NUL, which JSON text never holds: a NUL inside a string is written as an escape."""
+"""A raw NUL. JSON text never holds one: a NUL inside a string is written as an escape."""
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LINE = _OPTIONS | orjson.OPT_APPEND_NEWLINE
-_EXACT = (str, int, type(None))  # what orjson prints as json would, or refuses
+_EXACT = (str, int, type(None))  # types that orjson prints as ``json`` does, or refuses
 _FRAGMENT = orjson.Fragment(_HOLE)
 
 
-class Payload:
-    """A string of a record that is ``prefix`` followed by media as base64; several frames are joined by commas."""
+def with_text(value: WireValue) -> JSONValue:
+    """Return a copy of a request in which every ``Payload`` is a string: plain data for a client."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Payload):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: with_text(item) for key, item in value.items()}
+    return [with_text(item) for item in value]
 
-    __slots__ = ("part", "prefix")
 
-    def __init__(self, prefix: str, part: MediaPart) -> None:
-        self.prefix = prefix
-        self.part = part
+def json_body(request: Wire) -> bytes:
+    """Return a request as JSON in one piece. Its media are encoded once and copied once.
+
+    Raises:
+        TargetError: as ``record_chunks``.
+    """
+    return b"".join(record_chunks(request))
 
 
 def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
     """Return the JSON of a record whose leaves may be ``Payload``, in pieces to be written one after the other.
 
-    Numbers come out as Python's ``json`` would print them where orjson would change or refuse them: integers of any
-    size, and NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
+    Numbers that orjson would change or refuse are printed as Python's ``json`` prints them: integers of any size, and
+    NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
 
     Raises:
-        TargetError: a text that is no Unicode (a lone surrogate), or a value that JSON cannot hold.
+        TargetError: a text with a lone surrogate, or a value that JSON cannot hold.
     """
     payloads: list[Payload] = []
 
     def note(leaf: object) -> orjson.Fragment:
         if type(leaf) is not Payload:
-            raise TypeError  # the exact way names it
+            raise TypeError  # _exact finds its place
         payloads.append(leaf)
         return _FRAGMENT
 
@@ -70,7 +84,7 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
 
 
 def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
-    """Return the pieces of the text with the payloads between them."""
+    """Return the pieces of the text, and the payloads in its holes."""
     if len(payloads) == 1 and not payloads[0].part.frames:  # nearly every record
         head, _, tail = text.partition(_HOLE)
         return [head + _opening(payloads[0].prefix), encode(payloads[0].part.data), b'"' + tail]
@@ -91,10 +105,10 @@ def _opening(prefix: str) -> bytes:
 
 
 def _exact(value: object, place: str) -> object:
-    """Return a value whose leaves are written out already, except for payloads; ``place`` is where it stands.
+    """Return a value whose leaves are JSON already, except for payloads. ``place`` is its path in the record.
 
     Raises:
-        TargetError: a leaf or key that JSON cannot hold.
+        TargetError: a leaf or key that JSON cannot hold. ``where.template`` is its path.
     """
     if isinstance(value, (Payload, orjson.Fragment)):
         return value
@@ -105,11 +119,12 @@ def _exact(value: object, place: str) -> object:
     try:
         return orjson.Fragment(exact_json.dumps(value))
     except TargetError as error:
-        raise TargetError(f"{place[1:]}: {error.what}", error.hint, error.where) from None
+        raise error.located(template=place[1:]) from None
 
 
 def _key(key: object, place: str) -> str:
     if not isinstance(key, str):
-        raise TargetError(f"{place[1:]}: the key {shown(key)} is no string", "JSON keys are strings")
-    _exact(str(key), f"{place} key")
+        what = f"the key {shown(key)} is {type(key).__name__}"
+        raise TargetError(what, "write it as a string").located(template=place[1:])
+    _exact(key, f"{place} key")
     return key

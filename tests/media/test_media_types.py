@@ -277,8 +277,8 @@ def test_without_pybase64_the_standard_library_gives_the_same():
 import sys
 if {blocked}: sys.modules["pybase64"] = None
 from mmprompt.errors import SourceError
-from mmprompt.media.base64_text import clean_head, decode, encode
-print(encode(b"\\xff\\xef").decode(), clean_head("/9j/4AAQ"))
+from mmprompt.media.base64_text import clean_head, decode, encode, encode_text
+print(encode(b"\\xff\\xef").decode(), encode_text(b"\\xff\\xef"), clean_head("/9j/4AAQ"))
 for text in ("QUJD", "_-8", "QU I", "QQ==QQ==", "QUJ*", "Q", "", "QR=="):
     try: print(decode(text))
     except SourceError as error: print(error)

@@ -90,9 +90,11 @@ class TestContent:
 
     def test_a_hint_of_other_forms_is_left_out_and_other_keys_are_named(self):
         assert block(JPEG._replace(options=(("detail", "low"),))) == block(JPEG)
-        with pytest.raises(TargetError, match=r"part 1: anthropic has no key 'min_pixels' here .*cache_control"):
+        with pytest.raises(
+            TargetError, match=r"part 1: anthropic does not accept the key 'min_pixels' in this part .*cache_control"
+        ):
             to_anthropic(user(JPEG._replace(extra=(("min_pixels", 3),))))
-        with pytest.raises(TargetError, match="anthropic has no key 'format' here"):
+        with pytest.raises(TargetError, match="anthropic does not accept the key 'format' in this part"):
             to_anthropic(user(JPEG._replace(options=(("format", "x"),))))
 
     def test_white_space_alone_is_refused(self):
@@ -194,17 +196,17 @@ class TestTools:
     @pytest.mark.parametrize(
         ("bad", "words"),
         [
-            (call(arguments="{"), "the arguments of the call of 'add' are no JSON"),
-            (call(arguments="[1]"), "are no JSON object"),
+            (call(arguments="{"), "the arguments of the call of 'add' are not JSON"),
+            (call(arguments="[1]"), "are not a JSON object"),
             (call(arguments='{"x": NaN}'), "the number nan"),
-            (call(arguments='{"x": ' + "[" * 5000 + "]" * 5000 + "}"), "are no JSON|nested over"),
+            (call(arguments='{"x": ' + "[" * 5000 + "]" * 5000 + "}"), "are not JSON|nested over"),
             (call("a b"), "the id 'a b'"),
             (call(None), "no id"),
             (call(extra=1), "the unknown key 'extra'"),
-            (call(type="custom"), "no call of a function"),
-            ({"id": "1"}, "no call of a function"),
-            ({"id": "1", "function": {"arguments": "{}"}}, "no name"),
-            ("add(1)", "no call of a function"),
+            (call(type="custom"), "does not call a function"),
+            ({"id": "1"}, "does not call a function"),
+            ({"id": "1", "function": {"arguments": "{}"}}, "no function name"),
+            ("add(1)", "does not call a function"),
         ],
         ids=lambda value: None,
     )
@@ -213,7 +215,7 @@ class TestTools:
             to_anthropic([Message("BOT", "x", tool_calls=[bad])])
 
     def test_a_result_needs_its_call(self):
-        with pytest.raises(TargetError, match="message 1: a tool call or result with no id"):
+        with pytest.raises(TargetError, match="message 1: a tool call or result has no id"):
             to_anthropic([Message("tool", "2")])
         with pytest.raises(TargetError, match=r"^message 1: the role user has tool calls"):
             to_anthropic([Message("HUMAN", "x", tool_calls=[call()])])

@@ -65,13 +65,13 @@ class TestReading:
         ("message", "words"),
         [
             ({"content": "x"}, "^message 1: there is no role"),
-            ({"role": "user", "content": 3}, "^message 1: content of type int"),
+            ({"role": "user", "content": 3}, "^message 1: the content is int"),
             ({"role": "user", "content": [{"type": "imageurl"}]}, "^message 1, part 1: unknown content part type 'imageurl'; did you mean 'image_url'"),
             ({"role": "user", "content": [{"type": "image"}]}, "holds no image"),
             ({"role": "user", "content": [{"type": "text", "text": "a", "image": "b"}]}, "holds 'image' beside 'text'"),
-            ({"role": "user", "content": [{"type": "text"}]}, "whose text is of type NoneType"),
+            ({"role": "user", "content": [{"type": "text"}]}, "the text of a part of type text is NoneType"),
             ({"role": "user", "content": [{}]}, "has no type"),
-            ({"role": "user", "content": [3]}, "part of type int"),
+            ({"role": "user", "content": [3]}, "a content part is int"),
             ({"role": "user", "contents": "x"}, "unknown key 'contents'; did you mean 'content'"),
             ({"role": "assistant", "content": "x", "audio": {"id": "a"}}, "the key 'audio'"),
             ({"role": "tool", "tool_call_id": 3}, "tool_call_id is '3'; give a string"),
@@ -87,7 +87,7 @@ class TestReading:
 
     @pytest.mark.parametrize("messages", [None, 3, {"role": "user", "content": "x"}, "x"])
     def test_what_is_no_list_of_messages_is_refused(self, messages):
-        with pytest.raises(TargetError, match=r"^messages are a list of mappings, not \w+; give a list$"):
+        with pytest.raises(TargetError, match=r"^the messages are \w+; give a list of mappings$"):
             from_openai(messages)
 
     def test_a_message_may_be_called_one_as_in_the_responses_form(self):

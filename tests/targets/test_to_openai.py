@@ -54,7 +54,7 @@ class TestContent:
         assert message.parts[0].extra == (("cache_control", {"type": "x"}),)
 
     def test_a_key_cannot_take_the_place_of_the_text(self):
-        with pytest.raises(TargetError, match="message 1, part 1: the key 'text' is given twice"):
+        with pytest.raises(TargetError, match="message 1, part 1: a content part has the key 'text' twice"):
             to_openai(user(TextPart("a", (("text", "b"),)), TextPart("b")))
 
     def test_nan_beside_a_part_is_refused(self):

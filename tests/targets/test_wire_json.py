@@ -13,7 +13,7 @@ from sample_messages import CALLS, FRAMES, JPEG, MESSAGES, MP3, TEXT, WAV
 from mmprompt.errors import TargetError
 from mmprompt.messages import MediaPart, Message, TextPart
 from mmprompt.targets.openai import OpenAIWriter, to_openai
-from mmprompt.targets.wire_json import Payload, record_chunks
+from mmprompt.targets.wire_json import Payload, json_body, record_chunks, with_text
 
 HARD = st.sampled_from(["\0", '"\0"', "\\u0000", "𝄞", "\\", "\x7f\u2028", "</script>", "data:image/jpeg;base64,"])
 
@@ -28,6 +28,24 @@ def test_chunks_are_the_json_of_the_plain_data(messages, text, answer):
     messages = [*messages, Message("HUMAN", [JPEG, TextPart(text), FRAMES])]
     chunks = record_chunks(record(messages, answer=answer))
     assert json.loads(b"".join(chunks)) == {"id": 1, "messages": to_openai(messages), "answer": answer}
+
+
+@settings(deadline=None)
+@given(MESSAGES)
+def test_a_body_and_plain_data_hold_the_same(messages):
+    request = {
+        "model": "m",
+        "messages": OpenAIWriter("vllm", payload=Payload).write([*messages, Message("HUMAN", [JPEG, FRAMES])]),
+    }
+    plain = with_text(request)
+    assert plain == {"model": "m", "messages": to_openai([*messages, Message("HUMAN", [JPEG, FRAMES])])}
+    assert json.loads(json_body(request)) == json.loads(json_body(plain)) == plain
+
+
+def test_plain_data_shares_nothing_with_what_was_written():
+    written = OpenAIWriter("vllm", payload=Payload).write([Message("HUMAN", [JPEG])])
+    with_text(written)[0]["content"][0]["image_url"]["url"] = "changed"
+    assert type(written[0]["content"][0]["image_url"]["url"]) is Payload
 
 
 @given(CALLS, TEXT | HARD)
