@@ -19,6 +19,7 @@ from mmprompt.media.media_types import JPEG, VIDEO_FRAMES, agree, normal_type, s
 from mmprompt.media.not_media import not_media
 from mmprompt.media.objects import encode_image, encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.request_reader import Read, RequestReader
 from mmprompt.media.sources import RootedPath, Source, classify, in_short, is_plain_url
 from mmprompt.media.type_check import checked_type, suffix_findings
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, checked
@@ -61,6 +62,15 @@ class MediaReader:
             from mmprompt.media.fetch.fetcher import Fetcher  # noqa: PLC0415  # only where it is asked for
 
             self._fetcher = Fetcher(policy)
+
+    def request(self, read: Read | None = None) -> RequestReader:
+        """Return what reads the media of one request, within the policy's bounds on all of them together.
+
+        Args:
+            read: reads one medium; by default ``self.read``. Give a function that also changes it where changes are
+                asked for, so that what goes out is counted.
+        """
+        return RequestReader(self.policy, read or self.read)
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return ``ref`` read: a part with bytes, or a reference with the name to send.
@@ -251,21 +261,16 @@ def read_messages(
     """Return ``messages`` with every ``MediaRef`` read; one that has its wire name already stays as it is.
 
     Args:
-        messages: as a template and meta template gave them.
+        messages: those of one request, as a template and meta template gave them.
         policy: what may be read; without one no path is.
         media: the mode, see ``MediaReader``.
 
     Raises:
-        MediaError: the first source that cannot be read.
+        MediaError: the first source that cannot be read, or more media than the policy allows in one request.
         TargetError: what is no message.
     """
-    reader = MediaReader(policy or MediaPolicy(), media)
-    return [
-        message._replace(
-            parts=tuple([reader.read(p) if type(p) is MediaRef and p.name is None else p for p in message.parts])
-        )
-        for message in map(checked, messages)
-    ]
+    request = MediaReader(policy or MediaPolicy(), media).request()
+    return [message._replace(parts=tuple(map(request.part, message.parts))) for message in map(checked, messages)]
 
 
 def file_url(path: str) -> str:

@@ -91,13 +91,12 @@ def read_caller_media(
     full = {source: os.path.join(folder, str(classify(source).value)) for source in sources}
     reader = MediaReader((policy or MediaPolicy()).with_files(*full.values()))
 
-    def read(part: Part) -> Part:
-        if not isinstance(part, MediaRef) or part.name is not None:
-            return part
-        paths = _own_paths(part.source)
-        return _read_own_files(part, {path: full[path] for path in paths}, reader) if paths else reader.read(part)
+    def read(ref: MediaRef) -> MediaPart | MediaRef:
+        paths = _own_paths(ref.source)
+        return _read_own_files(ref, {path: full[path] for path in paths}, reader) if paths else reader.read(ref)
 
-    return [message._replace(parts=tuple(map(read, message.parts))) for message in given]
+    request = reader.request(read)
+    return [message._replace(parts=tuple(map(request.part, message.parts))) for message in given]
 
 
 def _own_paths(source: object) -> list[CallerPath]:
