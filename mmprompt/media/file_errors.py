@@ -82,7 +82,7 @@ def empty(name: str) -> SourceError:
 
 def not_a_name(name: str) -> SourceError:
     """Return the error of a string that cannot be a file name here."""
-    what = "holds a NUL" if "\x00" in name else "is no name that this file system has"
+    what = "holds a NUL" if "\x00" in name else "cannot be a file name here"
     return SourceError(f"the path {shown(name)} {what}", "write the name of the file")
 
 
@@ -90,7 +90,7 @@ def not_regular(mode: int, name: str) -> PolicyError:
     """Return the error of a directory, FIFO, socket or device."""
     kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
     kind = kinds.get(stat.S_IFMT(mode), "a device")
-    return PolicyError(f"{shown(name)} is {kind}", "only regular files are read")
+    return PolicyError(f"{shown(name)} is {kind}", "name a regular file")
 
 
 def unreadable(error: OSError, name: str) -> MediaError:
@@ -103,7 +103,8 @@ def unreadable(error: OSError, name: str) -> MediaError:
         return PolicyError(f"{shown(name)} may not be read: permission denied", "allow this user to read it")
     if code == errno.ENAMETOOLONG:
         return SourceError(
-            f"the path {shown(name)} is too long", "write a shorter one; if it is base64, its bytes are no known media"
+            f"the path {shown(name)} is too long",
+            "write a shorter path; if this is base64, its bytes are in no known format",
         )
     if code == errno.ELOOP:
         return SourceError(f"{shown(name)} is a loop of links", "mend the link")

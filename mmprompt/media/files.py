@@ -48,7 +48,7 @@ class GuardedFiles:
     The roots are resolved here, once.
 
     Raises:
-        PolicyError: a root that is no folder, or that cannot be opened.
+        PolicyError: a root that is not a folder, or that cannot be opened.
     """
 
     __slots__ = ("_blobs", "_files", "_limit", "_only_root", "_prefixes", "_real_files", "_written")
@@ -221,7 +221,7 @@ def _with_slash(folder: str) -> str:
 def _real_root(root: str) -> str:
     real = os.path.realpath(root)
     if not os.path.isdir(real):
-        raise PolicyError(f"the media root {shown(root)} is no folder", "name a folder that exists")
+        raise PolicyError(f"the media root {shown(root)} is not a folder", "name a folder that exists")
     if _PLATFORM != "darwin":
         return real
     # macOS keeps the case of the file system, which realpath does not: ask the same way as for files

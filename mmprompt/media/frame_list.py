@@ -11,7 +11,7 @@ from mmprompt.media.media_types import JPEG, sniff
 from mmprompt.media.objects import encode_image
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sources import in_short
-from mmprompt.media.type_check import not_media
+from mmprompt.media.type_check import A_MODALITY, not_media
 from mmprompt.messages import MediaPart, MediaRef
 
 
@@ -86,7 +86,10 @@ def check_is_video(modality: str) -> None:
         SourceError: they are tagged as something else.
     """
     if modality != "video":
-        raise SourceError(f"several frames are no {modality}", "tag them as video, or give one picture a segment")
+        raise SourceError(
+            f"several frames are given as {A_MODALITY[modality]}",
+            "tag them as video, or give each picture a segment of its own",
+        )
 
 
 class _Collected:
@@ -109,5 +112,5 @@ class _Collected:
             kind = sniff(frame)
             if kind is not JPEG:
                 found = kind.name if kind else not_media(frame).name
-                raise SourceError(f"frame {number} is {found}", "the frames of a video are JPEG")
+                raise SourceError(f"frame {number} is {found}", "give each frame as a JPEG")
         return tuple(self._files)

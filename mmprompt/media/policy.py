@@ -173,7 +173,7 @@ def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
     for path in given:
         name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
         if not isinstance(name, str) or not name.strip() or "\x00" in name:
-            raise PolicyError(f"media {what} {shown(path)} is no path", "give a folder or file name")
+            raise PolicyError(f"media {what} {shown(path)} is not a path", "give a folder or file name")
         names.append(name)
     return tuple(names)
 

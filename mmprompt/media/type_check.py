@@ -12,7 +12,7 @@ from mmprompt.media.media_types import Kind, agree, any_type, media_type_for, sn
 
 
 class NotMedia(NamedTuple):
-    """What some bytes are that are no media, or media in a format that is not taken.
+    """What some bytes are that are no media, or media in a format that is not supported.
 
     ``name`` has its article; ``hint`` says what to do, and is empty where it is only the wrong file; ``modalities`` are
     those that a format is of.
@@ -105,7 +105,7 @@ def not_media(data: bytes) -> NotMedia:
     return NotMedia("JSON text" if text.startswith(("{", "[")) else "plain text")
 
 
-_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
+A_MODALITY = {"image": "an image", "audio": "a sound", "video": "a video"}
 
 
 def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
@@ -118,15 +118,17 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = not_media(data)
-        rest = "a format that is not taken" if modality in found.modalities else f"not {_AN[modality]}"
-        raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {_AN[modality]}")
+        rest = "a format that is not supported" if modality in found.modalities else f"not {A_MODALITY[modality]}"
+        raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {A_MODALITY[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
-        raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
+        raise SourceError(
+            f"{subject} is {kind.name}, not {A_MODALITY[modality]}", f"tag it as {tag}, or name another file"
+        )
     if kind.by_choice and kind.name.lower() not in read_also:
-        choice = f", or let --read-also {kind.name.lower()} and --fit do it"
-        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.hint + choice)
+        choice = f", or pass --read-also {kind.name.lower()} --fit"
+        raise SourceError(f"{subject} is {kind.name}, which is not sent unchanged", kind.hint + choice)
     return kind, media_type
 
 

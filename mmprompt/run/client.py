@@ -40,7 +40,7 @@ _LONGEST_WISH = 120.0
 
 _LONGEST_REPLY = 64 << 20
 _PASSING = frozenset((408, 409, 425, 429))
-_OWN = "the client says it itself"
+_OWN = "leave it out: the client sets it"
 _RESERVED = {
     **dict.fromkeys(("messages", "model"), _OWN),
     "stream": "replies come whole",
@@ -82,11 +82,9 @@ class ChatClient:
     ) -> None:
         _check_url(base_url)
         if not model:
-            raise ServerError("no model is named", "give the name under which the server knows it")
+            raise ServerError("no model is given", "give the model's name on the server")
         if limits(target).wire != "openai":
-            raise ServerError(
-                f"the target {target} is not asked over OpenAI's API", nearest(target, ("vllm", "openai"))
-            )
+            raise ServerError(f"the target {target} does not use OpenAI's API", nearest(target, ("vllm", "openai")))
         self.base_url = base_url.rstrip("/").removesuffix("/chat/completions")
         self.model = model
         self.timeout = timeout
@@ -117,7 +115,7 @@ class ChatClient:
         """
         for name, value in options.items():
             if name in _RESERVED:
-                raise ServerError(f"{name} is no option of a request", _RESERVED[name])
+                raise ServerError(f"{name} is not an option of a request", _RESERVED[name])
             _check_numbers(name, value)
         request = {"model": self.model, "messages": self._writer.write(messages), **options}
         body = b"".join(record_chunks(request))
@@ -161,7 +159,7 @@ class ChatClient:
                 self._judge(answer)
                 return _body(answer)
         except requests.exceptions.SSLError:
-            raise ServerError(f"{self.base_url} has no TLS certificate that holds", "check the address") from None
+            raise ServerError(f"{self.base_url} has no valid TLS certificate", "check the address") from None
         except requests.exceptions.ReadTimeout:
             raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
         except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as fault:
@@ -169,11 +167,11 @@ class ChatClient:
                 raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
             if begun or was_there(fault):
                 what = "broke off its answer" if begun else "ended the connection without an answer"
-                raise PassingError(f"{self.base_url} {what}", "its log may say why", away=not begun) from None
+                raise PassingError(f"{self.base_url} {what}", "look into its log", away=not begun) from None
             hint = "start the server, or check the address"
             raise PassingError(f"{self.base_url} cannot be reached", hint, away=True) from None
         except requests.exceptions.RequestException as fault:
-            what = f"{self.base_url} cannot be asked ({type(fault).__name__})"
+            what = f"{self.base_url} failed the request ({type(fault).__name__})"
             raise ServerError(what, "check the address, and the proxy if there is one") from None
 
     def _judge(self, answer: Response) -> None:
@@ -233,7 +231,7 @@ class ChatClient:
 
 
 _HINTS = {
-    400: "the server does not take such a request; its log says more",
+    400: "look into the server's log: it does not take such a request",
     401: "set MMPROMPT_API_KEY (OPENAI_API_KEY for api.openai.com) to the server's key",
     403: "check that the key may use this model",
     404: "check the base URL (it often ends in /v1) and the name of the model",
@@ -250,10 +248,10 @@ def _check_url(base_url: str) -> None:
     except ValueError:
         sound = False
     if not sound or not base_url.isprintable() or " " in base_url:
-        raise ServerError(f"{in_short(base_url)} is no address of an API", "write http://HOST:PORT/v1")
+        raise ServerError(f"{in_short(base_url)} is not the address of an API", "write http://HOST:PORT/v1")
     if "@" in parts.netloc or parts.query or parts.fragment:
         what = f"the base URL {in_short(base_url)} carries user information, a query or a fragment"
-        raise ServerError(what, "write http://HOST:PORT/v1, and give the key by the environment")
+        raise ServerError(what, "write http://HOST:PORT/v1, and put the key into MMPROMPT_API_KEY")
 
 
 def _check_numbers(name: str, value: object) -> None:
@@ -261,7 +259,7 @@ def _check_numbers(name: str, value: object) -> None:
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
-        raise ServerError(f"{name} holds a number that JSON has not", "give a finite one") from None
+        raise ServerError(f"{name} holds NaN or infinity, which JSON does not have", "give a finite number") from None
     except (TypeError, RecursionError):
         return
 

@@ -67,7 +67,7 @@ class Fetcher:
     minute, by any thread: a dataset may name it in each of its rows.
 
     Raises:
-        PolicyError: an allowed host that is no host name.
+        PolicyError: an allowed host that is not a host name.
     """
 
     __slots__ = ("_adapters", "_dead", "_hosts", "_limit", "_policy")
@@ -127,16 +127,16 @@ class Fetcher:
                 if answer.status_code not in _REDIRECTS or "Location" not in answer.headers:
                     return Fetched(*self._body(answer, url), in_short(current))
                 current = _redirected(current, answer.headers["Location"])
-        raise SourceError(f"{in_short(url)} leads on and on, over more than {MOST_HOPS} redirects", "check the URL")
+        raise SourceError(f"{in_short(url)} redirects more than {MOST_HOPS} times", "check the URL")
 
     def _check(self, url: str) -> None:
         if len(url) > _LONGEST_URL:
-            raise SourceError(f"{in_short(url)} is a URL of {len(url)} characters", "no server takes so many")
+            raise SourceError(f"{in_short(url)} is a URL of {len(url)} characters", "shorten it")
         if classify(url).kind != "url":
-            raise SourceError(f"{in_short(url)} is no http(s) URL", "write https://host/path")
+            raise SourceError(f"{in_short(url)} is not an http(s) URL", "write https://host/path")
         target = _host_of(url)
         if target is None:
-            raise SourceError(f"{in_short(url)} has a host that is none", "write https://host/path")
+            raise SourceError(f"{in_short(url)} has a malformed host", "write https://host/path")
         self._hosts.check(*target)
         self._dead.check(target)
 
@@ -162,7 +162,7 @@ class Fetcher:
             self._mark_dead(url)
             raise
         except requests.exceptions.SSLError:
-            raise SourceError(f"{in_short(url)} has no TLS certificate that holds", "check the URL") from None
+            raise SourceError(f"{in_short(url)} has no valid TLS certificate", "check the URL") from None
         except requests.exceptions.Timeout as error:
             # one that was asked late, after redirects or other attempts, may be well
             if isinstance(error, requests.exceptions.ConnectTimeout) and left > self._policy.timeout / 2:
@@ -173,9 +173,9 @@ class Fetcher:
                 self._refuse_late(url)
             if _is_broken(error):
                 raise PassingError("broke off the connection") from None
-            raise SourceError(f"{in_short(url)} gave no sound HTTP answer", "check the URL") from None
+            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
         except (requests.exceptions.RequestException, HTTPError, UnicodeError):
-            raise SourceError(f"{in_short(url)} gave no sound HTTP answer", "check the URL") from None
+            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
 
     def _body(self, answer: Response, url: str) -> tuple[bytes, str]:
         """Judge an answer by its head, and return its body and declared type."""
@@ -189,7 +189,10 @@ class Fetcher:
         transfer = headers.get("Transfer-Encoding", "").strip().lower()
         for encoding in (headers.get("Content-Encoding", "").strip().lower(), transfer.removesuffix("chunked")):
             if encoding not in ("", "identity"):
-                raise SourceError(f"{in_short(url)} comes encoded as {shown(encoding, 20)}", "name the file as it is")
+                raise SourceError(
+                    f"{in_short(url)} has Content-Encoding {shown(encoding, 20)}",
+                    "name a URL that serves the file uncompressed",
+                )
         size = headers.get("Content-Length", "").strip()
         stated = int(size[:20]) if size.isascii() and size.isdigit() and not transfer else None
         if stated is not None and stated > self._limit:
@@ -281,9 +284,11 @@ def _redirected(url: str, location: str) -> str:
         target = urljoin(url, location.encode("latin-1").decode("utf-8"))
         source = classify(target)
     except (ValueError, SourceError):
-        raise SourceError(f"{in_short(url)} leads to what is no sound URL", "check the URL") from None
+        raise SourceError(f"{in_short(url)} redirects to a malformed URL", "check the URL") from None
     if source.kind != "url":
-        raise PolicyError(f"{in_short(url)} leads to what is neither http nor https", "give the address of the file")
+        raise PolicyError(
+            f"{in_short(url)} redirects to a URL that is neither http nor https", "give the address of the file"
+        )
     return target
 
 
@@ -295,4 +300,4 @@ def _is_broken(error: Exception) -> bool:
 
 
 def _cut(count: int, stated: int | None) -> str:
-    return "was cut" if stated is None else f"was cut: {count} of {stated} bytes came"
+    return "was cut off" if stated is None else f"was cut off: {count} of {stated} bytes came"
