@@ -203,12 +203,14 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
         raise TagError(f"segments are a list, not {type(given).__name__}", "give segments, or pairs of text")
     for segment in segments:
         if not isinstance(segment, tuple) or len(segment) not in (2, len(Segment._fields)):
-            raise TagError(f"{shown(segment)} is no segment", "give a Segment, or a pair of modality and value")
+            raise TagError(f"{shown(segment)} is not a segment", "give a Segment, or a pair of modality and value")
         modality, value = segment[:2]
         if modality not in MODALITIES:
             raise TagError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
         if not isinstance(value, str):
-            raise TagError(f"a {modality} segment holds {type(value).__name__}, not text", "name it by a string")
+            raise TagError(
+                f"a {modality} segment holds {type(value).__name__}, not text", "give its path or URL as text"
+            )
         if found := _first_tag(value):
             raise TagError(
                 f"the value of a {modality} segment contains the tag {found[1]}", "remove the tag from the value"

@@ -22,7 +22,7 @@ LONGEST_CELL = 1 << 28
 _OTHER_MARKS = ("\t", ";", "|")
 """What separates cells in files that are not CSV as we read it."""
 
-_NO_MEDIA = "every cell of media is blank, so the row goes without"
+_NO_MEDIA = "all media cells are blank, so the row is sent without media"
 
 _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
 
@@ -96,7 +96,7 @@ class _Records:
             except StopIteration:
                 return
             except csv.Error as error:
-                self._fault = RowError(f"no row of CSV: {error}", "quote cells, and double the quotes in them")
+                self._fault = RowError(f"malformed CSV row: {error}", "quote cells, and double the quotes in them")
             finally:
                 if self._raised:
                     self._raised = False

@@ -142,7 +142,7 @@ def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
 
 def _unclosed(follows: str) -> RowError:
     if not follows:
-        return RowError("the array is not closed", "the file looks cut off")
+        return RowError("the array is not closed", "write the file again: it looks cut off")
     return RowError(f"expected ',' or ']' after a row, found {shown(follows)}", _REST)
 
 
@@ -170,7 +170,7 @@ def check_array(head: bytes) -> None:
 def not_an_array(first: str, head: bytes) -> DatasetError:
     """Return the error for a file that begins with ``first``; of an object it names the keys that hold lists."""
     if first != "{":
-        return DatasetError("no JSON array of objects", "write [ {…}, {…} ], or one object a line")
+        return DatasetError("the file is not a JSON array of objects", "write [ {…}, {…} ], or one object a line")
     keys = list_keys(head.decode("utf-8", "replace").removeprefix(BOM))
     if not keys:
         hint = "write an array of objects, or one object a line with no comma behind it"

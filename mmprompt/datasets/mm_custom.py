@@ -37,7 +37,7 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
     A question that is null stays a text segment whose value is None: whether it feeds a message is not judged here.
 
     Raises:
-        RowError: a ``type`` other than image, video and audio, or a ``path`` that is no path or list of paths.
+        RowError: a ``type`` other than image, video and audio, or a ``path`` that is not a path or list of paths.
     """
     modality = columns.get("type")
     if modality not in TYPES:

@@ -141,14 +141,14 @@ def _read_rows(rows: _Once, notes: Notes) -> Iterator[Row]:
 def _python_rows(rows: _Once) -> Iterator[Row]:
     for row, columns in enumerate(rows):
         if not isinstance(columns, Mapping):  # what callers give is not checked by a type checker
-            yield RowError(f"a row is a mapping, this is {type(columns).__name__}", "give column and value").located(
-                line=row + 1
-            )
+            yield RowError(
+                f"a row is a mapping, this is {type(columns).__name__}", "give a mapping of column to value"
+            ).located(line=row + 1)
             continue
         made = columns if type(columns) is dict else dict(columns)
         try:
             "".join(made)  # the quickest way to see that all names are text
         except TypeError:
-            yield RowError("a column whose name is no string", "name columns by strings").located(line=row + 1)
+            yield RowError("a column name is not a string", "name columns by strings").located(line=row + 1)
         else:
             yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, ()))

@@ -99,7 +99,7 @@ def _of_text(lines: list[bytes], suffix: str, path: str) -> str:
             return "csv"
     begins = shown(header[:40].decode("utf-8", "replace").strip())
     raise DatasetError(
-        f"{shown(path)} is no dataset format that is known: it begins with {begins}", "name its format if it is one"
+        f"{shown(path)} is in an unknown dataset format: it begins with {begins}", "name its format with --format"
     )
 
 

@@ -58,7 +58,7 @@ def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]
     except ValueError:  # binascii.Error, and what a text that is not ASCII gives
         return _decode_mended(text)
     if not data:
-        raise SourceError("the base64 text is empty", "put the media's bytes there")
+        raise SourceError("the base64 text is empty", "encode the bytes of the file")
     return data, ()
 
 
@@ -103,12 +103,14 @@ def _decode_mended(text: str) -> tuple[bytes, tuple[str, ...]]:
         position = _original_position(raw, bad.start())
         raise _foreign(chr(raw[position]), position)
     if len(body) % 4 == 1:
-        raise SourceError(f"the base64 text is cut: {len(body)} characters, 4n+1", "encode the file again")
+        raise SourceError(
+            f"the base64 text is cut off: {len(body)} characters are one too many or too few", "encode the file again"
+        )
     padded = body + b"=" * (-len(body) % 4)
     if padded != clean:
         findings.append("base64 with wrong padding")
     if not body:
-        raise SourceError("the base64 text is empty", "put the media's bytes there")
+        raise SourceError("the base64 text is empty", "encode the bytes of the file")
     data: bytes = b64decode(padded, validate=True)
     return data, tuple(findings)
 

@@ -31,7 +31,7 @@ def parse_data_uri(uri: str) -> DataURI:
     """
     comma = uri.find(",", 0, _LONGEST_HEAD)
     if comma < 0:
-        raise SourceError(f"{in_short(uri)} is a data URI without a comma", "write data:image/png;base64,… as RFC 2397")
+        raise SourceError(f"{in_short(uri)} is a data URI without a comma", "write data:image/png;base64,…")
     head = uri[5:comma].lower()
     words = [word.strip() for word in head.split(";")]
     return DataURI(declared_type(words[0]), "base64" in words[1:], uri[comma + 1 :])
@@ -49,7 +49,7 @@ def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> t
         try:
             return _unescaped(payload.encode("utf-8")), ()
         except UnicodeEncodeError:
-            raise SourceError("the data URI holds half a surrogate pair", "encode the file as base64") from None
+            raise SourceError("the data URI holds a lone surrogate", "encode the file as base64") from None
     if "%" not in payload[:64] and "%" not in payload[-16:]:
         return decode(payload, limit)
     # + / and = may be escaped inside a URL

@@ -8,16 +8,24 @@ outside is ever touched. A hard link cannot be told from a file of its own.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
-from typing import NoReturn
 
-from mmprompt.errors import MediaError, PolicyError, SourceError, Where, shown
-from mmprompt.media.path_hints import name_hint
+from mmprompt.errors import PolicyError, shown
+from mmprompt.media.file_errors import (
+    MissingFileError,
+    check_foreign,
+    empty,
+    no_root,
+    not_a_name,
+    not_regular,
+    outside,
+    too_large,
+    unreadable,
+)
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.windows_paths import is_drive_path, windows_fault, windows_inside, windows_same
+from mmprompt.media.windows_paths import windows_inside, windows_same
 
 WINDOWS = os.name == "nt"
 _PLATFORM: str = sys.platform  # a plain string, so that mypy checks every branch
@@ -29,11 +37,8 @@ for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _CHUNK = 1 << 16
 _FILE_TYPE = 0o170000
-_HOW_TO_ADD = "--media-root DIR, media: {roots: [DIR]} or MediaPolicy(roots=[DIR])"
-_HOW_TO_ALLOW = f"move the file into a root, or allow its folder with {_HOW_TO_ADD}"
 
-
-Opened = tuple[int, int, str]
+OpenFile = tuple[int, int, str]
 """An open regular file that the policy allows: its descriptor, stated size, and the path it was opened by."""
 
 
@@ -43,7 +48,7 @@ class GuardedFiles:
     The roots are resolved here, once.
 
     Raises:
-        PolicyError: a root that is no folder, or that cannot be opened.
+        PolicyError: a root that is not a folder, or that cannot be opened.
     """
 
     __slots__ = ("_blobs", "_files", "_limit", "_only_root", "_prefixes", "_real_files", "_written")
@@ -59,68 +64,68 @@ class GuardedFiles:
         self._files = {file: os.path.abspath(file) for file in policy.files}
         self._real_files = frozenset(map(os.path.realpath, policy.files))
 
-    def read(self, path: str) -> bytes:
-        """Return the bytes of the file that ``path`` names: absolute, or relative to the first root that has it.
+    def read(self, path: str, name: str = "") -> bytes:
+        """Return the bytes of a file.
+
+        Args:
+            path: absolute, or relative to the first root that has it.
+            name: what errors call the file; by default its path.
 
         Raises:
-            SourceError: no such file, an empty one, or a string that is no path here (NUL, drive letter, UNC).
-            PolicyError: outside the roots, no regular file, too large, or not readable for us.
+            SourceError: no such file, an empty one, or a path of another system (drive letter, UNC).
+            PolicyError: outside the roots, not a regular file, too large, or not readable for us.
         """
-        descriptor, size, _ = self._open(path)
+        name = name or path
+        descriptor, size, _ = self._open(path, name)
         try:
             if 0 < size <= self._limit:
                 # one byte more than stated: a full read would mean that the file has grown
                 data = os.read(descriptor, size + 1)
                 if len(data) == size:
                     return data
-                return self._rest(descriptor, data, path)
-            return self._rest(descriptor, b"", path, size)
+                return self._rest(descriptor, data, name)
+            return self._rest(descriptor, b"", name, size)
         except OSError as error:
-            raise _os_fault(error, path) from None
+            raise unreadable(error, name) from None
         finally:
             os.close(descriptor)
 
-    def head(self, path: str) -> tuple[bytes, str]:
+    def head(self, path: str, name: str = "") -> tuple[bytes, str]:
         """Return the first ``HEAD_BYTES`` bytes of the file and the absolute path it was opened by; as ``read``."""
-        descriptor, size, full = self._open(path)
+        name = name or path
+        descriptor, size, full = self._open(path, name)
         try:
             if size > self._limit:
-                self._refuse_large(path)
+                raise too_large(name, self._limit)
             data = os.read(descriptor, HEAD_BYTES)
         except OSError as error:
-            raise _os_fault(error, path) from None
+            raise unreadable(error, name) from None
         finally:
             os.close(descriptor)
         if not data:
-            raise _empty(path)
+            raise empty(name)
         return data, full
 
-    def _open(self, path: str) -> Opened:
+    def _open(self, path: str, name: str) -> OpenFile:
         if self._only_root and not (path[:1] == "/" or ":" in path or "\\" in path or ".." in path):
-            return self._try_open(self._only_root + path, path)
-        _check_foreign(path)
+            return self._try_open(self._only_root + path, name)
+        check_foreign(path, name, on_windows=WINDOWS)
         if not self._prefixes and not self._files:
-            raise PolicyError(
-                f"no media root is set, so the path {shown(path)} is refused",
-                f"name the folder that holds the media: {_HOW_TO_ADD}",
-                Where(setting="media.roots"),
-            )
+            raise no_root(name)
         if os.path.isabs(path) or ".." in path:
-            return self._try_open(self._judged(path), path)
-        missing: SourceError | None = None
+            return self._try_open(self._judged(path, name), name)
+        missing: MissingFileError | None = None
         for prefix in self._prefixes:
             try:
-                return self._try_open(prefix + path, path)
-            except _MissingError as error:
+                return self._try_open(prefix + path, name)
+            except MissingFileError as error:
                 missing = error
         if path in self._files:
-            return self._try_open(self._files[path], path)
-        if missing is None:
-            _refuse_outside(path)
-        raise missing
+            return self._try_open(self._files[path], name)
+        raise missing or outside(name)
 
-    def _judged(self, path: str) -> str:
-        """Return the absolute path to open for one that is absolute or holds ``..``, judged before it is opened."""
+    def _judged(self, path: str, name: str) -> str:
+        """Return the path to open for one that is absolute or holds ``..``, which is judged before it is opened."""
         if os.path.isabs(path) and ".." not in path and path.startswith(self._written):
             return path
         missing = ""
@@ -128,13 +133,13 @@ class GuardedFiles:
             try:
                 real = os.path.realpath(os.path.join(prefix, path))
             except (OSError, ValueError):
-                raise _not_a_name(path) from None
+                raise not_a_name(name) from None
             if self._allows(real):
                 if os.path.lexists(real):
                     return real
                 missing = real
         if not missing:
-            _refuse_outside(path)
+            raise outside(name)
         return missing
 
     def _allows(self, real: str) -> bool:
@@ -147,36 +152,40 @@ class GuardedFiles:
             )
         return any(real.startswith(blobs) and "/" not in real[len(blobs) :] for blobs in self._blobs)
 
-    def _try_open(self, full: str, path: str) -> Opened:
-        """Open ``full`` and judge its descriptor; errors speak of ``path``, as the sample wrote it."""
-        before = self._resolved_before(full, path) if WINDOWS else ""
+    def _try_open(self, full: str, name: str) -> OpenFile:
+        """Open ``full`` and judge its descriptor; errors call the file ``name``."""
+        before = self._resolved_before(full, name) if WINDOWS else ""
         try:
             descriptor = os.open(full, _FLAGS)
         except OSError as error:
-            raise _os_fault(error, path) from None
+            raise unreadable(error, name) from None
         except ValueError:
-            raise _not_a_name(path) from None
+            raise not_a_name(name) from None
         try:
-            status = os.fstat(descriptor)
-            if status.st_mode & _FILE_TYPE != stat.S_IFREG:
-                _refuse_irregular(status.st_mode, path)
-            real = _descriptor_path(descriptor, status, full)
-            if not self._allows(real) or (before and not windows_same(before, real)):
-                _refuse_outside(path, linked=True)
+            return descriptor, self._checked_size(descriptor, full, name, before), full
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor, status.st_size, full
 
-    def _resolved_before(self, full: str, path: str) -> str:
-        """Resolve and judge a path before it is opened, where a descriptor does not tell its name."""
+    def _checked_size(self, descriptor: int, full: str, name: str, before: str) -> int:
+        """Return the stated size of an open file; refuse one that is not regular or not under a root."""
+        status = os.fstat(descriptor)
+        if status.st_mode & _FILE_TYPE != stat.S_IFREG:
+            raise not_regular(status.st_mode, name)
+        real = _descriptor_path(descriptor, status, full)
+        if not self._allows(real) or (before and not windows_same(before, real)):
+            raise outside(name, linked=True)
+        return status.st_size
+
+    def _resolved_before(self, full: str, name: str) -> str:
+        """Return the real path, judged before the file is opened: on Windows a descriptor has no path to judge."""
         real = os.path.realpath(full)
         if not self._allows(real):
-            _refuse_outside(path, linked=True)
+            raise outside(name, linked=True)
         return real
 
-    def _rest(self, descriptor: int, data: bytes, path: str, stated: int = 0) -> bytes:
-        """Read on to the end, bounded by what was read and not by what ``fstat`` says."""
+    def _rest(self, descriptor: int, data: bytes, name: str, stated: int = 0) -> bytes:
+        """Read on to the end, bounded by the bytes that were read and not by what ``fstat`` says."""
         pieces = [data]
         count = max(len(data), stated)
         while count <= self._limit:
@@ -186,17 +195,10 @@ class GuardedFiles:
             pieces.append(piece)
             count += len(piece)
         if count > self._limit:
-            self._refuse_large(path)
+            raise too_large(name, self._limit)
         if not count:
-            raise _empty(path)
+            raise empty(name)
         return b"".join(pieces)
-
-    def _refuse_large(self, path: str) -> NoReturn:
-        raise PolicyError(f"{shown(path)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it")
-
-
-class _MissingError(SourceError):
-    """No such file here; another root may have it."""
 
 
 def blobs_folder(root: str) -> str:
@@ -219,7 +221,7 @@ def _with_slash(folder: str) -> str:
 def _real_root(root: str) -> str:
     real = os.path.realpath(root)
     if not os.path.isdir(real):
-        raise PolicyError(f"the media root {shown(root)} is no folder", "name a folder that exists")
+        raise PolicyError(f"the media root {shown(root)} is not a folder", "name a folder that exists")
     if _PLATFORM != "darwin":
         return real
     # macOS keeps the case of the file system, which realpath does not: ask the same way as for files
@@ -253,61 +255,3 @@ def same_file_path(status: os.stat_result, full: str) -> str:
     except OSError:
         return ""
     return real if (now.st_dev, now.st_ino) == (status.st_dev, status.st_ino) else ""
-
-
-def _check_foreign(path: str) -> None:
-    """Refuse the paths of another system: drive letters and UNC here, devices and streams on Windows."""
-    if WINDOWS:
-        fault = windows_fault(path)
-        if fault:
-            raise SourceError(f"{shown(path)} is {fault}", "name a file by a plain path")
-    elif path[:2] == "\\\\":
-        raise SourceError(f"{shown(path)} is a UNC path", "copy the file here and write a path relative to the root")
-    elif is_drive_path(path):
-        raise SourceError(f"{shown(path)} is a Windows path with a drive letter", "write it relative to the media root")
-
-
-def _refuse_outside(path: str, *, linked: bool = False) -> NoReturn:
-    after = " after links" if linked else ""
-    raise PolicyError(f"{shown(path)} is outside the media roots{after}", _HOW_TO_ALLOW)
-
-
-def _empty(path: str) -> SourceError:
-    return SourceError(f"{shown(path)} is empty", "restore the file")
-
-
-def _not_a_name(path: str) -> SourceError:
-    what = "holds a NUL" if "\x00" in path else "is no name that this file system has"
-    return SourceError(f"the path {shown(path)} {what}", "write the name of the file")
-
-
-def _refuse_irregular(mode: int, path: str) -> NoReturn:
-    raise _not_regular(mode, path)
-
-
-def _not_regular(mode: int, path: str) -> PolicyError:
-    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
-    kind = kinds.get(stat.S_IFMT(mode), "a device")
-    return PolicyError(f"{shown(path)} is {kind}", "only regular files are read")
-
-
-def _os_fault(error: OSError, path: str) -> MediaError:
-    """Return our error for one of the system's, which would show the whole path."""
-    code = error.errno
-    if code in (errno.ENOENT, errno.ENOTDIR):
-        begin = f"relative paths begin at the media root; {_HOW_TO_ADD} adds one"
-        hint = f"check the name; {begin}{name_hint(path)}"
-        return _MissingError(f"no such file: {shown(path)}", hint)
-    if code in (errno.EACCES, errno.EPERM):
-        return PolicyError(f"{shown(path)} may not be read: permission denied", "allow this user to read it")
-    if code == errno.ENAMETOOLONG:
-        return SourceError(
-            f"the path {shown(path)} is too long", "write a shorter one; if it is base64, its bytes are no known media"
-        )
-    if code == errno.ELOOP:
-        return SourceError(f"{shown(path)} is a loop of links", "mend the link")
-    if code in (errno.ENXIO, errno.ENODEV):
-        return _not_regular(stat.S_IFSOCK, path)
-    if code == errno.EISDIR:
-        return _not_regular(stat.S_IFDIR, path)
-    return SourceError(f"{shown(path)} cannot be read: {os.strerror(code or 0)}", "check the disk and the file")

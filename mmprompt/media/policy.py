@@ -22,6 +22,8 @@ MAX_BYTES = 64 << 20
 MAX_PIXELS = 50_000_000
 MAX_SECONDS = 3600.0
 MAX_FRAMES = 100_000
+MAX_REQUEST_BYTES = 512 << 20
+MAX_REQUEST_MEDIA = 10_000
 TIMEOUT = 30.0
 
 _PRESETS: dict[str, dict[str, Any]] = {
@@ -30,6 +32,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "max_pixels": 500_000_000,
         "max_seconds": None,
         "max_frames": 10_000_000,
+        "max_request_bytes": 4 << 30,
         "timeout": 600.0,
     },
     "default": {},
@@ -38,6 +41,8 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "max_pixels": 25_000_000,
         "max_seconds": 600.0,
         "max_frames": 20_000,
+        "max_request_bytes": 64 << 20,
+        "max_request_media": 256,
         "timeout": 10.0,
         "isolate": True,
     },
@@ -60,6 +65,9 @@ class MediaPolicy:
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
         max_frames: the most frames of one animation or video that are walked.
+        max_request_bytes: the most bytes of all media of one request, as they go out: after changes, before base64. A
+            file that is named twice counts twice.
+        max_request_media: the most media of one request.
         timeout: seconds that one fetch or one decoder may take. A decoder is stopped between two reads of its file;
             within one, that of a picture is bounded by ``max_pixels``, and any by the end of its child process.
         fetch: whether http(s) URLs of ``allow_domains`` are fetched; all others pass through unread.
@@ -78,6 +86,8 @@ class MediaPolicy:
     max_pixels: int
     max_seconds: float | None
     max_frames: int
+    max_request_bytes: int
+    max_request_media: int
     timeout: float
     fetch: bool
     isolate: bool
@@ -93,6 +103,8 @@ class MediaPolicy:
         max_pixels: int = MAX_PIXELS,
         max_seconds: float | None = MAX_SECONDS,
         max_frames: int = MAX_FRAMES,
+        max_request_bytes: int = MAX_REQUEST_BYTES,
+        max_request_media: int = MAX_REQUEST_MEDIA,
         timeout: float = TIMEOUT,
         fetch: bool = False,
         isolate: bool = False,
@@ -104,6 +116,8 @@ class MediaPolicy:
             ("max_pixels", max_pixels, True),
             ("max_seconds", max_seconds, False),
             ("max_frames", max_frames, True),
+            ("max_request_bytes", max_request_bytes, True),
+            ("max_request_media", max_request_media, True),
             ("timeout", timeout, False),
         ):
             if number is not None or name != "max_seconds":
@@ -159,7 +173,7 @@ def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
     for path in given:
         name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
         if not isinstance(name, str) or not name.strip() or "\x00" in name:
-            raise PolicyError(f"media {what} {shown(path)} is no path", "give a folder or file name")
+            raise PolicyError(f"media {what} {shown(path)} is not a path", "give a folder or file name")
         names.append(name)
     return tuple(names)
 

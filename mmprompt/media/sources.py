@@ -1,7 +1,7 @@
-"""What a source is, told without opening anything.
+"""What kind of source a sample names: path, URL, base64, bytes or an object. Nothing is opened to find out.
 
-The order: ``data:``, ``http(s)://``, ``file://``, another ``scheme://``, bare base64, path. Bare base64 comes before
-paths because JPEG's begins with ``/9j/``.
+Strings are classified in this order: ``data:``, ``http(s)://``, ``file://``, another ``scheme://``, bare base64, path.
+Bare base64 comes before paths because that of a JPEG begins with ``/9j/``.
 """
 
 from __future__ import annotations
@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-from urllib.parse import unquote_to_bytes
+from typing import Any, ClassVar, NamedTuple
 
 from mmprompt.errors import SourceError, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import AAC, JPEG, MP3, VIDEO_FRAMES, Kind, any_type, media_type_for, sniff
+from mmprompt.media.urls import check_url, file_path, is_plain_url, short_text, short_url, unescaped
 
 
 class Source(NamedTuple):
-    """A classified source.
+    """A classified source: its kind, and the value that the kind stands for.
 
-    ``kind`` and ``value``: ``data`` and the data URI; ``url`` and the http(s) URL; ``file`` and the decoded path of a
-    ``file://`` URL; ``scheme`` and the URL of another scheme, never opened; ``base64`` and bare base64, whose frames a
-    comma parts; ``path`` and the path as written; ``bytes`` and bytes; ``object`` and anything else that holds media.
+    ``data``: a data URI. ``url``: an http(s) URL. ``file``: the decoded path of a ``file://`` URL. ``scheme``: a URL of
+    another scheme, which is never opened. ``base64``: bare base64; commas separate the frames of a video. ``path``: a
+    path as written. ``bytes``: bytes. ``object``: anything else that holds media, such as a PIL image.
     """
 
     kind: str
@@ -32,9 +31,13 @@ class Source(NamedTuple):
 
 
 class RootedPath(str):
-    """A path as its sample wrote it, which begins at ``root``."""
+    """A path as it was written, which begins at the folder ``root`` and not at a media root of the policy.
+
+    ``owner`` says in errors who named it, where that is not the sample itself.
+    """
 
     __slots__ = ("root",)
+    owner: ClassVar[str] = "an example"
     root: str
 
     def __new__(cls, path: str, root: str) -> RootedPath:
@@ -45,11 +48,11 @@ class RootedPath(str):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle with the root."""
-        return (RootedPath, (str(self), self.root))
+        return (type(self), (str(self), self.root))
 
     def full(self, path: str) -> str:
-        """Return ``path``, this one as classified, from its root."""
-        return os.path.join(os.path.abspath(self.root), str(path))  # a plain string, where it is absolute too
+        """Return the absolute path of ``path``, which is this one without ``file://`` and its escapes."""
+        return os.path.join(os.path.abspath(self.root), str(path))  # str: join returns an absolute path itself
 
 
 _new = tuple.__new__  # half the time of the class
@@ -67,19 +70,15 @@ _FRAME = (str, bytes, bytearray, memoryview, os.PathLike, Mapping)
 
 _LONGEST_PATH = 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+\Z")
-_URL = re.compile(
-    r"(?i:https?)://(?:[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z"
-)
-_BAD_IN_URL = re.compile(r"[\s\\\x00-\x20\x7f-\x9f]")
 _NO_SOURCE = "give a path, URL, data URI, base64, bytes, a PIL image, an array with its rate, or an open binary file"
 
 
 def classify(source: object) -> Source:
-    """Return the kind of ``source`` and its value; nothing is opened, decoded or changed.
+    """Return the kind of ``source`` and its value. Nothing is opened, decoded or changed.
 
     Raises:
-        SourceError: null, blank or no source at all; an http(s) URL that two parsers may read differently; a
-            ``file://`` URL whose escapes hide a NUL or are not UTF-8.
+        SourceError: ``source`` is null, blank or of a type that holds no media; an http(s) URL that two parsers may
+            read differently; a ``file://`` URL whose escapes hide a NUL or are not UTF-8.
     """
     if not isinstance(source, str):
         return _classify_object(source)
@@ -91,7 +90,7 @@ def classify(source: object) -> Source:
     if ":" in source:
         kind = _scheme_kind(source)
         if kind == "url":
-            _check_url(source)
+            check_url(source)
         elif kind == "file":
             return Source("file", file_path(source))
         if kind:
@@ -99,11 +98,6 @@ def classify(source: object) -> Source:
     if source < "!":  # empty, or a blank at its head
         return _classify_after_blanks(source)
     return _new(Source, ("path", source))
-
-
-def is_plain_url(source: str) -> bool:
-    """Tell whether a source is an http(s) URL that every parser reads alike: most are, and need no further look."""
-    return _URL.match(source) is not None and source.isascii()
 
 
 def _scheme_kind(source: str) -> str:
@@ -133,11 +127,11 @@ def _classify_after_blanks(source: str) -> Source:
 
 
 def _is_base64(source: str) -> bool:
-    """Tell whether a string is bare base64: what its first characters decode to begins like a known kind."""
+    """Return whether a string is bare base64: its first characters decode to the signature of a known kind."""
     if len(source) <= _LONGEST_PATH and "." in source:
         return False
     kind = _head_kind(source)
-    # the marks of MP3 and AAC are twelve bits: //host/share can have them, but no name is that long without a dot
+    # the signatures of MP3 and AAC have twelve bits: //host/share may begin so, but no name is that long without a dot
     return kind is not None and (kind not in (MP3, AAC) or len(source) >= 256)
 
 
@@ -167,7 +161,7 @@ def _classify_object(source: object) -> Source:
 
 
 def _classify_struct(struct: Mapping[object, object]) -> Source:
-    """Classify a Hugging Face struct: a decoded array, else its bytes, else its path."""
+    """Classify a Hugging Face struct by the first that it has: a decoded array, bytes, a path."""
     if struct.get("array") is not None and "sampling_rate" in struct:
         return Source("object", struct)
     for key in ("bytes", "path"):
@@ -179,7 +173,7 @@ def _classify_struct(struct: Mapping[object, object]) -> Source:
 
 
 def is_media_object(source: object) -> bool:
-    """Tell whether ``source`` is a PIL image, a NumPy array or an open file; loads none of their libraries."""
+    """Return whether ``source`` is a PIL image, a NumPy array or an open file, without loading their libraries."""
     pillow = sys.modules.get("PIL.Image")
     if pillow is not None and isinstance(source, pillow.Image):
         return True
@@ -191,70 +185,15 @@ def _is_array(source: object) -> bool:
     return numpy is not None and isinstance(source, numpy.ndarray)
 
 
-def file_path(url: str) -> str:
-    """Return the path of a ``file://`` URL: ``%XX`` decoded once, ``#`` and ``?`` parts of the name.
-
-    ``file:///abs`` and ``file://localhost/abs`` are absolute; ``file://rel/path`` is relative.
-    """
-    rest = url[7:]
-    if rest[:10].lower() == "localhost/":
-        rest = rest[9:]
-    if not rest.strip():
-        raise SourceError(f"{shown(url)} names no file", "write file:// and the path")
-    return _unescaped(rest, url)
-
-
-def _unescaped(text: str, url: str) -> str:
-    if "%" not in text:
-        return text
-    try:
-        path = unquote_to_bytes(text).decode("utf-8")
-    except UnicodeError:
-        raise SourceError(f"the escapes of {shown(url)} are not UTF-8", "write the name itself after file://") from None
-    if "\x00" in path:
-        raise SourceError(f"{shown(url)} holds an escaped NUL", "no file has such a name")
-    return path
-
-
-def _check_url(url: str) -> None:
-    """Refuse an http(s) URL on which two parsers may disagree."""
-    if not _URL.match(url):
-        fault, hint = _url_fault(url)
-        raise SourceError(f"{in_short(url)} {fault}", hint)
-    if not url.isascii():
-        host = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
-        # a full-width solidus or at sign becomes a plain one in some parsers
-        if any(c in "/?#@:\\" for o in host for c in unicodedata.normalize("NFKC", o) if o != ":"):
-            raise SourceError(f"{in_short(url)} has a host that parsers read differently", "write the host in ASCII")
-
-
-def _url_fault(url: str) -> tuple[str, str]:
-    """Say what is wrong with a URL that did not match, and how to mend it."""
-    bad = _BAD_IN_URL.search(url)
-    if bad:
-        character = bad.group()
-        if character == "\\":
-            return "holds a backslash", "write / or %5C"
-        if character.isspace() and character not in "\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85":
-            return "holds a blank", "write %20, or remove it"
-        return "holds a control character", "remove it"
-    authority = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
-    if "@" in authority:
-        return "carries user information", "remove what stands before the @"
-    if not authority or authority.startswith(":"):
-        return "has no host", "write https://host/path"
-    return "has a host or port that is none", "write https://host/path"
-
-
 def compose(prefix: str, source: object, suffix: str) -> object:
     """Return the source that the media skeleton ``prefix{image}suffix`` gives for a sample's ``source``.
 
-    A source with a form of its own (``data:``, a scheme, bare base64, bytes, objects) wins over both. For a plain path
-    ``file://`` and ``data:…;base64,`` add nothing, ``file:///folder/`` adds its folder (decoded; the path never is),
-    any other prefix and suffix are put around it; an absolute path is put behind no folder.
+    A source other than a plain path (``data:``, a scheme, bare base64, bytes, an object) stays as it is. A plain path
+    stays as it is after ``file://`` and ``data:…;base64,``, gets the decoded folder of ``file:///folder/`` before it,
+    and any other prefix and suffix around it. A folder is left out before an absolute path. The path is never decoded.
 
     Raises:
-        SourceError: the source is null, blank, or no source at all.
+        SourceError: the source is null, blank, or of a type that holds no media.
     """
     if not isinstance(source, str):
         if not isinstance(source, os.PathLike):
@@ -270,14 +209,14 @@ def compose(prefix: str, source: object, suffix: str) -> object:
         return source
     if head == "file://":
         prefix = file_path(prefix) if len(prefix) > len("file://") else ""
-        suffix = _unescaped(suffix, prefix + suffix)
+        suffix = unescaped(suffix, prefix + suffix)
     if source[0] == "/" and prefix.endswith("/") and not _scheme_kind(prefix):
         prefix = ""
     return f"{prefix}{source}{suffix}"
 
 
 def has_own_form(source: str) -> bool:
-    """Tell whether a string is more than a plain path: a data URI, a URL of any scheme, or bare base64."""
+    """Return whether a string is a data URI, a URL of any scheme, or bare base64; if not, it is a plain path."""
     if source.find(":", 0, _SCHEME_SPAN) > 0 and _scheme_kind(source):
         return True
     if source[:1] <= " ":
@@ -287,9 +226,10 @@ def has_own_form(source: str) -> bool:
 
 
 def as_written(source: object, modality: str = "") -> object:
-    """Return what a ``PromptList`` shows of a source: itself, but bare base64 as a data URI of the type its bytes say.
+    """Return a source as a ``PromptList`` shows it: bare base64 as a data URI, anything else unchanged.
 
-    ``modality`` decides for kinds that may be audio or video. Frames parted by commas become ``data:video/jpeg``.
+    The bytes decide the type of the data URI; ``modality`` decides where a kind may be audio or video. Frames that
+    commas separate become ``data:video/jpeg``.
     """
     if not isinstance(source, str) or classify_or_path(source) != "base64":
         return source
@@ -302,7 +242,7 @@ def as_written(source: object, modality: str = "") -> object:
 
 
 def classify_or_path(source: str) -> str:
-    """Return the kind of a string without judging whether it is sound; never raises."""
+    """Return the kind of a string without checking that it is well-formed; never raises."""
     if source.find(":", 0, _SCHEME_SPAN) > 0:
         kind = _scheme_kind(source)
         if kind:
@@ -311,12 +251,8 @@ def classify_or_path(source: str) -> str:
     return "base64" if bare[:2] in _BASE64_STARTS and _is_base64(bare) else "path"
 
 
-def _without_user(authority: str) -> str:
-    return "…@" + authority.rpartition("@")[2] if "@" in authority else authority
-
-
 def in_short(source: object) -> str:
-    """Return a source in at most 80 characters for messages: never a payload, a query string or user information."""
+    """Return a source in at most 80 characters, for messages: without payload, query string and user information."""
     if not isinstance(source, str):
         if isinstance(source, (bytes, bytearray, memoryview)):
             return f"{len(source)} bytes"
@@ -329,12 +265,4 @@ def in_short(source: object) -> str:
     if kind == "data":
         head = source[:60].lstrip().partition(",")[0]
         return f"{shown(head, 50)[1:-1]},… ({len(source)} characters)"[:80]
-    if kind in ("url", "scheme"):
-        plain = re.split(r"[?#]", source[:200], maxsplit=1)[0]
-        scheme, _, rest = plain.partition("://")
-        authority, slash, path = rest.partition("/")
-        source = f"{scheme}://{_without_user(authority)}{slash}{path}"
-        if "@" in path and not _URL.match(source):
-            source = f"{scheme}://…{path.rpartition('@')[2]}"  # a password may hold the slash
-    quoted = shown(source, 76)[1:-1] if len(source) <= 76 else shown(source[:75] + "…", 76)[1:-1]
-    return quoted if len(quoted) <= 80 else quoted[:79] + "…"
+    return short_url(source) if kind in ("url", "scheme") else short_text(source)

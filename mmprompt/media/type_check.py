@@ -1,14 +1,111 @@
-"""Bytes held against what a sample says they are: their modality, and the suffix of their name."""
+"""Bytes checked against what a sample says they are, and names for bytes that are not media."""
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mmprompt.errors import SourceError, shown
 from mmprompt.media.media_types import Kind, agree, any_type, media_type_for, sniff, suffix_type
-from mmprompt.media.not_media import not_media
 
-_AN = {"image": "an image", "audio": "a sound", "video": "a video"}
+
+class NotMedia(NamedTuple):
+    """What some bytes are that are no media, or media in a format that is not supported.
+
+    ``name`` has its article; ``hint`` says what to do, and is empty where it is only the wrong file; ``modalities`` are
+    those that a format is of.
+    """
+
+    name: str
+    hint: str = ""
+    modalities: tuple[str, ...] = ()
+
+
+_TO_PNG, _TO_WAV, _TO_MP4 = "convert it to PNG or JPEG", "convert it to WAV", "convert it to MP4"
+_UNPACK = "unpack it, and name the file inside"
+_AS_PICTURES = "send its pages as pictures"
+_THE_VIDEO = "give the video file itself"
+_CONCAT = NotMedia("a concat list, which names other files", _THE_VIDEO)
+_HEADS = (
+    (b"%PDF", NotMedia("a PDF document", _AS_PICTURES)),
+    (b"PK\x03\x04", NotMedia("a ZIP archive", _UNPACK)),
+    (b"PK\x05\x06", NotMedia("a ZIP archive", _UNPACK)),
+    (b"\x1f\x8b", NotMedia("gzip data", "unpack it")),
+    (b"BZh", NotMedia("bzip2 data")),
+    (b"\xfd7zXZ", NotMedia("xz data")),
+    (b"\x28\xb5\x2f\xfd", NotMedia("zstd data")),
+    (b"7z\xbc\xaf", NotMedia("a 7z archive")),
+    (b"\x7fELF", NotMedia("a program")),
+    (b"\xff\x0a", NotMedia("a JPEG XL picture", _TO_PNG, ("image",))),
+    (b"\x00\x00\x00\x0cJXL ", NotMedia("a JPEG XL picture", _TO_PNG, ("image",))),
+    (b"\x00\x00\x00\x0cjP  ", NotMedia("a JPEG 2000 picture", _TO_PNG, ("image",))),
+    (b"II+\0", NotMedia("a BigTIFF picture", _TO_PNG, ("image",))),
+    (b"MM\0+", NotMedia("a BigTIFF picture", _TO_PNG, ("image",))),
+    (b"8BPS", NotMedia("a Photoshop picture", _TO_PNG, ("image",))),
+    (b"\x00\x00\x01\x00", NotMedia("an icon (ICO)", _TO_PNG, ("image",))),
+    (b"FORM", NotMedia("an AIFF sound", _TO_WAV, ("audio",))),
+    (b"#!AMR", NotMedia("an AMR sound", _TO_WAV, ("audio",))),
+    (b"MThd", NotMedia("a MIDI file", modalities=("audio",))),
+    (
+        b"\x30\x26\xb2\x75",
+        NotMedia("an ASF file (WMA, WMV)", f"{_TO_MP4}, or to WAV where it is sound", ("audio", "video")),
+    ),
+    (b"FLV\x01", NotMedia("a Flash video", _TO_MP4, ("video",))),
+    (b"PAR1", NotMedia("a parquet file")),
+    (b"\x93NUMPY", NotMedia("a NumPy array")),
+)
+_TEXTS = (
+    (
+        "version https://git-lfs",
+        NotMedia("a Git LFS pointer, not the file itself", "fetch the file itself with git lfs pull"),
+    ),
+    ("#extm3u", NotMedia("an HLS or M3U playlist, which names other files", _THE_VIDEO)),
+    ("ffconcat", _CONCAT),
+    ("v=0", NotMedia("an SDP description, which names network addresses", _THE_VIDEO)),
+    ("%!ps", NotMedia("PostScript", _AS_PICTURES)),
+)
+_HTML = NotMedia("an HTML page", "download the file again: a page came in its place")
+_MARKUP = re.compile(r"<(svg|!doctype\s+html|!doctype\s+svg|html|head|body|mpd)\b")
+_TAGS = {
+    "svg": NotMedia("an SVG drawing", "convert it to PNG"),
+    "mpd": NotMedia("a DASH playlist, which names other files", _THE_VIDEO),
+}
+
+
+def _text_head(data: bytes) -> str | None:
+    """Return the first characters in lower case if ``data`` is UTF-8 text, else None."""
+    try:
+        # not final: a character that the cut goes through is left out
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(data[:1024], final=len(data) <= 1024)
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text or "\x1b" in text else text.lstrip().lower()
+
+
+def not_media(data: bytes) -> NotMedia:
+    """Say what bytes are that ``sniff`` does not know."""
+    if not data:
+        return NotMedia("empty")
+    for head, found in _HEADS:
+        if data.startswith(head):
+            return found
+    text = _text_head(data)
+    if text is None:
+        return NotMedia("unknown bytes")
+    for start, found in _TEXTS:
+        if text.startswith(start):
+            return found
+    if text.startswith("<"):
+        tag = _MARKUP.search(text)
+        return NotMedia("XML text") if tag is None else _TAGS.get(tag.group(1).split()[-1], _HTML)
+    if text.startswith("file ") and "'" in text:
+        return _CONCAT
+    return NotMedia("JSON text" if text.startswith(("{", "[")) else "plain text")
+
+
+A_MODALITY = {"image": "an image", "audio": "a sound", "video": "a video"}
 
 
 def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
@@ -21,15 +118,17 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = not_media(data)
-        rest = "a format that is not taken" if modality in found.modalities else f"not {_AN[modality]}"
-        raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {_AN[modality]}")
+        rest = "a format that is not supported" if modality in found.modalities else f"not {A_MODALITY[modality]}"
+        raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {A_MODALITY[modality]}")
     media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
-        raise SourceError(f"{subject} is {kind.name}, which is no {modality}", f"tag it as {tag}, or name another file")
+        raise SourceError(
+            f"{subject} is {kind.name}, not {A_MODALITY[modality]}", f"tag it as {tag}, or name another file"
+        )
     if kind.by_choice and kind.name.lower() not in read_also:
-        choice = f", or let --read-also {kind.name.lower()} and --fit do it"
-        raise SourceError(f"{subject} is {kind.name}, which is not sent as it is", kind.hint + choice)
+        choice = f", or pass --read-also {kind.name.lower()} --fit"
+        raise SourceError(f"{subject} is {kind.name}, which is not sent unchanged", kind.hint + choice)
     return kind, media_type
 
 

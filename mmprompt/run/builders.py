@@ -7,26 +7,26 @@ different types, so that a dataset's names stay names wherever they go.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Union
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Union
 
-from mmprompt.errors import MediaError, PromptError, SourceError, shown
+from mmprompt.errors import PromptError, SourceError, shown
+from mmprompt.media.file_errors import name_hint
 from mmprompt.media.objects import is_frames
-from mmprompt.media.path_hints import name_hint
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
-from mmprompt.media.sources import classify, in_short
+from mmprompt.media.sources import RootedPath, classify
 from mmprompt.messages import PARTS, MediaPart, MediaRef, Message, Part, TextPart, checked
 
 Content = Union[str, TextPart, MediaRef, MediaPart]
 """What a message takes by position: text, or a part."""
 
 
-class CallerPath(str):
-    """A path or ``file://`` URL that the caller wrote, which is permission for that file."""
+class CallerPath(RootedPath):
+    """A path or ``file://`` URL that the caller wrote, which is permission for that file. Begins at its ``root``."""
 
     __slots__ = ()
+    owner: ClassVar[str] = ""
 
 
 def user(*content: Content, image: object = None, audio: object = None, video: object = None) -> Message:
@@ -85,46 +85,39 @@ def read_caller_media(
         MediaError: the first medium that cannot be read.
         TargetError: what is given is no message, such as a dict.
     """
-    folder = os.path.abspath(base)
     given = [checked(message) for message in messages]
-    sources = [path for m in given for p in m.parts if isinstance(p, MediaRef) for path in _own_paths(p.source)]
-    full = {source: os.path.join(folder, str(classify(source).value)) for source in sources}
-    reader = MediaReader((policy or MediaPolicy()).with_files(*full.values()))
+    placed = [[_placed(part, base) for part in message.parts] for message in given]
+    named = {path: path.full(str(classify(str(path)).value)) for parts in placed for path in _caller_paths(parts)}
+    reader = MediaReader((policy or MediaPolicy()).with_files(*named.values()))
 
-    def read(part: Part) -> Part:
-        if not isinstance(part, MediaRef) or part.name is not None:
-            return part
-        paths = _own_paths(part.source)
-        return _read_own_files(part, {path: full[path] for path in paths}, reader) if paths else reader.read(part)
+    def read(ref: MediaRef) -> MediaPart | MediaRef:
+        for path in _caller_paths([ref]):
+            if not os.path.lexists(named[path]):
+                hint = f"it was looked for in {os.path.dirname(named[path])}{name_hint(path)}"
+                raise SourceError(f"no such file: {shown(path)}", hint)
+        return reader.read(ref)
 
-    return [message._replace(parts=tuple(map(read, message.parts))) for message in given]
-
-
-def _own_paths(source: object) -> list[CallerPath]:
-    """Return the paths of the caller's that a source is, or has among its frames."""
-    found = source if isinstance(source, list) else [source]
-    return [path for path in found if type(path) is CallerPath]
+    request = reader.request(read)
+    return [m._replace(parts=tuple(map(request.part, parts))) for m, parts in zip(given, placed, strict=True)]
 
 
-def _read_own_files(ref: MediaRef, full: Mapping[CallerPath, str], reader: MediaReader) -> MediaPart | MediaRef:
-    """Read a file of the caller's, or those of frames; errors show them as they were written."""
-    for source, path in full.items():
-        if not os.path.lexists(path):
-            hint = f"it was looked for in {os.path.dirname(path)}{name_hint(source)}"
-            raise SourceError(f"no such file: {shown(source)}", hint)
-
-    frames = ref.source if isinstance(ref.source, list) else None
-    found = [Path(full[s]) if type(s) is CallerPath else s for s in ([ref.source] if frames is None else frames)]
-    try:
-        part = reader.read(ref._replace(source=found[0] if frames is None else found))
-    except MediaError as error:
-        what = error.what
-        for source, path in full.items():
-            what = what.replace(shown(path), shown(source))
-        raise type(error)(what, error.hint) from None
-    if frames is not None or not isinstance(part, MediaPart):
+def _placed(part: Part, base: str | os.PathLike[str]) -> Part:
+    """Return a part whose own path, or those of its frames, begin at the folder ``base``."""
+    if not isinstance(part, MediaRef):
         return part
-    return part._replace(origin=in_short(str(ref.source)))
+    folder = os.fspath(base)
+    if isinstance(part.source, list):
+        frames = [CallerPath(s, folder) if isinstance(s, CallerPath) else s for s in part.source]
+        return part._replace(source=frames)
+    return part._replace(source=CallerPath(part.source, folder)) if isinstance(part.source, CallerPath) else part
+
+
+def _caller_paths(parts: Iterable[Part]) -> Iterator[CallerPath]:
+    """Yield the caller's own paths among the media and frames of ``parts``."""
+    for part in parts:
+        if isinstance(part, MediaRef):
+            sources = part.source if isinstance(part.source, list) else [part.source]
+            yield from (source for source in sources if isinstance(source, CallerPath))
 
 
 def _message(role: str, content: Sequence[Content], image: object, audio: object, video: object) -> Message:
@@ -156,5 +149,5 @@ def _own(source: object) -> object:
     if isinstance(source, (list, tuple)) and is_frames(source):
         return [_own(frame) for frame in source]
     if kind in ("path", "file") and isinstance(source, (str, os.PathLike)):
-        return CallerPath(os.fsdecode(source))
+        return CallerPath(os.fsdecode(source), "")
     return source

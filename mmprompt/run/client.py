@@ -7,11 +7,7 @@ never leaves for another host; and no error or log holds it.
 from __future__ import annotations
 
 import json
-import os
-import random
-import threading
 import time
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +15,8 @@ from urllib.parse import urlsplit
 from mmprompt._version import __version__
 from mmprompt.errors import ServerError, nearest, shown
 from mmprompt.media.fetch.http_words import retry_after, status_words
+from mmprompt.media.fetch.per_thread import PerThread
+from mmprompt.media.fetch.retries import PassingError, pause_before
 from mmprompt.media.sources import in_short
 from mmprompt.messages import Message
 from mmprompt.run.keys import Key
@@ -42,7 +40,7 @@ _LONGEST_WISH = 120.0
 
 _LONGEST_REPLY = 64 << 20
 _PASSING = frozenset((408, 409, 425, 429))
-_OWN = "the client says it itself"
+_OWN = "leave it out: the client sets it"
 _RESERVED = {
     **dict.fromkeys(("messages", "model"), _OWN),
     "stream": "replies come whole",
@@ -51,19 +49,6 @@ _RESERVED = {
     **dict.fromkeys(("extra_body", "extra_headers", "extra_query"), "write the server's own keys: top_k=5"),
 }
 """What is no key of a request, or would lose something of the reply; each with what to do."""
-
-
-class _PassingError(Exception):
-    """A fault that may be gone at the next try.
-
-    ``after`` is how many seconds the server asks to wait, ``away`` that there was no answer at all.
-    """
-
-    def __init__(self, error: ServerError, after: float | None = None, *, away: bool = False) -> None:
-        super().__init__(error.what)
-        self.error = error
-        self.after = after
-        self.away = away
 
 
 class ChatClient:
@@ -97,11 +82,9 @@ class ChatClient:
     ) -> None:
         _check_url(base_url)
         if not model:
-            raise ServerError("no model is named", "give the name under which the server knows it")
+            raise ServerError("no model is given", "give the model's name on the server")
         if limits(target).wire != "openai":
-            raise ServerError(
-                f"the target {target} is not asked over OpenAI's API", nearest(target, ("vllm", "openai"))
-            )
+            raise ServerError(f"the target {target} does not use OpenAI's API", nearest(target, ("vllm", "openai")))
         self.base_url = base_url.rstrip("/").removesuffix("/chat/completions")
         self.model = model
         self.timeout = timeout
@@ -110,8 +93,7 @@ class ChatClient:
         self._bearer = Key(f"Bearer {api_key}") if api_key else None
         self._secret = Key(api_key or "")
         self._away = False
-        self._local = threading.local()
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._sessions: PerThread[Session] = PerThread(self._new_session, lambda session: session.close())
 
     def __repr__(self) -> str:
         """Show where it asks, never with what key."""
@@ -119,9 +101,7 @@ class ChatClient:
 
     def close(self) -> None:
         """Close the connections of all threads; the next request opens its own."""
-        self._local = threading.local()
-        for session in list(self._sessions):
-            session.close()
+        self._sessions.close()
 
     def ask(self, messages: Iterable[Message], **options: Any) -> Reply:
         """Send messages whose media are read, and return the reply.
@@ -135,7 +115,7 @@ class ChatClient:
         """
         for name, value in options.items():
             if name in _RESERVED:
-                raise ServerError(f"{name} is no option of a request", _RESERVED[name])
+                raise ServerError(f"{name} is not an option of a request", _RESERVED[name])
             _check_numbers(name, value)
         request = {"model": self.model, "messages": self._writer.write(messages), **options}
         body = b"".join(record_chunks(request))
@@ -143,28 +123,27 @@ class ChatClient:
         for attempt in range(1, attempts + 1):
             try:
                 return self._reply(self._post(body))
-            except _PassingError as fault:
-                error, after, away = fault.error, fault.after, fault.away
-            if attempt == attempts or (after or 0.0) > _LONGEST_WISH:
+            except PassingError as error:
+                fault = error
+            if attempt == attempts or (fault.after or 0.0) > _LONGEST_WISH:
                 break
-            most = min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE)
-            time.sleep(max(random.uniform(0, most), after or 0.0))  # noqa: S311  # jitter is no secret
-        self._away = away
+            time.sleep(pause_before(attempt, _FIRST_PAUSE, _LONGEST_PAUSE, fault.after))
+        self._away = fault.away
         tries = f" ({attempt} attempts)" if attempt > 1 else ""
-        raise ServerError(error.what + tries, error.hint) from None
+        raise ServerError(fault.what + tries, fault.hint)
 
     def _post(self, body: bytes) -> bytes:
         """Send a request once, and return the body of its answer.
 
         Raises:
-            _PassingError: a later try may succeed.
+            PassingError: a later try may succeed.
             ServerError: none will.
         """
         import requests  # noqa: PLC0415  # heavy
 
         from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # likewise
 
-        session = self._session()
+        session = self._sessions.get()
         late = f"{self.base_url} gave no answer within {self.timeout:g} s"
         begun = False
         try:
@@ -180,19 +159,19 @@ class ChatClient:
                 self._judge(answer)
                 return _body(answer)
         except requests.exceptions.SSLError:
-            raise ServerError(f"{self.base_url} has no TLS certificate that holds", "check the address") from None
+            raise ServerError(f"{self.base_url} has no valid TLS certificate", "check the address") from None
         except requests.exceptions.ReadTimeout:
             raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
         except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as fault:
             if is_late(fault):
                 raise ServerError(late, "raise the timeout, or ask for fewer tokens") from None
-            error = ServerError(f"{self.base_url} cannot be reached", "start the server, or check the address")
             if begun or was_there(fault):
                 what = "broke off its answer" if begun else "ended the connection without an answer"
-                error = ServerError(f"{self.base_url} {what}", "its log may say why")
-            raise _PassingError(error, away=not begun) from None
+                raise PassingError(f"{self.base_url} {what}", "look into its log", away=not begun) from None
+            hint = "start the server, or check the address"
+            raise PassingError(f"{self.base_url} cannot be reached", hint, away=True) from None
         except requests.exceptions.RequestException as fault:
-            what = f"{self.base_url} cannot be asked ({type(fault).__name__})"
+            what = f"{self.base_url} failed the request ({type(fault).__name__})"
             raise ServerError(what, "check the address, and the proxy if there is one") from None
 
     def _judge(self, answer: Response) -> None:
@@ -204,10 +183,10 @@ class ChatClient:
         if 300 <= status < 400:
             leads = in_short(answer.headers.get("Location", ""))
             raise ServerError(f"{what}, which leads to {leads}", "give that address as the base URL")
-        error = ServerError(what + self._said(_body(answer)), _MENDS.get(status, ""))
+        what, hint = what + self._said(_body(answer)), _HINTS.get(status, "")
         if status in _PASSING or status >= 500:
-            raise _PassingError(error, retry_after(answer.headers.get("Retry-After", "")))
-        raise error
+            raise PassingError(what, hint, retry_after(answer.headers.get("Retry-After", "")))
+        raise ServerError(what, hint)
 
     def _said(self, body: bytes) -> str:
         """Return what a refusal says, behind a colon; nothing if it says nothing."""
@@ -228,12 +207,8 @@ class ChatClient:
             what = f"{self.base_url} gave an answer without a reply{self._said(body)}"
             raise ServerError(what, "check that the base URL is that of an OpenAI-compatible API") from None
 
-    def _session(self) -> Session:
-        """Return this thread's session, made in this process."""
-        local = self._local
-        if getattr(local, "process", None) == os.getpid():
-            session: Session = local.session
-            return session
+    def _new_session(self) -> Session:
+        """Return a session that keeps to the timeout, takes no cookies, and signs with the key."""
         from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415  # heavy, as the next
 
         import requests  # noqa: PLC0415  # heavy
@@ -246,8 +221,6 @@ class ChatClient:
         session.headers["User-Agent"] = f"mmprompt/{__version__}"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         session.auth = self._signed  # an auth of our own also keeps netrc's away
-        local.session, local.process = session, os.getpid()
-        self._sessions.add(session)
         return session
 
     def _signed(self, request: PreparedRequest) -> PreparedRequest:
@@ -257,8 +230,8 @@ class ChatClient:
         return request
 
 
-_MENDS = {
-    400: "the server does not take such a request; its log says more",
+_HINTS = {
+    400: "look into the server's log: it does not take such a request",
     401: "set MMPROMPT_API_KEY (OPENAI_API_KEY for api.openai.com) to the server's key",
     403: "check that the key may use this model",
     404: "check the base URL (it often ends in /v1) and the name of the model",
@@ -275,10 +248,10 @@ def _check_url(base_url: str) -> None:
     except ValueError:
         sound = False
     if not sound or not base_url.isprintable() or " " in base_url:
-        raise ServerError(f"{in_short(base_url)} is no address of an API", "write http://HOST:PORT/v1")
+        raise ServerError(f"{in_short(base_url)} is not the address of an API", "write http://HOST:PORT/v1")
     if "@" in parts.netloc or parts.query or parts.fragment:
         what = f"the base URL {in_short(base_url)} carries user information, a query or a fragment"
-        raise ServerError(what, "write http://HOST:PORT/v1, and give the key by the environment")
+        raise ServerError(what, "write http://HOST:PORT/v1, and put the key into MMPROMPT_API_KEY")
 
 
 def _check_numbers(name: str, value: object) -> None:
@@ -286,7 +259,7 @@ def _check_numbers(name: str, value: object) -> None:
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
-        raise ServerError(f"{name} holds a number that JSON has not", "give a finite one") from None
+        raise ServerError(f"{name} holds NaN or infinity, which JSON does not have", "give a finite number") from None
     except (TypeError, RecursionError):
         return
 

@@ -54,7 +54,9 @@ def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, st
             raise ServerError(f"the environment variable {shown(variable)} is not set", "set it to the server's key")
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ServerError(f"{name} holds what no header takes", "set it to the key alone, in ASCII")
+        raise ServerError(
+            f"{name} holds characters that an HTTP header cannot carry", "set it to the key alone, in ASCII"
+        )
     return key
 
 

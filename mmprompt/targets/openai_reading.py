@@ -8,8 +8,8 @@ from typing import Any
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
 from mmprompt.media.data_uri import DataURI, decode_payload, parse_data_uri
 from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
-from mmprompt.media.not_media import not_media
 from mmprompt.media.sources import classify
+from mmprompt.media.type_check import not_media
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import JSONValue, plain
 

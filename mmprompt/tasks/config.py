@@ -20,7 +20,15 @@ _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
 )  # fmt: skip
-POLICY_KEYS = ("max_bytes", "max_seconds", "max_frames", "timeout", "isolate")
+POLICY_KEYS = (
+    "max_bytes",
+    "max_seconds",
+    "max_frames",
+    "max_request_bytes",
+    "max_request_media",
+    "timeout",
+    "isolate",
+)
 """The fields of a policy that a task may set; its ``max_pixels`` are those to which pictures are scaled."""
 
 _MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", "read_also", *POLICY_KEYS)

@@ -140,7 +140,9 @@ def test_rows_whose_cells_of_media_are_all_blank_are_a_note(tmp_path):
     path.write_text("id,image_1,image_2,question\n1,a.jpg,,q\n2,, ,q\n3,,b.jpg,q\n4,,,q\n", encoding="utf-8")
     dataset = open_dataset(path)
     assert len(list(dataset)) == 4
-    assert dataset.notes == [f"{path}:3 image_1: every cell of media is blank, so the row goes without (and 1 more)"]
+    assert dataset.notes == [
+        f"{path}:3 image_1: all media cells are blank, so the row is sent without media (and 1 more)"
+    ]
 
 
 @pytest.mark.parametrize("header", ["id,question", "content,image"])

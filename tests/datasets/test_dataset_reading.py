@@ -63,8 +63,8 @@ def test_a_format_can_be_forced(tmp_path):
         ('{"a": 1}\n'.encode("utf-16"), "data.jsonl", "UTF-16"),
         (b"\x00\x01\x02\x03", "data.bin", "binary"),
         (b"just words\n", "data", "it begins with 'just words'"),
-        (b'"a, b"\n', "data", "no dataset format"),
-        (b"3,4", "rows.json", "no dataset format"),
+        (b'"a, b"\n', "data", "in an unknown dataset format"),
+        (b"3,4", "rows.json", "in an unknown dataset format"),
     ],
 )
 def test_what_is_no_dataset_is_refused_by_name(tmp_path, data, name, what):

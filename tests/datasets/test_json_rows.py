@@ -123,7 +123,7 @@ def test_a_top_level_object_is_refused_with_the_keys_that_hold_lists(tmp_path):
         rows_of(tmp_path, '{"data": [{"id": 1}]}')
     with pytest.raises(DatasetError, match="one JSON object"):
         rows_of(tmp_path, '{\n"a": 1}')
-    with pytest.raises(DatasetError, match="no JSON array"):
+    with pytest.raises(DatasetError, match="not a JSON array"):
         rows_of(tmp_path, "3", "json")
 
 

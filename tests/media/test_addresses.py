@@ -70,7 +70,7 @@ def test_entries_are_kept_in_one_form(entry, plain):
     ["", " ", "*", "*.", ".", "..", "a..b", "*a.example", "a.*.example", "*.*.example", "http://a.example", "a.example/x", "u@a.example", "a b", "a\\b", "a.example:0", "a.example:65536", "a.example:x", "a.example:", "a:b:c", "[::1", "::1]", "[a]", "*.::1", "fe80::1%eth0", "a%2eb", "a?b", "a#b", "a\n", None, 3, b"a"],
 )  # fmt: skip
 def test_what_is_no_host_is_refused_at_once(entry):
-    with pytest.raises(PolicyError, match=r"is no host name; write example.com"):
+    with pytest.raises(PolicyError, match=r"is not a host name; write example.com"):
         MediaPolicy(allow_domains=[entry])
 
 
@@ -107,7 +107,7 @@ def test_an_address_that_is_not_public_is_allowed_by_itself_and_its_port_only():
         ("media.example", 81, "fd00::5%eth0"),
     ]:
         with pytest.raises(
-            PolicyError, match="which is not fetched from; allow exactly this server with --allow-domain"
+            PolicyError, match="and only public addresses are fetched; allow exactly this server with --allow-domain"
         ):
             hosts.check_address(host, port, address)
 

@@ -368,7 +368,7 @@ def used_in_vain(cache: MediaCache, caplog) -> None:
 def test_a_folder_that_cannot_be_made_is_one_line_in_the_log(tmp_path, caplog):
     (tmp_path / "file").write_bytes(b"")
     used_in_vain(MediaCache(max_bytes=0, folder=tmp_path / "file"), caplog)
-    assert "is no folder" in caplog.text
+    assert "is not a folder" in caplog.text
     caplog.clear()
     used_in_vain(MediaCache(max_bytes=0, folder=tmp_path / "file" / "below"), caplog)
 

@@ -319,7 +319,7 @@ def test_one_half_of_the_permission_is_a_usage_error(tmp_path, command):
     for arguments, words in (
         (("--fetch",), "fetching is asked for, but no host is allowed; name each with --allow-domain HOST"),
         (("--allow-domain", "images.example"), "hosts are allowed, but fetching is not asked for; add --fetch"),
-        (("--fetch", "--allow-domain", "http://images.example/"), "is no host name; write example.com"),
+        (("--fetch", "--allow-domain", "http://images.example/"), "is not a host name; write example.com"),
     ):
         done = command("render", rows, *arguments)
         assert done.returncode == 2

@@ -26,7 +26,7 @@ from mmprompt.media.media_types import (
     sniff,
     suffix_type,
 )
-from mmprompt.media.not_media import not_media
+from mmprompt.media.type_check import not_media
 
 TOUR = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 BROKEN = pathlib.Path(__file__).parents[2] / "fixtures" / "broken" / "media"

@@ -57,5 +57,5 @@ def test_what_is_no_limit_or_root_is_refused_at_once(arguments):
 def test_a_root_that_is_no_folder_is_refused_by_the_reader(tmp_path):
     (tmp_path / "f").write_bytes(b"x")
     for root in ("missing", "f"):
-        with pytest.raises(PolicyError, match="no folder"):
+        with pytest.raises(PolicyError, match="not a folder"):
             MediaReader(MediaPolicy([tmp_path / root]))

@@ -173,7 +173,7 @@ def test_junk_and_oversized_payloads_are_refused_without_showing_them(reader):
         ("media/clock.jpg", "video", "tag it as image"),
         ("media/train.wav", "image", "tag it as audio"),
         ("media/clip.mp4", "image", "tag it as video"),
-        (f"data:audio/wav;base64,{J64}", "audio", "JPEG, which is no audio"),
+        (f"data:audio/wav;base64,{J64}", "audio", "JPEG, not a sound"),
     ],
 )
 def test_bytes_of_another_modality_are_an_error(reader, source, modality, word):
@@ -183,15 +183,23 @@ def test_bytes_of_another_modality_are_an_error(reader, source, modality, word):
 @pytest.mark.parametrize(
     ("head", "modality", "words"),
     [
-        (b"FORM\0\0\0\x08AIFF", "audio", "is an AIFF sound, a format that is not taken; convert it to WAV"),
+        (b"FORM\0\0\0\x08AIFF", "audio", "is an AIFF sound, a format that is not supported; convert it to WAV"),
         (
             b"\xff\x0a" + bytes(20),
             "image",
-            "is a JPEG XL picture, a format that is not taken; convert it to PNG or JPEG",
+            "is a JPEG XL picture, a format that is not supported; convert it to PNG or JPEG",
         ),
-        (b"\0\0\1\0" + bytes(20), "image", "is an icon (ICO), a format that is not taken; convert it to PNG or JPEG"),
-        (b"\x30\x26\xb2\x75" + bytes(20), "video", "is an ASF file (WMA, WMV), a format that is not taken; convert it"),
-        (b"FLV\x01" + bytes(20), "video", "is a Flash video, a format that is not taken; convert it to MP4"),
+        (
+            b"\0\0\1\0" + bytes(20),
+            "image",
+            "is an icon (ICO), a format that is not supported; convert it to PNG or JPEG",
+        ),
+        (
+            b"\x30\x26\xb2\x75" + bytes(20),
+            "video",
+            "is an ASF file (WMA, WMV), a format that is not supported; convert it",
+        ),
+        (b"FLV\x01" + bytes(20), "video", "is a Flash video, a format that is not supported; convert it to MP4"),
         (b"FORM\0\0\0\x08AIFF", "image", "is an AIFF sound, not an image; convert it to WAV"),
         (b"%PDF-1.4", "image", "is a PDF document, not an image; send its pages as pictures"),
         (b"PAR1", "video", "is a parquet file, not a video; give a video"),
@@ -213,7 +221,7 @@ def test_frames_of_frames_are_refused_however_deep_they_are(reader):
     nested = "media/clock.jpg"
     for _ in range(5000):
         nested = [{"path": nested}]
-    assert "several frames are no image" in str(refusal(reader, nested, "video"))
+    assert "several frames are given as an image" in str(refusal(reader, nested, "video"))
 
 
 def test_threads_may_share_a_picture_that_nobody_has_decoded_yet(reader, tour):
@@ -238,8 +246,8 @@ def test_a_container_is_typed_by_the_tag(reader):
 def test_pictures_that_are_not_sent_as_they_are_say_how_to_mend_it(reader):
     buffer = io.BytesIO()
     Image.new("RGB", (4, 4)).save(buffer, "TIFF")
-    hint = "convert it to PNG or JPEG, or let --read-also tiff and --fit do it"
-    assert str(refusal(reader, buffer.getvalue())).endswith(f"TIFF, which is not sent as it is; {hint}")
+    hint = "convert it to PNG or JPEG, or pass --read-also tiff --fit"
+    assert str(refusal(reader, buffer.getvalue())).endswith(f"TIFF, which is not sent unchanged; {hint}")
     part = read(MediaReader(MediaPolicy(read_also="tiff")), buffer.getvalue())
     assert (part.media_type, part.data) == ("image/tiff", buffer.getvalue())
     assert "SVG" in str(refusal(reader, b"<svg xmlns='x'></svg>"))

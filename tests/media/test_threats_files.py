@@ -322,7 +322,7 @@ def test_an_empty_file_is_an_error(tree):
         ("C:\\p\\c.jpg", "drive"),
         ("c:/p/c.jpg", "drive"),
         ("\\\\server\\share\\x", "UNC"),
-        ("\ud800.jpg", "no name"),
+        ("\ud800.jpg", "cannot be a file name"),
         ("../\x00", "NUL"),
         ("/\x00", "NUL"),
     ],

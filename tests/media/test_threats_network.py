@@ -100,10 +100,12 @@ def test_every_way_to_write_this_machine_is_refused_though_the_host_is_allowed(h
 
         ours = at_host(host)
         assert ours.allows(url)
-        with pytest.raises(PolicyError, match=r"is at (a loopback|an unspecified) address, which is not fetched from"):
+        with pytest.raises(
+            PolicyError, match=r"is at (a loopback|an unspecified) address, and only public addresses are fetched"
+        ):
             ours.fetch(url)
         reader = MediaReader(MediaPolicy(fetch=True, allow_domains=[host]))
-        with pytest.raises(PolicyError, match="not fetched from"):
+        with pytest.raises(PolicyError, match="only public addresses are fetched"):
             reader.read(MediaRef("image", url))
         assert server.connections == 1
 
@@ -113,7 +115,7 @@ def test_who_allows_one_host_allows_no_other_way_to_write_it(host):
     with LoopbackServer(reply(PNG)) as server:
         ours = at_host("images.example")
         assert not ours.allows(server.url(host=host))
-        with pytest.raises(PolicyError, match="is not among the allowed ones; allow it with --allow-domain HOST"):
+        with pytest.raises(PolicyError, match="is not among the allowed hosts; allow it with --allow-domain HOST"):
             ours.fetch(server.url(host=host))
         assert server.connections == 0
 
@@ -175,7 +177,7 @@ def test_the_connection_itself_knows_which_hosts_are_allowed(monkeypatch):
     asked = resolve_to(monkeypatch, [PUBLIC])
     for pool_class in pool_classes(AllowedHosts(["images.example"])).values():
         pool = pool_class("evil.example", timeout=3)
-        with pytest.raises(PolicyError, match=r"'evil.example' is not among the allowed ones"):
+        with pytest.raises(PolicyError, match=r"'evil.example' is not among the allowed hosts"):
             pool.urlopen("GET", "/")
         pool.close()
     assert not asked
@@ -193,7 +195,7 @@ def test_a_redirect_to_an_internal_server_is_refused():
         location = internal.url("/keys")
         with LoopbackServer(reply(status="302 Found", Location=location)) as server:
             assert requests.get(server.url(), timeout=PATIENCE).content == b"secret"
-            with pytest.raises(PolicyError, match=r"host '127.0.0.1' is not among the allowed ones"):
+            with pytest.raises(PolicyError, match=r"host '127.0.0.1' is not among the allowed hosts"):
                 fetcher(server).fetch(server.url())
             assert fetcher(server, internal).fetch(server.url()).data == b"secret"
             assert len(internal.requests) == 2
@@ -217,11 +219,11 @@ def test_a_redirect_to_an_allowed_name_at_an_internal_address_is_refused(monkeyp
         ("ftp://127.0.0.1/x", PolicyError, "neither http nor https"),
         ("data:image/png;base64,AAAA", PolicyError, "neither http nor https"),
         ("gopher://127.0.0.1:6379/_FLUSHALL", PolicyError, "neither http nor https"),
-        ("http://images.example\\@127.0.0.1/", SourceError, "no sound URL"),
-        ("http://key:secret@127.0.0.1/", SourceError, "no sound URL"),
-        ("http://[::1/", SourceError, "no sound URL"),
-        ("https://", SourceError, "no sound URL"),
-        ("\xff\xfe", SourceError, "no sound URL"),
+        ("http://images.example\\@127.0.0.1/", SourceError, "redirects to a malformed URL"),
+        ("http://key:secret@127.0.0.1/", SourceError, "redirects to a malformed URL"),
+        ("http://[::1/", SourceError, "redirects to a malformed URL"),
+        ("https://", SourceError, "redirects to a malformed URL"),
+        ("\xff\xfe", SourceError, "redirects to a malformed URL"),
         ("//evil.example/x", PolicyError, "'evil.example' is not among the allowed"),
     ],
 )
@@ -240,7 +242,7 @@ def test_a_redirect_that_leads_back_ends_after_five_hops():
         with pytest.raises(requests.exceptions.TooManyRedirects):
             requests.get(server.url(), timeout=PATIENCE)
         assert len(server.requests) == 31
-        with pytest.raises(SourceError, match="over more than 5 redirects"):
+        with pytest.raises(SourceError, match="redirects more than 5 times"):
             fetcher(server).fetch(server.url())
         assert len(server.requests) == 31 + 6
 
@@ -332,7 +334,7 @@ def test_a_url_that_two_parsers_read_differently_is_refused():
             with pytest.raises(SourceError):
                 fetcher(server).fetch(bad)
         for other in ("file:///etc/passwd", "ftp://127.0.0.1/", "a.png", f"//127.0.0.1:{server.port}/"):
-            with pytest.raises(SourceError, match=r"no http\(s\) URL"):
+            with pytest.raises(SourceError, match=r"is not an http\(s\) URL"):
                 fetcher(server).fetch(other)
         assert server.connections == 0
 
@@ -345,7 +347,7 @@ def test_a_body_that_swells_is_refused(header):
         assert len(requests.get(server.url(), timeout=PATIENCE).content) == 64 << 20
     with LoopbackServer(reply(bomb, **{header: "gzip"})) as server:
         error = _refusal(fetcher(server), server.url())
-        assert "comes encoded as 'gzip'; name the file as it is" in str(error)
+        assert "has Content-Encoding 'gzip'; name a URL that serves the file uncompressed" in str(error)
 
 
 def test_a_coding_that_is_none_is_taken():
@@ -548,7 +550,7 @@ def test_a_body_that_is_shorter_than_stated_is_an_error():
     def cut_chunk(sock):
         sock.sendall(reply(b"ff\r\nhello", Content_Length=None, Transfer_Encoding="chunked"))
 
-    for answer, words in ((cut, f"was cut: 40 of {len(PNG)} bytes came"), (cut_chunk, "was cut")):
+    for answer, words in ((cut, f"was cut off: 40 of {len(PNG)} bytes came"), (cut_chunk, "was cut off")):
         with LoopbackServer(answer) as server:
             with requests.get(server.url(), timeout=PATIENCE, stream=True) as naive:
                 try:
@@ -598,7 +600,7 @@ def test_an_answer_that_is_no_http_is_one_error(answer):
     with LoopbackServer(lambda sock: sock.sendall(answer)) as server:
         with pytest.raises(requests.exceptions.RequestException):
             requests.get(server.url(), timeout=PATIENCE)
-        with pytest.raises(SourceError, match="gave no sound HTTP answer"):
+        with pytest.raises(SourceError, match="gave no valid HTTP answer"):
             fetcher(server).fetch(server.url())
         assert len(server.requests) == 2
 
@@ -607,7 +609,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(CERTIFICATE))
     with LoopbackServer(reply(PNG), tls=True) as server:
         assert requests.get(server.url(), timeout=PATIENCE).content == PNG  # trusts what the environment names
-        with pytest.raises(SourceError, match="has no TLS certificate that holds"):
+        with pytest.raises(SourceError, match="has no valid TLS certificate"):
             fetcher(server).fetch(server.url())
 
 

@@ -245,7 +245,7 @@ def test_a_key_that_cannot_be_sent_is_in_no_report(project: Path, server: Record
     assert "OPENAI_API_KEY goes to https://api.openai.com only" in named.stdout
     assert key not in named.stdout + named.stderr
     unfit = run(*at, MMPROMPT_API_KEY=f"{key} and more")
-    assert "MMPROMPT_API_KEY holds what no header takes" in unfit.stdout
+    assert "MMPROMPT_API_KEY holds characters that an HTTP header cannot carry" in unfit.stdout
     assert key not in unfit.stdout + unfit.stderr
 
 
@@ -260,7 +260,7 @@ def test_without_a_server_a_test_that_asks_fails_and_says_how_to_name_one(projec
     done = run("tests/test_talk.py", "--vlm-base-url=http://127.0.0.1:9/v1")
     assert "vlm has no model: give --vlm-model" in done.stdout
     done = run("tests/test_talk.py", "--vlm-base-url=127.0.0.1:9", "--vlm-model=m")
-    assert "vlm: 127.0.0.1:9 is no address of an API; write http://HOST:PORT/v1" in done.stdout
+    assert "vlm: 127.0.0.1:9 is not the address of an API; write http://HOST:PORT/v1" in done.stdout
     assert "During handling" not in done.stdout
     done = run("tests/test_talk.py", "--vlm-base-url=http://h/v1", "--vlm-model=m", "--vlm-timeout=soon")
     assert "vlm: the timeout 'soon' is no number of seconds" in done.stdout

@@ -101,7 +101,7 @@ def test_the_permission_is_for_the_files_of_frames_too(tour: Path, monkeypatch: 
     assert frames.frames == tuple((tour / name).read_bytes() for name in (*names, names[0]))
     with pytest.raises(SourceError, match=r"^no such file: 'media/none.jpg'; it was looked for in "):
         read_caller_media([user(video(["media/clock.jpg", "media/none.jpg"]))], tour)
-    with pytest.raises(SourceError, match=r"^'media/train.wav' is WAV, which is no image"):
+    with pytest.raises(SourceError, match=r"^'media/train.wav' is WAV, not an image"):
         read_caller_media([user(video=[["media/train.wav"]])], tour)
     with pytest.raises(PolicyError, match="no media root is set"):  # those of a sample stay names
         read_caller_media([Message("HUMAN", [MediaRef("video", ["media/clock.jpg"])])], tour)
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said(tour: Path, tmp_path: Path) -> None:
         read_caller_media([user(image="dog.jpg")], tmp_path)
     with pytest.raises(SourceError, match=r"it was looked for in .*; write / for the backslashes$"):
         read_caller_media([user(image="media\\coffee.jpg")], tour)
-    with pytest.raises(SourceError, match=r"'media/coffee\.jpg' is JPEG, which is no audio"):
+    with pytest.raises(SourceError, match=r"'media/coffee\.jpg' is JPEG, not a sound"):
         read_caller_media([user(audio="media/coffee.jpg")], tour)
     wrong: Any = 3
     with pytest.raises(SourceError):

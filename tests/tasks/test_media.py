@@ -251,7 +251,7 @@ def test_a_tiff_becomes_a_png_where_it_may_be_read_and_fit_is_asked(policy: str,
     row = {"image": "scan.tif", "question": "What?"}
     code, lines, err = run(row)
     assert (code, lines) == (1, [])
-    assert "scan.tif' is TIFF, which is not sent as it is; convert it to PNG or JPEG, or let --read-also tiff" in err
+    assert "scan.tif' is TIFF, which is not sent unchanged; convert it to PNG or JPEG, or pass --read-also tiff" in err
     code, lines, err = run(row, "--read-also", "tiff")
     assert (code, lines) == (1, [])
     assert "not image/tiff; convert it, or let --fit do it" in err
@@ -533,7 +533,7 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
         (["--fps", "nan"], "fps is 'nan'; give a positive number"),
         (["--fps", "-1"], "give a positive number"),
         (["--audio-rate", "100"], "audio_rate is '100'; give a whole number from 4000"),
-        (["--media-cache", ""], "the cache folder '' is no path"),
+        (["--media-cache", ""], "the cache folder '' is not a path"),
         (["--fetch"], "no host is allowed; name each with --allow-domain"),
         (["--allow-domain", "a.example"], "add --fetch"),
     ],
@@ -564,7 +564,7 @@ def test_a_wrong_option_is_one_line(options: Any, said: str, run: Any) -> None:
         ({"max_bytes": 0}, "media: max_bytes is '0'"),
         ({"read_also": ["gif"]}, "media: read_also names 'gif'"),
         ({"read_also": 3}, "media.read_also is no list of formats; give a format, or a list of them"),
-        ({"fetch": True, "allow_domains": "http://a.example/"}, "'http://a.example/' is no host name"),
+        ({"fetch": True, "allow_domains": "http://a.example/"}, "'http://a.example/' is not a host name"),
     ],
 )
 def test_a_wrong_value_in_a_task_is_one_line_that_names_the_file(media: Any, said: str, run: Any) -> None:

@@ -20,8 +20,8 @@ from mmprompt.media.ffmpeg.mp4_index import check_index
 from mmprompt.media.ffmpeg.tag_lists import ogg_streams
 from mmprompt.media.ffmpeg.vorbis import check_codebooks
 from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, sniff
-from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.type_check import not_media
 
 if TYPE_CHECKING:
     from mmprompt.media.audio.facts import Samples

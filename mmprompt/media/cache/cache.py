@@ -42,7 +42,7 @@ class MediaCache:
             them may pass it by ``n`` sixteenths for a while.
 
     Raises:
-        PolicyError: a limit that is not a whole number of bytes, or a folder that is no path.
+        PolicyError: a limit that is not a whole number of bytes, or a folder that is not a path.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class MediaCache:
 def _folder(path: object) -> str:
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str) or not name.strip() or "\x00" in name:
-        raise PolicyError(f"the cache folder {shown(path)} is no path", "name a folder, or None for none")
+        raise PolicyError(f"the cache folder {shown(path)} is not a path", "name a folder, or None for none")
     return os.path.abspath(name)
 
 

@@ -128,7 +128,7 @@ class CacheFolder:
         """
         if self._is_safe is None:
             status = os.stat(self._folder)
-            fault = _shared_fault(status) if stat.S_ISDIR(status.st_mode) else "it is no folder"
+            fault = _shared_fault(status) if stat.S_ISDIR(status.st_mode) else "it is not a folder"
             self._is_safe = not fault
             if fault:
                 self._give_up("used", PermissionError(errno.EPERM, fault))

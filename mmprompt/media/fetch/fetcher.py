@@ -7,19 +7,19 @@ other credential. One deadline holds for everything, retries included.
 
 from __future__ import annotations
 
-import os
-import random
-import threading
 import time
-import weakref
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import urljoin
 
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, SourceError, shown
+from mmprompt.media.fetch.dead_hosts import DeadHosts
 from mmprompt.media.fetch.hosts import AllowedHosts
 from mmprompt.media.fetch.http_words import retry_after, status_words
+from mmprompt.media.fetch.per_thread import PerThread
+from mmprompt.media.fetch.retries import PassingError, pause_before
 from mmprompt.media.media_types import declared_type
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sources import classify, in_short
@@ -40,8 +40,6 @@ _LONGEST_URL = 1 << 16
 """Characters; servers take an eighth of that. Parsers take a hundred bytes of memory for each."""
 
 _IDLE_HOSTS = 16
-_GIVEN_UP, _MOST_GIVEN_UP = 60.0, 1024
-"""Seconds for which a host that could not be connected to is not tried again, and how many of them are remembered."""
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PASSING = frozenset((429, 502, 503, 504))
@@ -61,15 +59,6 @@ class Fetched(NamedTuple):
     url: str
 
 
-class _PassingError(Exception):
-    """A fault that may be gone at the next attempt: what it was, and the seconds that the server asks to wait."""
-
-    def __init__(self, what: str, after: float | None = None) -> None:
-        super().__init__(what)
-        self.what = what
-        self.after = after
-
-
 class Fetcher:
     """Fetches under one policy. Safe to share between threads; pickles as its policy.
 
@@ -78,19 +67,17 @@ class Fetcher:
     minute, by any thread: a dataset may name it in each of its rows.
 
     Raises:
-        PolicyError: an allowed host that is no host name.
+        PolicyError: an allowed host that is not a host name.
     """
 
-    __slots__ = ("_adapters", "_given_up", "_hosts", "_limit", "_local", "_policy", "_pools")
+    __slots__ = ("_adapters", "_dead", "_hosts", "_limit", "_policy")
 
     def __init__(self, policy: MediaPolicy) -> None:
         self._policy = policy
         self._limit = policy.max_bytes
         self._hosts = AllowedHosts(policy.allow_domains if policy.fetch else ())
-        self._local = threading.local()
-        self._given_up: dict[tuple[str, int], float] = {}
-        self._adapters: weakref.WeakSet[HTTPAdapter] = weakref.WeakSet()
-        self._pools: dict[str, Any] | None = None
+        self._dead = DeadHosts()
+        self._adapters: PerThread[HTTPAdapter] = PerThread(partial(_new_adapter, self._hosts), _close_adapter)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the connections."""
@@ -98,15 +85,7 @@ class Fetcher:
 
     def close(self) -> None:
         """Close the idle connections of all threads; the next fetch opens its own."""
-        self._local = threading.local()
-        for adapter in list(self._adapters):
-            pools = adapter.poolmanager.pools
-            for key in pools.keys():  # noqa: SIM118  # not a mapping that iterates
-                # the adapter only forgets its pools; one that an error still refers to would stay open
-                pool = pools.get(key)
-                if pool is not None:
-                    pool.close()
-            adapter.close()
+        self._adapters.close()
 
     def allows(self, url: str) -> bool:
         """Tell whether the host of an http(s) URL is allowed; nothing is resolved or asked."""
@@ -127,10 +106,9 @@ class Fetcher:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return self._follow(url, deadline)
-            except _PassingError as fault:
+            except PassingError as fault:
                 what, after = fault.what, fault.after
-            pause = random.uniform(0, _FIRST_PAUSE * 2 ** (attempt - 1))  # noqa: S311  # jitter is no secret
-            pause = max(pause, after or 0.0)
+            pause = pause_before(attempt, _FIRST_PAUSE, self._policy.timeout, after)
             if attempt == _ATTEMPTS or pause >= deadline - time.monotonic():
                 break
             time.sleep(pause)
@@ -149,32 +127,18 @@ class Fetcher:
                 if answer.status_code not in _REDIRECTS or "Location" not in answer.headers:
                     return Fetched(*self._body(answer, url), in_short(current))
                 current = _redirected(current, answer.headers["Location"])
-        raise SourceError(f"{in_short(url)} leads on and on, over more than {MOST_HOPS} redirects", "check the URL")
+        raise SourceError(f"{in_short(url)} redirects more than {MOST_HOPS} times", "check the URL")
 
     def _check(self, url: str) -> None:
         if len(url) > _LONGEST_URL:
-            raise SourceError(f"{in_short(url)} is a URL of {len(url)} characters", "no server takes so many")
+            raise SourceError(f"{in_short(url)} is a URL of {len(url)} characters", "shorten it")
         if classify(url).kind != "url":
-            raise SourceError(f"{in_short(url)} is no http(s) URL", "write https://host/path")
+            raise SourceError(f"{in_short(url)} is not an http(s) URL", "write https://host/path")
         target = _host_of(url)
         if target is None:
-            raise SourceError(f"{in_short(url)} has a host that is none", "write https://host/path")
+            raise SourceError(f"{in_short(url)} has a malformed host", "write https://host/path")
         self._hosts.check(*target)
-        since = time.monotonic() - self._given_up.get(target, -_GIVEN_UP)
-        if since < _GIVEN_UP:
-            host = shown(f"{target[0]}:{target[1]}", 60)
-            raise SourceError(
-                f"host {host} could not be connected to {since:.0f} s ago",
-                f"check the URL, and the network; it is tried again after {_GIVEN_UP:.0f} s",
-            )
-
-    def _give_up(self, url: str) -> None:
-        """Remember that the host of a URL could not be connected to; the oldest is forgotten for it."""
-        target = _host_of(url)
-        if target is not None:
-            # a new mapping in place of the old one: no lock that a fork could leave held
-            kept = [item for item in self._given_up.items() if item[0] != target][1 - _MOST_GIVEN_UP :]
-            self._given_up = {**dict(kept), target: time.monotonic()}
+        self._dead.check(target)
 
     def _ask(self, url: str, deadline: float) -> Response:
         """Send the request, and return the answer with its body unread.
@@ -193,38 +157,42 @@ class Fetcher:
             request = requests.Request("GET", url, headers=_HEADERS).prepare()
             # one limit for connecting, TLS and the answer: two numbers would each be the whole
             timeout: Any = Timeout(total=left)
-            return self._adapter().send(request, stream=True, timeout=timeout, verify=True)
+            return self._adapters.get().send(request, stream=True, timeout=timeout, verify=True)
         except SourceError:  # of the connection: no such host, or nobody there
-            self._give_up(url)
+            self._mark_dead(url)
             raise
         except requests.exceptions.SSLError:
-            raise SourceError(f"{in_short(url)} has no TLS certificate that holds", "check the URL") from None
+            raise SourceError(f"{in_short(url)} has no valid TLS certificate", "check the URL") from None
         except requests.exceptions.Timeout as error:
             # one that was asked late, after redirects or other attempts, may be well
             if isinstance(error, requests.exceptions.ConnectTimeout) and left > self._policy.timeout / 2:
-                self._give_up(url)
+                self._mark_dead(url)
             self._refuse_late(url)
         except requests.exceptions.ConnectionError as error:
             if time.monotonic() >= deadline:
                 self._refuse_late(url)
             if _is_broken(error):
-                raise _PassingError("broke off the connection") from None
-            raise SourceError(f"{in_short(url)} gave no sound HTTP answer", "check the URL") from None
+                raise PassingError("broke off the connection") from None
+            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
         except (requests.exceptions.RequestException, HTTPError, UnicodeError):
-            raise SourceError(f"{in_short(url)} gave no sound HTTP answer", "check the URL") from None
+            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
 
     def _body(self, answer: Response, url: str) -> tuple[bytes, str]:
         """Judge an answer by its head, and return its body and declared type."""
         headers = answer.headers
         status = answer.status_code
         if status in _PASSING:
-            raise _PassingError(f"answers {status_words(status)}", retry_after(headers.get("Retry-After", "")))
+            after = retry_after(headers.get("Retry-After", ""))
+            raise PassingError(f"answers {status_words(status)}", after=after)
         if status != HTTPStatus.OK:
             raise SourceError(f"{in_short(url)} answers {status_words(status)}", "check the URL")
         transfer = headers.get("Transfer-Encoding", "").strip().lower()
         for encoding in (headers.get("Content-Encoding", "").strip().lower(), transfer.removesuffix("chunked")):
             if encoding not in ("", "identity"):
-                raise SourceError(f"{in_short(url)} comes encoded as {shown(encoding, 20)}", "name the file as it is")
+                raise SourceError(
+                    f"{in_short(url)} has Content-Encoding {shown(encoding, 20)}",
+                    "name a URL that serves the file uncompressed",
+                )
         size = headers.get("Content-Length", "").strip()
         stated = int(size[:20]) if size.isascii() and size.isdigit() and not transfer else None
         if stated is not None and stated > self._limit:
@@ -248,28 +216,15 @@ class Fetcher:
         except ReadTimeoutError:
             self._refuse_late(url)
         except (HTTPError, OSError, ValueError):  # the last for a chunk of a negative length
-            raise _PassingError(_cut(count, stated)) from None
+            raise PassingError(_cut(count, stated)) from None
         if stated is not None and count != stated:
-            raise _PassingError(_cut(count, stated))
+            raise PassingError(_cut(count, stated))
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _adapter(self) -> HTTPAdapter:
-        """Return this thread's adapter, made in this process."""
-        local = self._local
-        if getattr(local, "process", None) == os.getpid():
-            adapter: HTTPAdapter = local.adapter
-            return adapter
-        from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
-
-        from mmprompt.media.fetch.connections import pool_classes  # noqa: PLC0415  # likewise
-
-        if self._pools is None:
-            self._pools = pool_classes(self._hosts)
-        adapter = HTTPAdapter(pool_connections=_IDLE_HOSTS, pool_maxsize=1, max_retries=0)
-        adapter.poolmanager.pool_classes_by_scheme = self._pools
-        local.adapter, local.process = adapter, os.getpid()
-        self._adapters.add(adapter)
-        return adapter
+    def _mark_dead(self, url: str) -> None:
+        target = _host_of(url)
+        if target is not None:
+            self._dead.add(target)
 
     def _refuse_late(self, url: str) -> NoReturn:
         raise PolicyError(
@@ -279,6 +234,27 @@ class Fetcher:
 
     def _refuse_large(self, url: str) -> NoReturn:
         raise PolicyError(f"{in_short(url)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it")
+
+
+def _new_adapter(hosts: AllowedHosts) -> HTTPAdapter:
+    """Return an adapter whose connections judge where they lead."""
+    from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
+
+    from mmprompt.media.fetch.connections import pool_classes  # noqa: PLC0415  # likewise
+
+    adapter = HTTPAdapter(pool_connections=_IDLE_HOSTS, pool_maxsize=1, max_retries=0)
+    adapter.poolmanager.pool_classes_by_scheme = pool_classes(hosts)
+    return adapter
+
+
+def _close_adapter(adapter: HTTPAdapter) -> None:
+    pools = adapter.poolmanager.pools
+    for key in pools.keys():  # noqa: SIM118  # not a mapping that iterates
+        # the adapter only forgets its pools; one that an error still refers to would stay open
+        pool = pools.get(key)
+        if pool is not None:
+            pool.close()
+    adapter.close()
 
 
 def _host_of(url: str) -> tuple[str, int] | None:
@@ -308,9 +284,11 @@ def _redirected(url: str, location: str) -> str:
         target = urljoin(url, location.encode("latin-1").decode("utf-8"))
         source = classify(target)
     except (ValueError, SourceError):
-        raise SourceError(f"{in_short(url)} leads to what is no sound URL", "check the URL") from None
+        raise SourceError(f"{in_short(url)} redirects to a malformed URL", "check the URL") from None
     if source.kind != "url":
-        raise PolicyError(f"{in_short(url)} leads to what is neither http nor https", "give the address of the file")
+        raise PolicyError(
+            f"{in_short(url)} redirects to a URL that is neither http nor https", "give the address of the file"
+        )
     return target
 
 
@@ -322,4 +300,4 @@ def _is_broken(error: Exception) -> bool:
 
 
 def _cut(count: int, stated: int | None) -> str:
-    return "was cut" if stated is None else f"was cut: {count} of {stated} bytes came"
+    return "was cut off" if stated is None else f"was cut off: {count} of {stated} bytes came"

@@ -60,7 +60,7 @@ class AllowedHosts:
         if not self.allows(host, port):
             name = plain_host(host)[:60]
             raise PolicyError(
-                f"host {shown(name)} is not among the allowed ones",
+                f"host {shown(name)} is not among the allowed hosts",
                 "allow it with --allow-domain HOST (MediaPolicy(fetch=True, allow_domains=[HOST]))",
             )
 
@@ -73,7 +73,7 @@ class AllowedHosts:
         fault = address_fault(address)
         if fault and (str(as_ip(address)), port) not in self._addresses:
             raise PolicyError(
-                f"host {shown(plain_host(host)[:60])} is at {fault}, which is not fetched from",
+                f"host {shown(plain_host(host)[:60])} is at {fault}, and only public addresses are fetched",
                 "allow exactly this server with --allow-domain ADDRESS:PORT, its IP address and port",
             )
 
@@ -82,7 +82,7 @@ def host_entry(domain: object) -> str:
     """Return an entry of ``MediaPolicy.allow_domains`` in lower case; ``.example.com`` becomes ``*.example.com``.
 
     Raises:
-        PolicyError: it is no host name, IP address or wildcard, or its port is none.
+        PolicyError: it is not a host name, IP address or wildcard, or its port is none.
     """
     entry = domain.lower() if isinstance(domain, str) else ""
     try:
@@ -98,7 +98,7 @@ def host_entry(domain: object) -> str:
         sound = all(name.split(".")) and not _NOT_IN_HOST.search(name)
     if not sound:
         raise PolicyError(
-            f"{shown(domain)} is no host name",
+            f"{shown(domain)} is not a host name",
             "write example.com, *.example.com, example.com:8080 or [::1]:8080, without scheme or path",
         )
     host = f"*.{name}" if below else name
@@ -129,7 +129,7 @@ def _ascii(host: str) -> str:
     try:
         return parse_url(f"http://{host}/").host or host
     except LocationParseError:
-        raise PolicyError(f"{shown(host)} is no host name", "write it as in example.com") from None
+        raise PolicyError(f"{shown(host)} is not a host name", "write it as in example.com") from None
 
 
 def plain_host(host: str) -> str:

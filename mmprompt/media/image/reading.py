@@ -20,8 +20,8 @@ from mmprompt.media.image.jpeg_segments import USUAL_SCANS, jpeg_layout
 from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, sniff
-from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.type_check import not_media
 
 if TYPE_CHECKING:
     from PIL.Image import Image

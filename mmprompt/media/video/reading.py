@@ -29,8 +29,8 @@ from mmprompt.media.media_types import (
     any_type,
     sniff,
 )
-from mmprompt.media.not_media import not_media
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.type_check import not_media
 from mmprompt.media.video.packets import prepare
 
 if TYPE_CHECKING:

@@ -1,0 +1,172 @@
+"""The media of one request together: how many, how many bytes, and each file read once."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tracemalloc
+
+import pytest
+
+from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media import MediaPolicy, MediaReader, read_messages
+from mmprompt.media.sources import RootedPath
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
+from mmprompt.run.builders import assistant, image, read_caller_media, user
+
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
+TOUR = FIXTURES / "tour"
+CLOCK = "media/clock.jpg"
+JPEG = (TOUR / CLOCK).read_bytes()
+
+
+def request(**limits):
+    return MediaReader(MediaPolicy([TOUR], **limits)).request()
+
+
+def test_a_large_file_named_a_hundred_times_is_read_once_and_memory_stays_flat(tmp_path):
+    size = 8 << 20
+    (tmp_path / "large.jpg").write_bytes(JPEG + bytes(size - len(JPEG)))
+    reading = MediaReader(MediaPolicy([tmp_path], max_request_bytes=100 * size)).request()
+    tracemalloc.start()
+    try:
+        parts = [reading.read(MediaRef("image", "large.jpg")) for _ in range(100)]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(parts) == 100
+    assert all(part is parts[0] for part in parts)
+    assert peak < 1.1 * size
+    with pytest.raises(PolicyError, match="max_request_bytes"):
+        reading.read(MediaRef("image", "large.jpg"))
+
+
+def test_a_file_named_twice_counts_twice():
+    assert len(JPEG) > 1
+    fitting = request(max_request_bytes=2 * len(JPEG))
+    assert fitting.read(MediaRef("image", CLOCK)) is fitting.read(MediaRef("image", CLOCK))
+    tight = request(max_request_bytes=2 * len(JPEG) - 1)
+    tight.read(MediaRef("image", CLOCK))
+    with pytest.raises(PolicyError) as caught:
+        tight.read(MediaRef("image", CLOCK))
+    assert str(caught.value) == (
+        f"the media of one request have more than max_request_bytes ({2 * len(JPEG) - 1}) together; "
+        "send fewer or smaller media, raise max_request_bytes, or use --policy trusted"
+    )
+
+
+def test_one_request_has_at_most_so_many_media_and_the_next_begins_anew():
+    reader = MediaReader(MediaPolicy([TOUR], max_request_media=2))
+    for _ in range(3):
+        reading = reader.request()
+        for _ in range(2):
+            reading.read(MediaRef("image", CLOCK))
+        with pytest.raises(PolicyError) as caught:
+            reading.read(MediaRef("image", CLOCK))
+    assert str(caught.value) == (
+        "one request has more than max_request_media (2) media; "
+        "send fewer media, raise max_request_media, or use --policy trusted"
+    )
+
+
+def test_media_that_go_by_name_count_without_bytes():
+    reading = request(max_request_bytes=1, max_request_media=2)
+    url = MediaRef("image", "https://example.com/a.png")
+    assert reading.read(url).name == "https://example.com/a.png"
+    assert reading.part(url._replace(name="https://example.com/a.png")).modality == "image"
+    with pytest.raises(PolicyError, match="max_request_media"):
+        reading.read(url)
+
+
+def test_each_use_of_a_file_keeps_its_own_keys_and_modality():
+    reading = request()
+    low, high = (reading.read(MediaRef("image", CLOCK, options=(("detail", d),))) for d in ("low", "high"))
+    assert (low.options, high.options) == ((("detail", "low"),), (("detail", "high"),))
+    assert reading.read(MediaRef("image", CLOCK, extra=(("cache_control", {}),))).extra == (("cache_control", {}),)
+    assert reading.read(MediaRef("image", CLOCK, form="image")).form == "image"
+    types = [reading.read(MediaRef(m, "media/clip.mp4")).media_type for m in ("audio", "video", "audio")]
+    assert types == ["audio/mp4", "video/mp4", "audio/mp4"]
+
+
+def test_paths_of_examples_with_other_roots_are_other_files(tmp_path):
+    for name, data in (("one", JPEG), ("two", JPEG + b"2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.jpg").write_bytes(data)
+    roots = [tmp_path / "one", tmp_path / "two"]
+    reading = MediaReader(MediaPolicy(roots)).request()
+    sources = ["a.jpg", *[RootedPath("a.jpg", str(root)) for root in roots], pathlib.Path("a.jpg")]
+    assert [reading.read(MediaRef("image", source)).data for source in sources] == [JPEG, JPEG, JPEG + b"2", JPEG]
+    assert reading.read(MediaRef("image", sources[2])).data == JPEG + b"2"
+
+
+def test_a_file_is_read_once_in_each_request_and_not_kept_beyond_it(tmp_path):
+    path = tmp_path / "a.jpg"
+    path.write_bytes(JPEG)
+    reader = MediaReader(MediaPolicy([tmp_path]))
+    reading, ref = reader.request(), MediaRef("image", "a.jpg")
+    assert reading.read(ref).data == JPEG
+    os.unlink(path)
+    assert reading.read(ref).data == JPEG
+    with pytest.raises(SourceError, match="no such file"):
+        reader.request().read(ref)
+
+
+def test_what_cannot_be_read_raises_each_time():
+    reading = request()
+    for _ in range(2):
+        with pytest.raises(SourceError, match="no such file"):
+            reading.read(MediaRef("image", "missing.jpg"))
+
+
+def test_what_is_counted_is_what_goes_out():
+    """A reader that makes media smaller is given to ``request``: its result counts."""
+    reader = MediaReader(MediaPolicy([TOUR], max_request_bytes=10))
+    small = reader.request(lambda ref: reader.read(ref)._replace(data=JPEG[:5]))
+    assert [len(small.read(MediaRef("image", CLOCK)).data) for _ in range(2)] == [5, 5]
+    with pytest.raises(PolicyError, match="max_request_bytes"):
+        small.read(MediaRef("image", CLOCK))
+
+
+def test_frames_and_media_that_came_with_their_bytes_count():
+    reading = request(max_request_bytes=10)
+    assert reading.part(TextPart("a text of more than ten bytes")).text
+    video = MediaPart("video", "video/jpeg", b"", (b"1234", b"1234"))
+    assert reading.part(video) is video
+    with pytest.raises(PolicyError, match="max_request_bytes"):
+        reading.part(MediaPart("image", "image/jpeg", b"123"))
+
+
+def test_read_messages_holds_its_messages_for_one_request():
+    messages = [
+        Message("user", [MediaRef("image", CLOCK), TextPart("and")]),
+        Message("user", [MediaRef("image", CLOCK)]),
+    ]
+    first, second = read_messages(messages, MediaPolicy([TOUR], max_request_bytes=2 * len(JPEG)))
+    assert first.parts[0] is second.parts[0]
+    with pytest.raises(PolicyError, match="max_request_bytes"):
+        read_messages(messages, MediaPolicy([TOUR], max_request_bytes=2 * len(JPEG) - 1))
+    with pytest.raises(PolicyError, match="max_request_media"):
+        read_messages(messages, MediaPolicy([TOUR], max_request_media=1))
+
+
+def test_messages_written_by_hand_are_held_for_one_request_too():
+    asked = [user("What is this?", image=CLOCK), assistant("A clock."), user(image(CLOCK), "And this?")]
+    first, _, third = read_caller_media(asked, TOUR)
+    assert first.parts[0] is third.parts[0]
+    for limits in ({"max_request_media": 1}, {"max_request_bytes": len(JPEG)}):
+        with pytest.raises(PolicyError, match=next(iter(limits))):
+            read_caller_media(asked, TOUR, MediaPolicy(**limits))
+        with pytest.raises(PolicyError, match=next(iter(limits))):  # sent again, as a conversation does
+            read_caller_media([first, third], TOUR, MediaPolicy(**limits))
+
+
+def test_the_presets_have_their_bounds():
+    bounds = {
+        name: (policy.max_request_bytes, policy.max_request_media)
+        for name in ("trusted", "default", "hostile")
+        for policy in [MediaPolicy.preset(name)]
+    }
+    assert bounds == {"trusted": (4 << 30, 10_000), "default": (512 << 20, 10_000), "hostile": (64 << 20, 256)}
+    for name in ("max_request_bytes", "max_request_media"):
+        with pytest.raises(PolicyError, match=name):
+            MediaPolicy(**{name: 0})
