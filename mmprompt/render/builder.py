@@ -16,7 +16,8 @@ from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.messages import MediaRef, Message
+from mmprompt.media.request_reader import RequestReader
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.parallel import ordered_map
 from mmprompt.render.row_bytes import media_of, part_bytes, sample_bytes
 from mmprompt.targets.limits import limits
@@ -137,7 +138,14 @@ class RequestBuilder:
         Raises:
             MMPromptError: a medium cannot be read, or the target does not take it; with message and part.
         """
-        return self._write(messages)
+        media = [part for message in messages for part in message.parts if not isinstance(part, TextPart)]
+        if len(media) < 2:  # one medium alone is bounded by max_bytes
+            return self._write(messages)
+        request = RequestReader(self.media.reader.policy, self.media.read)
+        for part in media:
+            if isinstance(part, MediaPart):  # it came with its row
+                request.part(part)
+        return writer_for(self.target, Payload, request.read)(messages)
 
     def wire(self, sample: Sample, messages: list[Message], *, in_place: bool = False) -> Any:
         """Return the messages of a sample as ``write`` does; errors name the column and the offset in it.
@@ -148,7 +156,7 @@ class RequestBuilder:
             MMPromptError: as ``write``.
         """
         try:
-            return self._write(self.media.in_place(messages) if in_place else messages)
+            return self.write(self.media.in_place(messages) if in_place else messages)
         except MMPromptError as error:
             raise error.located(**self._place_of(sample, messages, error.where)) from None
 

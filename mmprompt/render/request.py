@@ -11,9 +11,9 @@ from mmprompt.messages import MediaPart
 from mmprompt.render.builder import WireRequest
 from mmprompt.render.row_bytes import media_of, part_bytes
 from mmprompt.render.settings import RequestSettings
-from mmprompt.targets.part_writer import Wire, text_payload
+from mmprompt.targets.part_writer import Wire
 from mmprompt.targets.records import keyed
-from mmprompt.targets.wire_json import Payload, record_chunks
+from mmprompt.targets.wire_json import Payload, json_body, with_text
 
 _SDK_KEYS = frozenset(
     (
@@ -99,7 +99,7 @@ class Request(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         """Return an argument of the SDK, such as ``messages``, ``system`` or ``max_tokens``."""
         wire = self.unencoded
-        return text_wire(wire[key]) if key in wire else self._arguments()[key]
+        return with_text(wire[key]) if key in wire else self._arguments()[key]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the arguments."""
@@ -157,7 +157,7 @@ class Request(Mapping[str, Any]):
             TargetError: the target ``hf`` has no server.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
-        return b"".join(record_chunks(self._settings.body(self._wire.wire, self.turn, model)))
+        return json_body(self._settings.body(self._wire.wire, self.turn, model))
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""
@@ -168,15 +168,6 @@ class Request(Mapping[str, Any]):
         extra = {key: value for key, value in keys.items() if key not in known}
         own = {key: value for key, value in keys.items() if key in known}
         return {**own, "extra_body": extra} if extra else own
-
-
-def text_wire(wire: Any) -> Any:
-    """Return plain data in which each payload is text."""
-    if type(wire) is Payload:
-        return text_payload(wire.prefix, wire.part)
-    if isinstance(wire, dict):
-        return {key: text_wire(value) for key, value in wire.items()}
-    return [text_wire(value) for value in wire] if isinstance(wire, list) else wire
 
 
 def _sent_media(wire: object, kind: str) -> Iterator[SentMedium]:

@@ -56,15 +56,13 @@ def render(
         OSError: the output cannot be written.
     """
     done = failed = 0
-    report = on_error or _ignore
-    chosen = itertools.islice(rows, limit)
+    report, chosen = on_error or _ignore, itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for rendered in map(renderer.finish, prepared):
-            row = rendered.row
             if on_row is not None:
                 on_row()
-            if isinstance(row, Sample):
+            if isinstance(row := rendered.row, Sample):
                 add(row.id, row.line or row.row)
             if not isinstance(rendered, FailedRow):
                 done += 1

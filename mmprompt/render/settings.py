@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TargetError, TaskError, Where
@@ -26,13 +25,13 @@ class RequestSettings(NamedTuple):
     target: str
     wire: str
     model: str | None
-    generation: Mapping[str, object]
+    generation: Wire
     max_tokens: int | tuple[int, ...] | None
     stop: tuple[str, ...]
 
-    def keys_of(self, turn: int | None) -> dict[str, object]:
+    def keys_of(self, turn: int | None) -> Wire:
         """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``."""
-        keys: dict[str, object] = dict(self.generation)
+        keys: Wire = dict(self.generation)
         length = self.max_tokens
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]
@@ -73,7 +72,7 @@ def request_settings(task: Task, target: str) -> RequestSettings:
         target,
         limits(target).wire,
         task.config.model_name,
-        task.config.generation,
+        dict(task.config.generation),
         tuple(length) if isinstance(length, (list, tuple)) and length else length or None,
         (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
     )

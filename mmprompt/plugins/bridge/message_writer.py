@@ -9,8 +9,8 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TargetError, TaskError
 from mmprompt.messages import MediaRef, Message, Part
 from mmprompt.render.builder import FailedRow, RequestBuilder
-from mmprompt.render.request import text_wire
 from mmprompt.targets.limits import require_chat_target
+from mmprompt.targets.wire_json import with_text
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.task import Task
 
@@ -48,13 +48,13 @@ class MessageWriter:
         """
         return [self.builder.media.read(part) if type(part) is MediaRef else part for part in parts]
 
-    def messages(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+    def messages(self, messages: Iterable[Message]) -> Any:
         """Return the messages as plain data.
 
         Raises:
             MMPromptError: a medium cannot be read, or the target does not take it.
         """
-        written: list[dict[str, Any]] = text_wire(self.builder.write(list(messages)))
+        written: Any = with_text(self.builder.write(list(messages)))
         return written
 
     def content(self, parts: Iterable[Part]) -> str | list[dict[str, Any]]:
@@ -62,7 +62,7 @@ class MessageWriter:
         content: str | list[dict[str, Any]] = self.messages([Message("user", parts)])[0]["content"]
         return content
 
-    def requests(self, sample: Sample) -> list[list[dict[str, Any]]]:
+    def requests(self, sample: Sample) -> Any:
         """Return the messages of each request of a sample of the task.
 
         Raises:
@@ -71,7 +71,8 @@ class MessageWriter:
         made = self.builder.prepare(sample)
         if isinstance(made, FailedRow):
             raise made.error
-        return [text_wire(request.wire) for request in made.requests]
+        written: Any = [with_text(request.wire) for request in made.requests]
+        return written
 
 
 class CountedMessage(dict[str, Any]):

@@ -7,7 +7,7 @@ as ``ContentData``. What a part says beside its source is kept in ``internal``, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inspect_ai import model as runner
@@ -47,7 +47,7 @@ def from_inspect(messages: Iterable[runner.ChatMessage]) -> list[Message]:
     return from_openai([wire_of(message) for message in messages])
 
 
-def chat_messages(wires: Sequence[Mapping[str, Any]]) -> list[runner.ChatMessage]:
+def chat_messages(wires: Any) -> list[runner.ChatMessage]:
     """Return messages in OpenAI's form, whose media are a ``Payload``, for inspect-ai.
 
     Raises:
