@@ -70,7 +70,7 @@ class TaskRows:
             if note not in of_dataset:
                 log.warning("%s", note)
 
-    def messages(self, sample: Sample) -> list[dict[str, Any]]:
+    def messages(self, sample: Sample) -> Any:
         """Return the messages of a sample's one request.
 
         Raises:
