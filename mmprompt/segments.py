@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from mmprompt.errors import TagError, nearest, shown
+from mmprompt.errors import TagError, expect, nearest, shown
 
 MODALITIES = ("text", "image", "audio", "video")
 TERMINATOR = "<AIS_CONTENT_TAG>"
@@ -96,8 +96,7 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
         TagError: a start tag inside an open segment, a terminator outside a segment, or a blank media segment;
             ``where.offset`` is the offset of the tag in ``text``. Also if ``text`` is not a string.
     """
-    if not isinstance(text, str):
-        raise TagError(f"tagged text is a string, not {type(text).__name__}", "give the text of one column")
+    expect(text, str, "the tagged text", "give the text of one column", TagError)
     return [Segment(*span) for span in scan(text, lenient=lenient)]
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Union
+from typing import ClassVar, Union
 
-from mmprompt.errors import PromptError, SourceError, shown
+from mmprompt.errors import PromptError, SourceError, expect, shown
 from mmprompt.media.file_errors import name_hint
 from mmprompt.media.objects import is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.sources import RootedPath, classify
 from mmprompt.messages import PARTS, MediaPart, MediaRef, Message, Part, TextPart, checked
+from mmprompt.targets.json_values import JSONValue
 
 Content = Union[str, TextPart, MediaRef, MediaPart]
 """What the builders take by position: text, or a part."""
@@ -52,7 +53,7 @@ def system(*content: Content) -> Message:
     return _message("system", content, None, None, None)
 
 
-def image(source: object, **options: Any) -> MediaRef:
+def image(source: object, **options: JSONValue) -> MediaRef:
     """Return an image to put between texts.
 
     Args:
@@ -65,12 +66,12 @@ def image(source: object, **options: Any) -> MediaRef:
     return MediaRef("image", _own(source), options=tuple(options.items()))
 
 
-def audio(source: object, **options: Any) -> MediaRef:
+def audio(source: object, **options: JSONValue) -> MediaRef:
     """Return a sound; arguments and errors as in ``image``."""
     return MediaRef("audio", _own(source), options=tuple(options.items()))
 
 
-def video(source: object, **options: Any) -> MediaRef:
+def video(source: object, **options: JSONValue) -> MediaRef:
     """Return a video, given as a file or a list of frames; arguments and errors as in ``image``."""
     return MediaRef("video", _own(source), options=tuple(options.items()))
 
@@ -132,10 +133,7 @@ def _message(role: str, content: Sequence[Content], image: object, audio: object
             raise PromptError(f"{modality}= is empty", "name the media, or leave it out")
         parts += [s if isinstance(s, (MediaRef, MediaPart)) else MediaRef(modality, _own(s)) for s in sources]
     for part in content:
-        if not isinstance(part, (str, *PARTS)):
-            raise PromptError(
-                f"the content holds {type(part).__name__}", "give text, or media as image=, audio=, video="
-            )
+        expect(part, (str, *PARTS), "the content", "give text, or media as image=, audio=, video=", PromptError)
         parts.append(TextPart(part) if isinstance(part, str) else part)
     return Message(role, parts)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mmprompt._version import __version__
@@ -21,6 +21,7 @@ from mmprompt.media.sources import in_short
 from mmprompt.messages import Message
 from mmprompt.run.keys import Key
 from mmprompt.run.reply import Reply, said_in, text_of
+from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.limits import limits
 from mmprompt.targets.openai import OpenAIWriter
 from mmprompt.targets.wire_json import Payload, record_chunks
@@ -103,7 +104,7 @@ class ChatClient:
         """Close the connections of all threads; the next request opens its own."""
         self._sessions.close()
 
-    def ask(self, messages: Iterable[Message], **options: Any) -> Reply:
+    def ask(self, messages: Iterable[Message], **options: JSONValue) -> Reply:
         """Send messages and return the reply. If the server was not reached last time, there is only one attempt.
 
         Args:

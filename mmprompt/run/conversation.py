@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
@@ -13,6 +13,7 @@ from mmprompt.messages import MODALITIES, Message
 from mmprompt.run.builders import Content, assistant, read_caller_media, system, user
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
+from mmprompt.targets.json_values import JSONValue
 
 _OTHER_WORDS = {"picture": "image", "photo": "image", "sound": "audio", "voice": "audio", "movie": "video"}
 _NO_OPTIONS = {
@@ -62,7 +63,7 @@ class Asker:
         audio: object = None,
         video: object = None,
         system: str = "",
-        **options: Any,
+        **options: JSONValue,
     ) -> Reply:
         """Ask one question and return the reply, which is a string.
 
@@ -80,7 +81,7 @@ class Asker:
         return self.conversation(system).ask(*content, image=image, audio=audio, video=video, **options)
 
     def send(
-        self, messages: Message | Iterable[Message], *, policy: MediaPolicy | None = None, **options: Any
+        self, messages: Message | Iterable[Message], *, policy: MediaPolicy | None = None, **options: JSONValue
     ) -> Reply:
         """Send one message or several as they are, and return the reply; errors as in ``ask``.
 
@@ -97,7 +98,7 @@ class Asker:
         return Conversation(self, system)
 
     def exchange(
-        self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: Any
+        self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: JSONValue
     ) -> Exchange:
         """Send messages, and return them as they were sent, with the reply; arguments and errors as in ``send``."""
         _check_options(options)
@@ -140,14 +141,14 @@ class Conversation:
         image: object = None,
         audio: object = None,
         video: object = None,
-        **options: Any,
+        **options: JSONValue,
     ) -> Reply:
         """Ask the next question and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
         _check_options(options)
         question = user(*content, image=image, audio=audio, video=video)
         if not question.parts:
             raise PromptError("the question is empty", "give text, or media as image=, audio=, video=")
-        sent, reply = self._asker.exchange([*self.messages, question], **options)
+        sent, reply = self._asker.exchange([*self.messages, question], None, **options)
         said = Reply("") if reply is None else reply
         self.messages = [*sent, assistant(said)]
         return said

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mmprompt.targets.json_values import JSONValue
+
 _FIRST = 4096
 """Bytes; more than is shown, so that a key at the end is complete and can be hidden."""
 
@@ -26,8 +28,8 @@ class Reply(str):
         cls,
         text: str,
         finish_reason: str = "",
-        usage: Mapping[str, Any] | None = None,
-        message: Mapping[str, Any] | None = None,
+        usage: Mapping[str, JSONValue] | None = None,
+        message: Mapping[str, JSONValue] | None = None,
     ) -> Reply:
         """Make a reply; see the class."""
         self = super().__new__(cls, text)
@@ -37,7 +39,7 @@ class Reply(str):
         return self
 
 
-def text_of(message: Mapping[str, Any]) -> str:
+def text_of(message: Mapping[str, JSONValue]) -> str:
     """Return the text of a model's message: its content, or its refusal.
 
     Raises:
@@ -46,11 +48,14 @@ def text_of(message: Mapping[str, Any]) -> str:
     """
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join([part.get("text", "") for part in content])
-    text = content or message.get("refusal") or ""
-    if not isinstance(text, str):
+        content = "".join([_text(part.get("text", "") if isinstance(part, dict) else None) for part in content])
+    return _text(content or message.get("refusal") or "")
+
+
+def _text(value: JSONValue) -> str:
+    if not isinstance(value, str):
         raise TypeError("the content is not text")
-    return text
+    return value
 
 
 def said_in(body: bytes) -> str:

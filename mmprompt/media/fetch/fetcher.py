@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.fetch.dead_hosts import DeadHosts
-from mmprompt.media.fetch.hosts import AllowedHosts
+from mmprompt.media.fetch.hosts import LONGEST_URL, AllowedHosts, host_and_port
 from mmprompt.media.fetch.http_words import retry_after, status_words
 from mmprompt.media.fetch.per_thread import PerThread
 from mmprompt.media.fetch.retries import PassingError, pause_before
@@ -36,14 +36,10 @@ _FIRST_PAUSE = 0.25
 """Seconds, at most, before the second attempt; the bound doubles with each attempt."""
 
 _PIECE = 1 << 20
-_LONGEST_URL = 1 << 16
-"""Characters. Servers accept an eighth of it; parsers use a hundred bytes of memory for each."""
-
 _IDLE_HOSTS = 16
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PASSING = frozenset((429, 502, 503, 504))
-_PORTS = {"http": 80, "https": 443}
 _HEADERS = {
     "User-Agent": f"mmprompt/{__version__}",
     "Accept": "*/*",
@@ -91,7 +87,7 @@ class Fetcher:
         """Return whether the host of an http(s) URL is allowed; nothing is resolved or sent."""
         if not self._hosts:
             return False
-        target = _host_of(url)
+        target = host_and_port(url)
         return target is not None and self._hosts.allows(*target)
 
     def fetch(self, url: str) -> Fetched:
@@ -131,11 +127,11 @@ class Fetcher:
         raise SourceError(f"{in_short(url)} redirects more than {MOST_HOPS} times", "check the URL")
 
     def _check(self, url: str) -> None:
-        if len(url) > _LONGEST_URL:
+        if len(url) > LONGEST_URL:
             raise SourceError(f"{in_short(url)} is {len(url)} characters long", "shorten it")
         if classify(url).kind != "url":
             raise SourceError(f"{in_short(url)} is not an http(s) URL", "write https://host/path")
-        target = _host_of(url)
+        target = host_and_port(url)
         if target is None:
             raise SourceError(f"{in_short(url)} has a malformed host", "write https://host/path")
         self._hosts.check(*target)
@@ -223,7 +219,7 @@ class Fetcher:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _mark_dead(self, url: str) -> None:
-        target = _host_of(url)
+        target = host_and_port(url)
         if target is not None:
             self._dead.add(target)
 
@@ -256,21 +252,6 @@ def _close_adapter(adapter: HTTPAdapter) -> None:
         if pool is not None:
             pool.close()
     adapter.close()
-
-
-def _host_of(url: str) -> tuple[str, int] | None:
-    """Return host and port of a URL, as the library that connects reads them; None if there is no host."""
-    from urllib3.exceptions import LocationParseError  # noqa: PLC0415  # heavy
-    from urllib3.util import parse_url  # noqa: PLC0415  # heavy
-
-    try:
-        parts = parse_url(url[:_LONGEST_URL])
-    except (LocationParseError, UnicodeError):
-        return None
-    port = _PORTS.get(parts.scheme or "")
-    if not parts.host or port is None:
-        return None
-    return parts.host, parts.port or port
 
 
 def _redirected(url: str, location: str) -> str:

@@ -9,6 +9,10 @@ from collections.abc import Iterable
 from mmprompt.errors import PolicyError, shown
 from mmprompt.media.fetch.addresses import address_fault, as_ip
 
+LONGEST_URL = 1 << 16
+"""Characters. Servers accept an eighth of it; parsers use a hundred bytes of memory for each."""
+
+_PORTS = {"http": 80, "https": 443}
 _LOOPBACKS = ("127.0.0.1", "::1")
 _NOT_IN_HOST = re.compile(r"[\s\x00-\x20\x7f/\\@?#%*]")
 _IN_ADDRESS = re.compile(r"[:\[\]]")
@@ -140,3 +144,18 @@ def plain_host(host: str) -> str:
         return name
     # a mapped address stays as it is: an entry 127.0.0.1 does not allow ::ffff:127.0.0.1
     return str(ipaddress.ip_address(name))
+
+
+def host_and_port(url: str) -> tuple[str, int] | None:
+    """Return host and port of a URL, as the library that connects reads them; None if there is no host."""
+    from urllib3.exceptions import LocationParseError  # noqa: PLC0415  # heavy
+    from urllib3.util import parse_url  # noqa: PLC0415  # heavy
+
+    try:
+        parts = parse_url(url[:LONGEST_URL])
+    except (LocationParseError, UnicodeError):
+        return None
+    port = _PORTS.get(parts.scheme or "")
+    if not parts.host or port is None:
+        return None
+    return parts.host, parts.port or port
