@@ -77,7 +77,7 @@ class _Records:
             if self._fault is None and is_broken(line):
                 self._fault = broken(line)
             if "\0" in line:
-                self._fault = self._fault or RowError("a NUL character", "remove it: the file may be cut or binary")
+                self._fault = self._fault or RowError("the row holds a NUL character", "remove it")
                 line = line.replace("\0", "")  # noqa: PLW2901  # Python 3.10 would refuse it, later versions not
             yield line
         self._ended = True
@@ -92,7 +92,9 @@ class _Records:
             try:
                 cells = next(self._reader)
                 if self._ended:
-                    self._fault = RowError("a quoted cell is not closed before the end of the file", "close it")
+                    self._fault = RowError(
+                        "a quoted cell is not closed before the end of the file", "add the closing quote"
+                    )
             except StopIteration:
                 return
             except csv.Error as error:
@@ -138,7 +140,8 @@ def read(
                 continue
             else:
                 yield RowError(
-                    f"{len(cells)} cells, but the header has {width}", "quote cells that hold a delimiter or line break"
+                    f"the row has {len(cells)} cells, but the header has {width}",
+                    "quote cells that hold a delimiter or line break",
                 ).located(file=file, line=line)
             row += 1
 
@@ -165,4 +168,4 @@ def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str
                 )
             names.add(name)
         return cells
-    raise DatasetError("no header", "begin the file with the names of its columns").located(file=file)
+    raise DatasetError("the file has no header", "begin the file with the names of its columns").located(file=file)

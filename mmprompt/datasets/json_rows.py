@@ -137,7 +137,7 @@ def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
         if follows == ",":
             window.next_character()
     if window.next_character():
-        yield RowError("text after the end of the array", "remove it").located(file=file, line=window.line)
+        yield RowError("there is text after the end of the array", "remove it").located(file=file, line=window.line)
 
 
 def _unclosed(follows: str) -> RowError:

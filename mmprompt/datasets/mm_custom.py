@@ -48,7 +48,7 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
         if not isinstance(each, str) or not each.strip():
             raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths").located(column="path")
     if not paths:
-        raise RowError("an empty list of paths", "give a path or a list of paths").located(column="path")
+        raise RowError("the list of paths is empty", "give a path or a list of paths").located(column="path")
     content = [Segment(str(modality), each) for each in paths]
     if "question" in columns:
         question = columns["question"]

@@ -107,7 +107,7 @@ def unreadable(error: OSError, name: str) -> MediaError:
             "write a shorter path; if this is base64, its bytes are in no known format",
         )
     if code == errno.ELOOP:
-        return SourceError(f"{shown(name)} is a loop of links", "mend the link")
+        return SourceError(f"{shown(name)} is a loop of links", "correct the links")
     if code in (errno.ENXIO, errno.ENODEV):
         return not_regular(stat.S_IFSOCK, name)
     if code == errno.EISDIR:

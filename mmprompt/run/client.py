@@ -158,7 +158,7 @@ class ChatClient:
                 stream=True,
             ) as answer:
                 self._away, begun = False, True
-                self._judge(answer)
+                self._check_status(answer)
                 return _body(answer)
         except requests.exceptions.SSLError:
             raise ServerError(f"{self.base_url} has no valid TLS certificate", "check the address") from None
@@ -176,7 +176,7 @@ class ChatClient:
             what = f"{self.base_url} failed the request ({type(fault).__name__})"
             raise ServerError(what, "check the address, and the proxy if there is one") from None
 
-    def _judge(self, answer: Response) -> None:
+    def _check_status(self, answer: Response) -> None:
         """Raise an error with the server's own message for every status except 200."""
         status = answer.status_code
         if status == 200:
