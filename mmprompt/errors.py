@@ -158,6 +158,25 @@ def shown(value: object, limit: int = SHOWN) -> str:
     return f"'{quoted}'" if len(text) <= limit else f"'{quoted}…' ({len(text)} characters)"
 
 
+def expect(
+    value: object, kind: type | tuple[type, ...], place: str, hint: str, error: type[MMPromptError] = TaskError
+) -> None:
+    """Refuse an argument of the wrong type, which only a Python caller can pass.
+
+    Args:
+        value: the argument.
+        kind: the types it may have.
+        place: what the message calls it, such as ``"the policy"``.
+        hint: what to give instead.
+        error: the class of the error.
+
+    Raises:
+        MMPromptError: ``<place> is <type>; <hint>``, as an ``error``.
+    """
+    if not isinstance(value, kind):
+        raise error(f"{place} is {'None' if value is None else type(value).__name__}", hint)
+
+
 def malformed(kind: str, problem: str, hint: str, line: int | None, column: int | None) -> TaskError:
     """Return the error of a task file that cannot be parsed; line and column are 1-based."""
     place = f" at column {column}" if column else ""

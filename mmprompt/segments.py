@@ -1,9 +1,8 @@
-"""AIS tags: the text of a tagged column, to segments and back.
+"""AIS tags: parses the text of a tagged column into segments, and joins segments into text.
 
     <AIS_TEXT_START>What is this?<AIS_CONTENT_TAG><AIS_IMAGE_START>cat.jpg<AIS_CONTENT_TAG>
 
-Parsing goes from one ``<`` to the next by ``str.find`` and slices, so that it is linear in the length of the text
-whatever it holds.
+The parser goes from one ``<`` to the next with ``str.find`` and slices: its time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from mmprompt.errors import TagError, nearest, shown
+from mmprompt.errors import TagError, expect, nearest, shown
 
 MODALITIES = ("text", "image", "audio", "video")
 TERMINATOR = "<AIS_CONTENT_TAG>"
@@ -25,7 +24,7 @@ _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the ter
 _SHORT, _LONG = sorted({len(tag) for tag in _OPENS})
 
 Span = tuple[str, str, int, int]
-"""modality, value, and where the value begins and ends in the text"""
+"""Modality, value, and where the value begins and ends in the text."""
 
 
 class _SegmentFields(NamedTuple):
@@ -36,10 +35,11 @@ class _SegmentFields(NamedTuple):
 
 
 class Segment(_SegmentFields):
-    """One piece of a sample: a modality and its value. Immutable.
+    """One piece of a sample: a modality and a value. Immutable.
 
-    ``value`` is text, or for media a source: a string that names or encodes it, bytes, or an image or array object.
-    ``text[start:end]`` is the value in the text it was parsed from. Segments compare by modality and value.
+    The value of a text segment is text. The value of a media segment is its source: a string that names or encodes the
+    media, bytes, an image or an array. ``text[start:end]`` is the value in the text it was parsed from. Two segments
+    are equal if modality and value are.
 
     Raises:
         TagError: an unknown modality.
@@ -54,7 +54,7 @@ class Segment(_SegmentFields):
         return super().__new__(cls, modality, value, start, end)
 
     def __eq__(self, other: object) -> bool:
-        """Compare modality and value; where they stood does not matter."""
+        """Compare modality and value; ``start`` and ``end`` do not count."""
         if not isinstance(other, Segment):
             return NotImplemented
         return self.modality == other.modality and _same(self.value, other.value)
@@ -64,7 +64,7 @@ class Segment(_SegmentFields):
         return not self == other
 
     def __hash__(self) -> int:
-        """Hash modality and value; a value that cannot be hashed (an array, a struct) counts as its modality."""
+        """Hash modality and value; the modality alone if the value cannot be hashed (an array, a struct)."""
         try:
             return hash((self.modality, self.value))
         except TypeError:
@@ -76,7 +76,7 @@ class Segment(_SegmentFields):
 
 
 def _same(one: object, other: object) -> bool:
-    """Compare two values; arrays, whose ``==`` is no truth value, are the same only if they are one object."""
+    """Compare two values. Arrays, whose ``==`` gives no bool, are equal only if they are the same object."""
     if one is other:
         return True
     try:
@@ -88,26 +88,26 @@ def _same(one: object, other: object) -> bool:
 def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
     """Parse the text of a tagged column into its segments, in order.
 
-    Text outside a segment is a text segment unless it is blank; a text without tags is one text segment. The last
-    terminator may be missing. With ``lenient`` a start tag closes an open segment and a stray terminator is ignored.
+    Text outside a segment becomes a text segment unless it is blank. A text without tags is one text segment. The last
+    terminator may be missing. With ``lenient``, a start tag closes an open segment, and a terminator outside a segment
+    is ignored.
 
     Raises:
-        TagError: a start tag inside an open segment, a terminator without one, or blank media; ``where.offset`` is
-            the offset of the tag in ``text``. Or ``text`` is no string.
+        TagError: a start tag inside an open segment, a terminator outside a segment, or a blank media segment;
+            ``where.offset`` is the offset of the tag in ``text``. Also if ``text`` is not a string.
     """
-    if not isinstance(text, str):
-        raise TagError(f"tagged text is a string, not {type(text).__name__}", "give the text of one column")
+    expect(text, str, "the tagged text", "give the text of one column", TagError)
     return [Segment(*span) for span in scan(text, lenient=lenient)]
 
 
 def scan(text: str, *, lenient: bool = False) -> list[Span]:
-    """Do the work of ``parse_segments``, giving plain tuples."""
+    """Return the segments of ``parse_segments`` as plain tuples."""
     whole = _whole_segments(text)
     if whole:
         return whole
     spans: list[Span] = []
-    position = 0  # what stands before it is read, and no segment is open
-    at = text.find("<")  # a search for one character: it passes over base64 at the speed of memory
+    position = 0  # the text before it is parsed, and no segment is open
+    at = text.find("<")  # a search for one character passes over base64 at the speed of memory
     while at >= 0:
         tag = text[at : at + _LONG]
         modality = _OPENS.get(tag)
@@ -115,7 +115,7 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
             tag = tag[:_SHORT]
             modality = _OPENS.get(tag)
             if modality is None:
-                at = text.find(_HEAD, at + 1)  # one call passes over text that is full of <
+                at = text.find(_HEAD, at + 1)  # one call passes over text full of <
                 continue
         if position < at:
             _add_loose(text, position, at, spans)
@@ -133,7 +133,7 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
 
 
 def _whole_segments(text: str) -> list[Span] | None:
-    """Return the spans of a text that is one plain segment after the other, as nearly all are; else None."""
+    """Return the spans of a text that consists of plain segments only, as nearly all do; else None."""
     spans: list[Span] = []
     position, size, find = 0, len(text), text.find
     while position < size:
@@ -191,11 +191,14 @@ def _stray(offset: int) -> TagError:
 
 
 def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
-    """Return the tagged text of ``segments`` (or of pairs of modality and value), the inverse of ``parse_segments``.
+    """Return the tagged text of ``segments``, the inverse of ``parse_segments``.
+
+    Args:
+        segments: segments, or pairs of modality and value.
 
     Raises:
-        TagError: no segments, a value that is not a string, blank media, or a value that contains a tag: a dataset's
-            text would otherwise turn into a file read.
+        TagError: there are no segments; a value is not a string; a media segment is blank; or a value contains a tag,
+            which would turn the text of a dataset into a file read.
     """
     pieces = []
     given: object = segments
@@ -230,7 +233,7 @@ def _first_tag(value: str) -> tuple[int, str] | None:
 
 
 def begins_tagged(value: object) -> bool:
-    """Tell whether ``value`` is a string that begins, after blanks, with a start tag."""
+    """Return whether ``value`` is a string that begins with a start tag, after any blanks."""
     if not isinstance(value, str):
         return False
     return value.startswith(_STARTS) or (value[:1].isspace() and value.lstrip().startswith(_STARTS))

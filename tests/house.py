@@ -35,7 +35,6 @@ CONTAINERS = frozenset(
         *("Generator", "deque", "defaultdict", "OrderedDict", "Counter", "AbstractSet", "Container", "Reversible"),
     }
 )
-_LONGEST_CHAIN = 20  # of aliases
 
 
 class Signature(NamedTuple):
@@ -111,12 +110,12 @@ class Package:
             a = node.args
             given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
             annotations = [x for x in (*(g.annotation for g in given), node.returns) if x is not None]
-            holds = frozenset(mark for x in annotations for mark in self._marks(x, module, 0))
+            holds = frozenset(mark for x in annotations for mark in self._marks(x, module, frozenset()))
             end = node.end_lineno or node.lineno
             text = f"({ast.unparse(a)})" + ("" if node.returns is None else f" -> {ast.unparse(node.returns)}")
             yield Signature(module.name, qualified, node.lineno, end - node.lineno + 1, holds, text)
 
-    def _marks(self, node: ast.AST, module: Module, aliases: int) -> Iterator[str]:
+    def _marks(self, node: ast.AST, module: Module, aliases: frozenset[str]) -> Iterator[str]:
         """Give ``any`` and ``object`` for what a type holds; ``written`` for an ``any`` that no alias hides."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from self._marks(ast.parse(node.value, mode="eval").body, module, aliases)
@@ -133,14 +132,15 @@ class Package:
             for child in ast.iter_child_nodes(node):
                 yield from self._marks(child, module, aliases)
 
-    def _marks_of_name(self, name: str, module: Module, aliases: int) -> Iterator[str]:
+    def _marks_of_name(self, name: str, module: Module, aliases: frozenset[str]) -> Iterator[str]:
         home, there = module.names.get(name, ("", name))
-        if aliases > _LONGEST_CHAIN:
+        alias = f"{module.name}.{name}"
+        if alias in aliases:  # one that holds itself, as JSON values do
             return
         if name in module.aliases:
-            yield from self._marks(module.aliases[name], module, aliases + 1)
+            yield from self._marks(module.aliases[name], module, aliases | {alias})
         elif home in self.modules:
-            yield from self._marks_of_name(there, self.modules[home], aliases + 1)
+            yield from self._marks_of_name(there, self.modules[home], aliases | {alias})
         elif there.rpartition(".")[2] == "Any" or there.rpartition(".")[2] in CONTAINERS:
             yield from ("any",) if aliases else ("any", "written")
         elif there == "object":

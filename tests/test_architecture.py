@@ -90,7 +90,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "media/audio/encoders.py",  # likewise, to be written
         "media/cache/folder.py",
         "media/fetch/fetcher.py",
-        "datasets/source.py",
+        "datasets/dataset_file.py",
         "tasks/files.py",
         "tasks/upstream/execute.py",
         "targets/limits.py",

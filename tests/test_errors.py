@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mmprompt.errors import TargetError, Where
+from mmprompt.errors import PolicyError, TargetError, TaskError, Where, expect
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,12 @@ def test_a_known_number_keeps_its_value() -> None:
     error = TargetError("too large", "shrink it").located(part=3).located(message=2, part=9)
     assert error.where == Where(message=2, part=3)
     assert str(error) == "message 2, part 3: too large; shrink it"
+
+
+def test_an_argument_of_the_wrong_type_is_named_with_its_type() -> None:
+    expect("a", str, "the name", "give text")
+    expect([], (list, tuple), "the names", "give a list", PolicyError)
+    with pytest.raises(TaskError, match=r"^the name is int; give text$"):
+        expect(3, str, "the name", "give text")
+    with pytest.raises(PolicyError, match=r"^the names is None; give a list$"):
+        expect(None, (list, tuple), "the names", "give a list", PolicyError)

@@ -1,4 +1,4 @@
-"""CSV and TSV with a header line. Every cell stays the text it is."""
+"""CSV and TSV files with a header line. Every cell is kept as text."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
 
 LONGEST_CELL = 1 << 28
-"""Characters of a cell; without an end a stray quote would pull the rest of the file into memory."""
+"""The most characters of a cell. Without a limit, a stray quote would read the rest of the file into memory."""
 
 _OTHER_MARKS = ("\t", ";", "|")
-"""What separates cells in files that are not CSV as we read it."""
+"""Delimiters of files that look like CSV but are not."""
 
 _NO_MEDIA = "all media cells are blank, so the row is sent without media"
 
@@ -28,7 +28,7 @@ _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of
 
 
 class _CellLimit:
-    """The csv module's limit on cells, one for the process: raised while a reader needs it, then restored."""
+    """The csv module's global limit on the length of a cell: raised while a reader needs it, then restored."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ _LIMIT = _CellLimit()
 
 
 class _Records:
-    """The records of a text: the line each begins on, its cells, and what is wrong with it."""
+    """Iterates over the records of a text: the line where each begins, its cells, and its fault if it has one."""
 
     def __init__(self, text: TextIO, delimiter: str) -> None:
         self.marked = False
@@ -63,13 +63,13 @@ class _Records:
         self._reader = csv.reader(self._lines(text), delimiter=delimiter)
 
     def _lines(self, text: TextIO) -> Iterator[str]:
-        """Pass lines to the csv module, and see to what it cannot: size, bytes that are not UTF-8, NUL."""
+        """Yield lines to the csv module; check what it does not: size, UTF-8, and NUL characters."""
         first = True
         for line in text:
             if first:
                 first = False
                 self.marked = line.startswith(BOM)
-                line = line.removeprefix(BOM)  # noqa: PLW2901  # the mark is no part of the first name
+                line = line.removeprefix(BOM)  # noqa: PLW2901  # the mark does not belong to the first name
             self._size += len(line)
             if self._size > _ORDINARY and not self._raised:
                 self._raised = True
@@ -77,13 +77,13 @@ class _Records:
             if self._fault is None and is_broken(line):
                 self._fault = broken(line)
             if "\0" in line:
-                self._fault = self._fault or RowError("a NUL character", "remove it: the file may be cut or binary")
+                self._fault = self._fault or RowError("the row holds a NUL character", "remove it")
                 line = line.replace("\0", "")  # noqa: PLW2901  # Python 3.10 would refuse it, later versions not
             yield line
         self._ended = True
 
     def __iter__(self) -> Iterator[tuple[int, list[str], RowError | None]]:
-        """Yield line, cells and fault of each record that is not blank."""
+        """Yield line number, cells and fault of each record that is not blank."""
         while True:
             begins = self._reader.line_num + 1
             cells: list[str] = []
@@ -92,7 +92,9 @@ class _Records:
             try:
                 cells = next(self._reader)
                 if self._ended:
-                    self._fault = RowError("a quoted cell is not closed before the end of the file", "close it")
+                    self._fault = RowError(
+                        "a quoted cell is not closed before the end of the file", "add the closing quote"
+                    )
             except StopIteration:
                 return
             except csv.Error as error:
@@ -106,14 +108,14 @@ class _Records:
 
 
 def read(
-    source: Source, notes: Notes, thorough: bool = False, delimiter: str = ",", scanned: bool = True
+    source: DatasetFile, notes: Notes, thorough: bool = False, delimiter: str = ",", scanned: bool = True
 ) -> Iterator[Row]:
-    """Yield a sample for each record, or the ``RowError`` of one whose cells do not match the header.
+    """Yield a ``Sample`` for each record, or a ``RowError`` if its cells do not match the header.
 
     Raises:
-        DatasetError: no header, or one with an empty or repeated name.
+        DatasetError: the header is missing, or has an empty or repeated name.
     """
-    del thorough  # there is no slower, closer way to read CSV
+    del thorough  # CSV has only one way of reading
     file = source.name
     row = 0
     with source.opened() as stream, as_text(stream) as text:
@@ -138,13 +140,14 @@ def read(
                 continue
             else:
                 yield RowError(
-                    f"{len(cells)} cells, but the header has {width}", "quote cells that hold a delimiter or line break"
+                    f"the row has {len(cells)} cells, but the header has {width}",
+                    "quote cells that hold a delimiter or line break",
                 ).located(file=file, line=line)
             row += 1
 
 
 def _one_column(name: str, mark: str) -> Remark:
-    """Return the remark on a header that looks like one of another kind of file."""
+    """Return the remark on a header that looks like that of a file with another delimiter."""
     hint = "name its format: tsv" if mark == "\t" else "save it with commas"
     return Remark("one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {hint}")
 
@@ -165,4 +168,4 @@ def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str
                 )
             names.add(name)
         return cells
-    raise DatasetError("no header", "begin the file with the names of its columns").located(file=file)
+    raise DatasetError("the file has no header", "begin the file with the names of its columns").located(file=file)

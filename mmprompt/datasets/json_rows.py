@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.jsonl import type_name
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.datasets.source import Source
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark, invalid, loads_noting, loads_with_remarks
@@ -20,11 +20,11 @@ Parse = Callable[[str], tuple[object, tuple[Remark, ...]]]
 _CHUNK = 1 << 16
 _BLANKS = " \t\r\n"
 _NEAR_END = 12  # characters: a fault this close to the end of the window may be a literal or an escape cut in two
-_REST = "the rows after it cannot be found: mend it and read the file again"
+_REST = "correct it and read the file again: the rows after it cannot be found"
 
 
 class _Window:
-    """The part of a text that is held: it begins at the row being read and grows until that row fits."""
+    """The part of a text in memory. It begins at the row being read and grows until that row fits."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -38,14 +38,14 @@ class _Window:
         self.line = 1
 
     def _grow(self) -> None:
-        """Drop what was read and double what is held, so that all growing together stays linear in the text."""
+        """Drop what was read and double the window, so that the total cost stays linear in the length of the text."""
         more = self._stream.read(max(_CHUNK, len(self._text) - self._at))
         self._ended = not more
         self._text = self._text[self._at :] + more
         self._at = 0
 
     def next_character(self) -> str:
-        """Return the next character that is not blank, without passing it; empty at the end."""
+        """Return the next non-blank character without consuming it; an empty string at the end."""
         while True:
             rest = self._text[self._at : self._at + 64]
             kept = rest.lstrip(_BLANKS)
@@ -58,14 +58,14 @@ class _Window:
                 self._grow()
 
     def skip(self) -> None:
-        """Pass one character, which is no line end."""
+        """Consume one character, which must not be a line end."""
         self._at += 1
 
     def take_value(self) -> str:
-        """Pass the JSON value that begins here and return its text.
+        """Consume the JSON value that begins here and return its text.
 
         Raises:
-            RowError: it is not JSON; nothing is passed.
+            RowError: it is not JSON; nothing is consumed.
         """
         while True:
             try:
@@ -75,7 +75,7 @@ class _Window:
                 if self._ended or not cut:
                     raise invalid(error.msg, error.pos - self._at, len(self._text) - self._at) from None
             except RecursionError:
-                raise RowError("nested too deeply", "flatten the row") from None
+                raise RowError("the row is nested too deeply", "flatten it") from None
             except ValueError as error:
                 raise RowError(f"a number that Python refuses to read: {error}", "write it as a string") from None
             else:
@@ -90,13 +90,13 @@ class _Window:
         self._at = end
 
 
-def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
-    """Yield a sample for each object of the array, or the ``RowError`` of an element that is no row.
+def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a ``Sample`` for each object of the array, or a ``RowError`` for any other element.
 
-    Text that is not JSON is the last ``RowError``: what follows it cannot be told apart.
+    Text that is not JSON ends the rows with one last ``RowError``: the rows after it cannot be found.
 
     Raises:
-        DatasetError: the file holds no array.
+        DatasetError: the file does not hold an array.
     """
     file = source.name
     parse = loads_noting if thorough else loads_with_remarks
@@ -115,7 +115,7 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
 
 
 def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
-    """Yield the elements of the array whose bracket was passed, and the error of what cannot be told apart."""
+    """Yield the array's elements; its ``[`` is consumed. Yield one last error if the rest is not valid JSON."""
     row = 0
     follows = window.next_character()
     if follows == "]":
@@ -137,7 +137,7 @@ def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
         if follows == ",":
             window.next_character()
     if window.next_character():
-        yield RowError("text after the end of the array", "remove it").located(file=file, line=window.line)
+        yield RowError("there is text after the end of the array", "remove it").located(file=file, line=window.line)
 
 
 def _unclosed(follows: str) -> RowError:
@@ -161,14 +161,18 @@ def _sample(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
 
 
 def check_array(head: bytes) -> None:
-    """Raise the error of a file whose ``head`` shows that it holds no array."""
+    """Refuse a file whose first bytes show that it does not hold an array.
+
+    Raises:
+        DatasetError: such a file.
+    """
     first = head.decode("utf-8", "replace").removeprefix(BOM).lstrip(_BLANKS)[:1]
     if first and first != "[":
         raise not_an_array(first, head)
 
 
 def not_an_array(first: str, head: bytes) -> DatasetError:
-    """Return the error for a file that begins with ``first``; of an object it names the keys that hold lists."""
+    """Return the error of a file that begins with ``first``; for an object it names the keys that hold lists."""
     if first != "{":
         return DatasetError("the file is not a JSON array of objects", "write [ {…}, {…} ], or one object a line")
     keys = list_keys(head.decode("utf-8", "replace").removeprefix(BOM))
@@ -180,7 +184,7 @@ def not_an_array(first: str, head: bytes) -> DatasetError:
 
 
 def list_keys(text: str) -> list[str]:
-    """Return the keys of the object that ``text`` begins with that hold lists, as far as the text reaches."""
+    """Return the keys that hold lists, of the object at the beginning of ``text``; the text may be cut off."""
     scan = json.JSONDecoder().raw_decode
     keys: list[str] = []
     at = len(text) - len(text.lstrip(_BLANKS)) + 1

@@ -7,20 +7,24 @@ from typing import Any
 
 import orjson
 
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.datasets.source import Source
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
 
-def read(source: Source, notes: Notes, thorough: bool = False, scanned: bool = True) -> Iterator[Row]:
-    """Yield a sample for each line that is not blank, or the ``RowError`` of a line that is no row.
+def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: bool = True) -> Iterator[Row]:
+    """Yield a ``Sample`` for each line that is not blank, or a ``RowError`` if the line is not a JSON object.
 
-    With ``thorough`` every line is read by Python's ``json``, which alone can see repeated keys.
+    Args:
+        source: the file.
+        notes: gets remarks on lines that other readers would refuse or change.
+        thorough: read every line with Python's ``json``, which alone can find repeated keys.
+        scanned: whether the texts of the rows may hold AIS tags.
     """
     file = source.name
     parse = orjson.loads
@@ -62,5 +66,5 @@ def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]
 
 
 def type_name(value: object) -> str:
-    """Return what JSON calls the type of ``value``, with its article."""
+    """Return the JSON name of the type of ``value``, with its article."""
     return _NAMES.get(type(value), "a number")

@@ -1,4 +1,4 @@
-"""Lists in a column: real ones, and those that a CSV or TSV cell can only write as text."""
+"""Lists in a column: real ones, and lists that a CSV or TSV cell holds as text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import re
 from mmprompt.media.audio.facts import is_sound_pair
 
 LONGEST_LITERAL = 1 << 19
-"""Characters of a Python list, long runs of base64 not counted: to read it takes 500 times its bytes of memory."""
+"""The most characters of a Python list, without long runs of base64: parsing takes 500 times its size in memory."""
 
 _RUN = re.compile(r"[A-Za-z0-9+/=]{1024,}")
 _MARK = re.compile("\ue000([0-9]+)\ue000")
-"""What stands for a run; outside a string it is a syntax error."""
+"""The placeholder of a run; outside a string literal it is a syntax error."""
 
 
 def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
     """Return the elements of a list column, or the value itself as the only element.
 
-    A pair of samples and their rate is one value. With ``cells`` a text that is a JSON or Python list of plain values
-    is that list (never evaluated as code), and an empty cell is no element. Raises nothing: what is no list is a value.
+    A pair (samples, rate) is one value. With ``cells``, a text that is a JSON or Python list of plain values is that
+    list (it is never evaluated as code), and a blank cell is an empty list. Any other value is one element.
     """
     if isinstance(value, (list, tuple)):
         return [value] if is_sound_pair(value) else list(value)
@@ -42,13 +42,12 @@ def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
 
 
 def _literal(text: str) -> object:
-    """Return what ``text`` is as a Python literal.
+    """Return the value of a Python literal.
 
     Raises:
-        ValueError: it is none, or too long.
-        SyntaxError: it is none.
-        RecursionError: it is nested too deeply.
-        MemoryError: likewise.
+        ValueError: ``text`` is not a literal, or too long.
+        SyntaxError: it is not Python.
+        RecursionError, MemoryError: it is nested too deeply.
     """
     runs: list[str] = []
     if len(text) > LONGEST_LITERAL and not _MARK.search(text):
@@ -62,7 +61,7 @@ def _literal(text: str) -> object:
 
 
 def _with_runs(value: object, runs: list[str]) -> object:
-    """Return a literal with the runs at their places again."""
+    """Return a literal with its runs of base64 put back."""
     if isinstance(value, str):
         return _MARK.sub(lambda mark: runs[int(mark[1])], value)
     if isinstance(value, (list, tuple, set)):

@@ -1,7 +1,4 @@
-"""Columns that hold the structure itself: parts, segments, images, sound, bytes, in place of tagged text.
-
-And those whose name says that they hold media.
-"""
+"""Columns that hold media: as values (parts, segments, images, sound, bytes), or by their name."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 
 
 def parts_of_value(value: object, *, media: bool = True) -> list[Part] | None:
-    """Return the content parts that a column's value holds, or None where it is plain data.
+    """Return the content parts that a column's value holds, or None if it is plain data.
 
-    Takes a segment or part, or a list of these and of content part dicts; with ``media`` also a medium itself (bytes,
-    a PIL image, an array with its rate, a Hugging Face struct) and a list of media.
+    Accepts a segment, a part, or a list of segments, parts and content part dicts. With ``media`` it also accepts a
+    medium itself (bytes, a PIL image, an array with its rate, a Hugging Face struct) and a list of media.
 
     Raises:
-        PromptError: a content part dict of unknown type, or without a source.
+        PromptError: a content part dict has an unknown type, or no source.
     """
     if value is None or isinstance(value, (str, int, float)):
         return None
@@ -58,7 +55,7 @@ def _parts_of(value: object) -> list[Part]:
 
 
 def modality_of(value: object) -> str | None:
-    """Return the modality of a value that is media by its type, whatever its column is called, or None."""
+    """Return the modality of a value whose type shows that it is media, or None; its column's name does not count."""
     if value is None or isinstance(value, (str, int, float)):
         return None
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -84,6 +81,6 @@ def modality_of(value: object) -> str | None:
 
 @lru_cache(maxsize=1024)
 def media_column(column: object) -> tuple[str, bool] | None:
-    """Return the modality that a column's name says, and whether it is one of a numbered series (``image_2``)."""
+    """Return the modality in a column's name, and whether the name is numbered (``image_2``); None for other names."""
     match = _NAMED.fullmatch(column) if isinstance(column, str) else None
     return (match.group(1), match.group(2) is not None) if match else None

@@ -1,23 +1,23 @@
-"""AISBench's ``mm_custom``: JSON lines of a medium's type, its paths, a question and an answer."""
+"""AISBench's ``mm_custom`` format: JSON lines with ``type``, ``path``, ``question`` and ``answer``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from mmprompt.datasets import jsonl
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row
-from mmprompt.datasets.source import Source
 from mmprompt.errors import RowError, nearest, shown
 from mmprompt.segments import Segment
 
 TYPES = ("image", "video", "audio")
 
 
-def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
-    """Yield a sample for each line: its columns, and ``content``, the segments of its media followed by its question.
+def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a ``Sample`` for each line, with a column ``content``: segments of its media, then of its question.
 
-    The text is never scanned for tags.
+    The text is not scanned for AIS tags.
     """
     for sample in jsonl.read(source, notes, thorough, scanned=False):
         if isinstance(sample, RowError):
@@ -34,10 +34,10 @@ def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
 def content_of(columns: Mapping[str, object]) -> list[Segment]:
     """Return the media of ``path`` in order, then ``question`` as one text segment if the row has one.
 
-    A question that is null stays a text segment whose value is None: whether it feeds a message is not judged here.
+    A null question becomes a text segment whose value is None: whether a message needs it is decided later.
 
     Raises:
-        RowError: a ``type`` other than image, video and audio, or a ``path`` that is not a path or list of paths.
+        RowError: ``type`` is not image, video or audio, or ``path`` is neither a path nor a list of paths.
     """
     modality = columns.get("type")
     if modality not in TYPES:
@@ -48,7 +48,7 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
         if not isinstance(each, str) or not each.strip():
             raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths").located(column="path")
     if not paths:
-        raise RowError("an empty list of paths", "give a path or a list of paths").located(column="path")
+        raise RowError("the list of paths is empty", "give a path or a list of paths").located(column="path")
     content = [Segment(str(modality), each) for each in paths]
     if "question" in columns:
         question = columns["question"]
@@ -57,5 +57,5 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
 
 
 def recognises(columns: Mapping[str, object]) -> bool:
-    """Tell whether a first row is one of this format."""
+    """Return whether a first row has this format."""
     return columns.get("type") in TYPES and "path" in columns

@@ -1,4 +1,4 @@
-"""What a reader accepted although it is worth a report, in bounded memory."""
+"""Remarks on rows that a reader accepted, collected in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KINDS = 20
 
 
 class Notes:
-    """Remarks on a dataset: the first of each kind with its place, and how many more there are."""
+    """Remarks on the rows of a dataset: of each kind the first one with its place, and how many more there are."""
 
     __slots__ = ("_first", "_more")
 

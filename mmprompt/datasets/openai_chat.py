@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmprompt.datasets import jsonl
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.datasets.source import Source
 from mmprompt.errors import MMPromptError, RowError
 
 if TYPE_CHECKING:
     from mmprompt.messages import Message
 
 
-def read(source: Source, notes: Notes, thorough: bool = False) -> Iterator[Row]:
-    """Yield a sample with ``messages`` for each line. The text is never scanned for tags.
+def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a ``Sample`` with ``messages`` for each line. The text is not scanned for AIS tags.
 
-    A Batch line has its ``custom_id`` as id, and its messages as the column ``messages`` too.
+    The id of a Batch line is its ``custom_id``; its messages also become the column ``messages``.
     """
     return _chats(jsonl.read(source, notes, thorough, scanned=False))
 
 
 def of_rows(rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows of a form that says nothing of chats, as ``read`` does if the first sample is one."""
+    """Yield rows of another format; if the first sample is a chat, all of them as ``read`` yields them."""
     for row in rows:
         if isinstance(row, RowError):
             yield row
@@ -50,7 +50,7 @@ def _chats(rows: Iterable[Row]) -> Iterator[Row]:
             yield place.located(file=sample.file, line=sample.line)
 
 
-def _with_messages(sample: Sample, from_openai: Callable[[Any], Sequence[Message]]) -> Sample:
+def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]) -> Sample:
     columns = sample.columns
     wire = columns.get("messages")
     if "messages" not in columns and isinstance(body := columns.get("body"), dict):
@@ -58,14 +58,14 @@ def _with_messages(sample: Sample, from_openai: Callable[[Any], Sequence[Message
         columns = {**columns, "messages": wire}
         sample = sample._replace(columns=columns, id=columns.get("custom_id", sample.id))
     if wire == []:
-        raise RowError("no messages", "give at least one, or drop the row")
+        raise RowError("the list of messages is empty", "give at least one message, or remove the row")
     if not isinstance(wire, list):
-        raise RowError("a chat row without a list of messages", 'give "messages": [{"role": …, "content": …}]')
+        raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]')
     return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
 
 
 def recognises(columns: Mapping[str, object]) -> bool:
-    """Tell whether a first row is one of this format."""
+    """Return whether a first row has this format."""
     body = columns.get("body")
     holder = columns if "messages" in columns else body if isinstance(body, dict) else {}
     messages = holder.get("messages")

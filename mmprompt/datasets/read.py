@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.recognise import binary_kind, recognise
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.datasets.source import Source
 from mmprompt.errors import DatasetError, RowError, nearest, shown
 
-Reader = Callable[[Source, Notes, bool], Iterator[Row]]
+Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 
 
-def _read_array(source: Source, notes: Notes, thorough: bool) -> Iterator[Row]:
+def _read_array(source: DatasetFile, notes: Notes, thorough: bool) -> Iterator[Row]:
     return openai_chat.of_rows(json_rows.read(source, notes, thorough))
 
 
@@ -31,15 +31,16 @@ READERS: dict[str, Reader] = {
     "tsv": partial(csv_rows.read, delimiter="\t", scanned=False),
     "json": _read_array,
 }
-"""Format to reader: what takes a source, collects notes and yields samples and row errors."""
+"""From format to reader: a function that takes a file, collects notes, and yields samples and row errors."""
 
 
 class Dataset:
-    """Rows that are read as they are asked for, in constant memory.
+    """The rows of a dataset, read one at a time in constant memory.
 
-    Iterating yields a ``Sample`` for each row and a ``RowError`` for each that cannot be read; each iteration reads
-    the file again (standard input, pipes and iterators once). ``path`` is the file as given and ``root`` its directory,
-    where its media paths start; both are None for rows given in Python, ``root`` for standard input too.
+    Iterating yields a ``Sample`` for each row that can be read and a ``RowError`` for each that cannot. Each iteration
+    reads the file again; standard input, pipes and iterators can be read once. ``path`` is the file as given (None for
+    rows given in Python). ``root`` is its directory, where relative media paths begin (None for standard input and for
+    rows given in Python).
     """
 
     __slots__ = ("_iterate", "_notes", "format", "path", "root")
@@ -68,7 +69,7 @@ class Dataset:
 
     @property
     def notes(self) -> list[str]:
-        """What the last iteration accepted so far although it is worth a report, one line for each kind."""
+        """Remarks on the rows that the last iteration has read so far, one line for each kind."""
         return self._notes.texts()
 
 
@@ -78,16 +79,19 @@ def open_dataset(
     format: str | None = None,  # noqa: A002  # the public name
     thorough: bool = False,
 ) -> Dataset:
-    """Return the dataset in a file (``-`` is standard input), its format recognised from content unless given.
+    """Open a dataset file.
 
-    ``thorough`` reads JSON lines by Python's ``json`` alone, which takes several times as long and notes repeated keys.
+    Args:
+        path: the file; ``-`` is standard input.
+        format: one of ``READERS``; by default it is recognised from the content.
+        thorough: read JSON lines with Python's ``json`` alone: several times slower, and repeated keys are noted.
 
     Raises:
-        DatasetError: the file is missing, a directory, unreadable or binary, or its format unknown.
+        DatasetError: the file is missing, a directory, unreadable or binary, or its format is unknown.
     """
     if format is not None and format not in READERS:
         raise DatasetError(f"unknown format {shown(format)}", nearest(format, READERS))
-    source = Source(path)
+    source = DatasetFile(path)
     kind = binary_kind(source.head)
     if kind is not None:
         raise DatasetError(f"{shown(source.name)} is a {kind} file", "give a dataset as UTF-8 text")
@@ -102,15 +106,18 @@ def open_dataset(
     return Dataset(source.name, format, source.root, partial(_read, READERS[format], source, thorough))
 
 
-def _read(reader: Reader, source: Source, thorough: bool, notes: Notes) -> Iterator[Row]:
+def _read(reader: Reader, source: DatasetFile, thorough: bool, notes: Notes) -> Iterator[Row]:
     return reader(source, notes, thorough)
 
 
 def rows_dataset(rows: Iterable[Mapping[str, object]]) -> Dataset:
-    """Return the dataset of rows given in Python; values may be bytes, images, lists and segments as well.
+    """Return the dataset of rows given in Python. Values may also be bytes, images, lists and segments.
 
-    They are chats if the first that is a row is one, as those of a file.
-    A row that is no mapping of names to values is a ``RowError`` when its turn comes. An iterator can be read once.
+    If the first row is a chat, all of them are read as chats. A row that is not a mapping from names to values yields
+    a ``RowError``. An iterator can be read once.
+
+    Raises:
+        DatasetError: ``rows`` is a mapping, or not iterable.
     """
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DatasetError(f"rows are given as {type(rows).__name__}", "give a list or another iterable of mappings")
@@ -118,7 +125,7 @@ def rows_dataset(rows: Iterable[Mapping[str, object]]) -> Dataset:
 
 
 class _Once:
-    """An iterable of rows that says so when it is an iterator and was used up."""
+    """An iterable of rows, with a clear error if it is an iterator that is read again."""
 
     def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
         self._rows = rows
@@ -128,7 +135,7 @@ class _Once:
         iterator = iter(self._rows)
         if iterator is self._rows:
             if self._spent:
-                raise DatasetError("the rows are an iterator, which can be read once only", "give a list")
+                raise DatasetError("the rows are an iterator, which can be read only once", "give a list")
             self._spent = True
         return iterator
 

@@ -1,4 +1,4 @@
-"""The format of a dataset, from the first bytes of its file."""
+"""Recognises the format of a dataset from the first bytes of its file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOKED_AT = 20  # lines: a file is not judged by one broken line
 
 
 def binary_kind(head: bytes) -> str | None:
-    """Return what a file is that is certainly no UTF-8 text, judged by its signature, or None."""
+    """Return the kind of a file whose signature shows that it is not UTF-8 text, or None."""
     for signature, name in _BINARY:
         if head.startswith(signature):
             return name
@@ -34,10 +34,10 @@ def binary_kind(head: bytes) -> str | None:
 
 
 def recognise(head: bytes, path: str) -> str:
-    """Return the format of a file with this ``head``; the suffix of ``path`` decides only where the text does not.
+    """Return the format of a file that begins with ``head``; the suffix of ``path`` decides where the text does not.
 
     Raises:
-        DatasetError: it is no format that is known; the message says what was seen.
+        DatasetError: the format is unknown; the message shows how the file begins.
     """
     text = head.removeprefix(b"\xef\xbb\xbf")
     suffix = path.lower().rpartition(".")[2]
@@ -62,7 +62,7 @@ def _row(line: bytes) -> object:
 
 
 def _of_array(lines: list[bytes]) -> str:
-    """Tell an array of rows from JSON lines whose first line happens to be an array."""
+    """Return ``json`` for an array of rows, ``jsonl`` for JSON lines whose first line happens to be an array."""
     if len(lines) > 1 and isinstance(_row(lines[0]), list):
         return "jsonl"
     return "json"

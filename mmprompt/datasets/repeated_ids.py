@@ -1,4 +1,4 @@
-"""Repeated ids, found in memory that does not grow with the rows."""
+"""Finds repeated ids in memory that does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
 
 _BATCH = 1 << 12
 _SPILL = 1 << 14  # a multiple of _BATCH
@@ -30,13 +33,13 @@ def _key(name: object) -> int:
 
 
 class RepeatedIds:
-    """Remembers ids by their 64-bit hashes, in a temporary file once they are many.
+    """Stores ids as 64-bit hashes, in a temporary file once there are many.
 
-    ``add`` each id with its line, then ask ``repeats`` once or more. Ids of different JSON type (1, "1", true, 1.0)
-    are different; lists and objects compare by their JSON text. Use it as a context manager or ``close`` it.
+    Call ``add`` with each id and its line, then ``repeats`` once or more. Ids of different JSON type (1, "1", true,
+    1.0) are different; lists and objects compare by their JSON text. Use it as a context manager, or call ``close``.
 
-    A table of ``_SLOTS`` bytes tells most ids apart at once; only hashes that meet a used slot are suspects, and only
-    their lines are looked up in the end. Where the suspects are too many the whole file is sorted instead.
+    A table of ``_SLOTS`` bytes tells most ids apart at once. A hash whose slot is in use is a suspect; only the lines
+    of suspects are looked up in the end. If there are too many suspects, the whole file is sorted instead.
     """
 
     __slots__ = ("_file", "_hashes", "_lines", "_names", "_slots", "_spilled", "_suspects")
@@ -59,7 +62,7 @@ class RepeatedIds:
             self._hash()
 
     def _hash(self) -> None:
-        """Replace the ids at hand by their hashes: in one go, which costs a third of doing it id by id."""
+        """Replace the collected ids by their hashes; all at once costs a third of one by one."""
         names = self._names
         hashes = list(map(hash if set(map(type, names)) == {str} else _key, names))
         names.clear()
@@ -85,9 +88,9 @@ class RepeatedIds:
         self._lines = array("q")
 
     def repeats(self) -> Iterator[tuple[int, int]]:
-        """Yield the line and the first line of each id that was there before.
+        """Yield the line of each repeated id, and the line where that id stood first.
 
-        In the order of the lines up to 2**20 ids; beyond, in the order of the lines within each of several partitions.
+        They come in the order of their lines for up to 2**20 ids; for more, in that order within several partitions.
         """
         self._hash()
         if len(self._suspects) >= _SUSPECTS and self._file is not None:
@@ -103,7 +106,7 @@ class RepeatedIds:
                 first[key] = line
 
     def _entries(self) -> Iterator[tuple[int, int]]:
-        """Yield hash and line of all ids, as they were added."""
+        """Yield hash and line of all ids, in the order of ``add``."""
         for number in range(self._spilled // _SPILL):
             if self._file is None or not self._suspects:
                 return
@@ -128,8 +131,8 @@ class RepeatedIds:
                 pairs = np.frombuffer(sorted_file.read((end - start) * _ENTRY), dtype=np.int64).reshape(-1, 2)
                 yield from _repeats_among(pairs[:, 0], pairs[:, 1])
 
-    def _blocks(self, file: IO[bytes]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """Yield hashes and lines as they were added, a block at a time."""
+    def _blocks(self, file: IO[bytes]) -> Iterator[tuple[Integers, Integers]]:
+        """Yield hashes and lines in blocks, in the order of ``add``."""
         import numpy as np  # noqa: PLC0415  # only needed here
 
         for number in range(self._spilled // _SPILL):
@@ -139,12 +142,12 @@ class RepeatedIds:
         yield np.array(self._hashes, dtype=np.int64), np.array(self._lines, dtype=np.int64)
 
     def _distribute(self, file: IO[bytes], target: IO[bytes], partitions: int) -> list[int]:
-        """Write all entries to ``target``, partition after partition; return where each begins, and the end."""
+        """Write all entries to ``target`` by partition; return where each partition begins, and the end."""
         import numpy as np  # noqa: PLC0415  # only needed here
 
-        def part_of(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        def part_of(keys: Integers) -> Integers:
             mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # integers in steps spread evenly too
-            parts: np.ndarray[Any, Any] = ((mixed >> np.uint64(32)) % np.uint64(partitions)).astype(np.int64)
+            parts: Integers = ((mixed >> np.uint64(32)) % np.uint64(partitions)).astype(np.int64)
             return parts
 
         counts = np.zeros(partitions, dtype=np.int64)
@@ -187,7 +190,7 @@ class RepeatedIds:
         self.close()
 
 
-def _repeats_among(keys: np.ndarray[Any, Any], lines: np.ndarray[Any, Any]) -> Iterator[tuple[int, int]]:
+def _repeats_among(keys: Integers, lines: Integers) -> Iterator[tuple[int, int]]:
     import numpy as np  # noqa: PLC0415  # only needed here
 
     order = np.argsort(keys, kind="stable")

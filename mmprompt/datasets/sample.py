@@ -19,9 +19,9 @@ class Sample(NamedTuple):
 
     ``columns`` maps column to value. ``id`` is that of ``id_of``. ``file`` is the file as given (None for rows given
     in Python), ``line`` the 1-based line where the row begins (for rows given in Python its 1-based number), ``row``
-    the 0-based number of the row, before any filter and counting rows that cannot be read. ``scanned`` tells whether
-    the format is one whose text may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` is what was
-    accepted and is worth a report.
+    the 0-based number of the row, before any filter and counting rows that cannot be read. ``scanned`` is true if
+    the texts of the format may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` are
+    remarks of the reader on the row.
     """
 
     columns: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""Files of text: UTF-8 whatever the locale, and a row with broken bytes is one bad row."""
+"""Text files: UTF-8 whatever the locale. Bytes that are not UTF-8 make one bad row, not a bad file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOM = "\ufeff"
 
 @contextmanager
 def as_text(stream: BinaryIO) -> Iterator[TextIO]:
-    """Give ``stream`` as text with its line ends kept; a byte that is not UTF-8 comes as a lone surrogate."""
+    """Open ``stream`` as text with its line ends kept; a byte that is not UTF-8 becomes a lone surrogate."""
     text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
     try:
         yield text
@@ -23,7 +23,7 @@ def as_text(stream: BinaryIO) -> Iterator[TextIO]:
 
 
 def is_broken(text: str) -> bool:
-    """Tell whether text from ``as_text`` holds bytes that are not UTF-8."""
+    """Return whether text from ``as_text`` holds bytes that are not UTF-8."""
     if text.isascii():
         return False
     try:
@@ -34,11 +34,11 @@ def is_broken(text: str) -> bool:
 
 
 def broken(text: str) -> RowError:
-    """Return the error for a text that ``is_broken``, with the offset of the first such byte in it."""
+    """Return the error of a text that ``is_broken``, with the offset of its first bad byte."""
     raw = text.encode("utf-8", "surrogateescape")
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte 0x{raw[error.start]:02x} at byte offset {error.start} of the row is not UTF-8"
         return RowError(what, "save the file as UTF-8")
-    return RowError("a lone surrogate", "write the character whole")
+    return RowError("the row holds a lone surrogate", "write the whole character")

@@ -1,9 +1,10 @@
 """Media: the only package that opens what a sample names.
 
-classify.py tells what a source is without opening it, policy.py says what may be read, files.py opens files, network
-asks allowed hosts, read.py puts these together. media_types.py and base64_text.py hold the one table of types and the
-one codec. image, audio and video say what media are and change them; container guards the files that hold others.
-engine.py leads there, through store (what was made once) and isolation (decoders in a process of their own).
+sources.py classifies a source without opening it, policy.py is the permission to read, files.py opens files, fetch/
+fetches URLs, and reader.py puts these together. request_reader.py bounds the media of one request. media_types.py and
+base64_text.py hold the one table of types and the one codec. image/, audio/ and video/ inspect and change media;
+ffmpeg/ guards the files that FFmpeg opens. engine.py makes changes, through cache/ (results made before) and sandbox/
+(decoders in child processes).
 """
 
 from mmprompt.media.policy import MediaPolicy

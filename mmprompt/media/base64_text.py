@@ -1,7 +1,7 @@
-"""Base64, both ways: the only file that encodes or decodes it.
+"""Base64 encoding and decoding; no other file does either.
 
-Decoding is strict first. What it refuses is mended by a known list (blanks, the URL-safe alphabet, padding), each with
-a finding; anything else is an error, because a lenient decoder gives wrong bytes in silence.
+Decoding is strict first. Text that it refuses is repaired by a fixed list (blanks, URL-safe alphabet, padding), with a
+finding for each repair. Anything else is an error, because a lenient decoder silently returns wrong bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mmprompt.errors import SourceError, shown
 
 try:
     from pybase64 import b64decode, b64encode, b64encode_as_string
-except ImportError:  # ten times slower, the same bytes
+except ImportError:  # ten times slower, with the same result
     from base64 import b64decode, b64encode  # type: ignore[assignment]
 
     def b64encode_as_string(data: bytes) -> str:  # type: ignore[misc]  # without alternative alphabets
@@ -22,7 +22,7 @@ except ImportError:  # ten times slower, the same bytes
 
 
 _HEAD = 112
-"""Characters of base64 that tell of what kind it is."""
+"""How many characters of base64 are decoded to recognise a format."""
 
 _BLANKS = b" \t\n\r\x0b\x0c"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
@@ -42,14 +42,15 @@ def encode_text(data: bytes) -> str:
 
 
 def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bytes that ``text`` encodes, and what had to be mended, in words.
+    """Return the bytes that ``text`` encodes, and findings about what had to be repaired.
 
     Args:
-        text: the base64 alone, without a data URI's head.
-        limit: the most bytes it may give, judged from its length before anything is decoded.
+        text: base64 alone, without the head of a data URI.
+        limit: the most bytes it may give; checked from its length before it is decoded.
 
     Raises:
-        SourceError: it is longer than that, empty, cut, or holds a character that is not base64.
+        SourceError: it would give more than ``limit`` bytes, is empty or cut off, or holds a character that is not
+            base64.
     """
     if limit is not None and len(text) > (limit + 2) // 3 * 4:
         _check_length(text, limit)
@@ -63,7 +64,7 @@ def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]
 
 
 def clean_head(text: str) -> bytes | None:
-    """Return the bytes that the first characters of ``text`` encode, mended; None if they are no base64."""
+    """Return the bytes that the first characters of ``text`` encode, repaired; None if they are not base64."""
     try:
         raw = text[:_HEAD].encode("ascii").translate(_URL_SAFE, _BLANKS).rstrip(b"=")
     except UnicodeEncodeError:
@@ -78,7 +79,7 @@ def clean_head(text: str) -> bytes | None:
 
 
 def _check_length(text: str, limit: int) -> None:
-    """Refuse a text that is too long even without its blanks and line breaks."""
+    """Refuse a text that is too long even if blanks and line breaks do not count."""
     payload = len(text) - sum(map(text.count, _BLANKS.decode("ascii")))
     if payload > (limit + 2) // 3 * 4:
         raise SourceError(
@@ -116,7 +117,7 @@ def _decode_mended(text: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 def _original_position(raw: bytes, index: int) -> int:
-    """Return where in ``raw`` the character stands that has ``index`` once the blanks are taken out."""
+    """Return the position in ``raw`` of the character at ``index`` of the text without blanks."""
     for position, code in enumerate(raw):
         if code in _BLANKS:
             continue

@@ -16,7 +16,7 @@ _ESCAPES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 
 
 class DataURI(NamedTuple):
-    """The parts of a data URI: the declared type (normal form, empty if it says nothing), encoding, and payload."""
+    """The parts of a data URI: declared type (normalised; empty if it says nothing), encoding, and payload."""
 
     media_type: str
     is_base64: bool
@@ -27,7 +27,7 @@ def parse_data_uri(uri: str) -> DataURI:
     """Return the parts of ``uri``; scheme, type and the word base64 may be in any case.
 
     Raises:
-        SourceError: there is no comma, so nothing says where the payload begins.
+        SourceError: it has no comma, which separates head and payload.
     """
     comma = uri.find(",", 0, _LONGEST_HEAD)
     if comma < 0:
@@ -38,10 +38,10 @@ def parse_data_uri(uri: str) -> DataURI:
 
 
 def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bytes of a payload and what had to be mended; at most ``limit`` bytes, if there is one.
+    """Return the bytes of a payload, and findings about what had to be repaired.
 
     Raises:
-        SourceError: longer than that, judged before decoding, or no base64.
+        SourceError: it would give more than ``limit`` bytes (checked before decoding), or is not base64.
     """
     if not is_base64:
         if limit is not None and len(payload) > 3 * limit:
@@ -60,15 +60,15 @@ def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> t
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Return ``text`` with its percent-encoding undone; what is no escape stays.
+    """Return ``text`` with its percent-encoding decoded; a malformed escape stays as it is.
 
-    It goes by slices and by runs of escapes: what makes objects of each escape takes a hundred times the memory.
+    It works on slices and on runs of escapes: an object for each escape would take a hundred times the memory.
     """
     out = bytearray()
     at = 0
     while at < len(text):
         end = at + _SLICE
-        escape = text.find(b"%", end - 2, end)  # an escape is not cut in two
+        escape = text.find(b"%", end - 2, end)  # do not cut an escape in two
         if escape > at:
             end = escape
         out += _ESCAPES.sub(_bytes_of, text[at:end])

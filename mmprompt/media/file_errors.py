@@ -1,4 +1,4 @@
-"""Why a file that a sample names cannot be read, as errors. They show the name as the sample wrote it."""
+"""The errors of files that cannot be read. They show the name as the sample wrote it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def not_regular(mode: int, name: str) -> PolicyError:
 
 
 def unreadable(error: OSError, name: str) -> MediaError:
-    """Return our error for one of the system's, which would show the whole path."""
+    """Return our error for an error of the system, whose own message would show the whole path."""
     code = error.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
         hint = f"check the name; relative paths begin at the media root; {_HOW_TO_ADD} adds one{name_hint(name)}"
@@ -107,7 +107,7 @@ def unreadable(error: OSError, name: str) -> MediaError:
             "write a shorter path; if this is base64, its bytes are in no known format",
         )
     if code == errno.ELOOP:
-        return SourceError(f"{shown(name)} is a loop of links", "mend the link")
+        return SourceError(f"{shown(name)} is a loop of links", "correct the links")
     if code in (errno.ENXIO, errno.ENODEV):
         return not_regular(stat.S_IFSOCK, name)
     if code == errno.EISDIR:

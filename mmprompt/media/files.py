@@ -1,9 +1,9 @@
-"""Guarded reading of files: open first, then judge the descriptor.
+"""Guarded reading of files: open first, then check the descriptor.
 
-A path is only a way to a file; links and renames can change where it leads between a look and an open. So the file is
-opened without side effects, and what the *descriptor* is decides: a regular file whose real path lies under a root.
-Paths that leave their root on their face (absolute, ``..``) are judged before the open as well, so that no device
-outside is ever touched. A hard link cannot be told from a file of its own.
+Links and renames can change where a path leads between a check and an open. So the file is opened first, without side
+effects, and the *descriptor* is checked: it must be a regular file whose real path lies under a root. Absolute paths
+and paths with ``..`` are checked before the open as well, so that no device outside the roots is ever opened. A hard
+link cannot be distinguished from an ordinary file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mmprompt.media.windows_paths import windows_inside, windows_same
 WINDOWS = os.name == "nt"
 _PLATFORM: str = sys.platform  # a plain string, so that mypy checks every branch
 HEAD_BYTES = 4096
-"""How many bytes are looked at where only the kind is asked for."""
+"""How many bytes are read to recognise a format."""
 
 _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
@@ -39,16 +39,16 @@ _CHUNK = 1 << 16
 _FILE_TYPE = 0o170000
 
 OpenFile = tuple[int, int, str]
-"""An open regular file that the policy allows: its descriptor, stated size, and the path it was opened by."""
+"""An open regular file that the policy allows: its descriptor, its size as stated, and the path that was opened."""
 
 
 class GuardedFiles:
-    """Reads files under the roots of a policy, and nothing else. Holds no open file; safe to share between threads.
+    """Reads files under the roots of a policy, and no others. Keeps no file open; safe to share between threads.
 
-    The roots are resolved here, once.
+    The roots are resolved once, when it is made.
 
     Raises:
-        PolicyError: a root that is not a folder, or that cannot be opened.
+        PolicyError: a root is not a folder, or cannot be opened.
     """
 
     __slots__ = ("_blobs", "_files", "_limit", "_only_root", "_prefixes", "_real_files", "_written")
@@ -72,8 +72,8 @@ class GuardedFiles:
             name: what errors call the file; by default its path.
 
         Raises:
-            SourceError: no such file, an empty one, or a path of another system (drive letter, UNC).
-            PolicyError: outside the roots, not a regular file, too large, or not readable for us.
+            SourceError: the file is missing or empty, or the path belongs to another system (drive letter, UNC).
+            PolicyError: the file is outside the roots, not regular, too large, or not readable for this user.
         """
         name = name or path
         descriptor, size, _ = self._open(path, name)
@@ -91,7 +91,7 @@ class GuardedFiles:
             os.close(descriptor)
 
     def head(self, path: str, name: str = "") -> tuple[bytes, str]:
-        """Return the first ``HEAD_BYTES`` bytes of the file and the absolute path it was opened by; as ``read``."""
+        """Return the first ``HEAD_BYTES`` bytes of a file and its absolute path; otherwise as ``read``."""
         name = name or path
         descriptor, size, full = self._open(path, name)
         try:
@@ -113,7 +113,7 @@ class GuardedFiles:
         if not self._prefixes and not self._files:
             raise no_root(name)
         if os.path.isabs(path) or ".." in path:
-            return self._try_open(self._judged(path, name), name)
+            return self._try_open(self._allowed_path(path, name), name)
         missing: MissingFileError | None = None
         for prefix in self._prefixes:
             try:
@@ -124,8 +124,8 @@ class GuardedFiles:
             return self._try_open(self._files[path], name)
         raise missing or outside(name)
 
-    def _judged(self, path: str, name: str) -> str:
-        """Return the path to open for one that is absolute or holds ``..``, which is judged before it is opened."""
+    def _allowed_path(self, path: str, name: str) -> str:
+        """Return the path to open for one that is absolute or holds ``..``; it is checked before the open."""
         if os.path.isabs(path) and ".." not in path and path.startswith(self._written):
             return path
         missing = ""
@@ -143,7 +143,7 @@ class GuardedFiles:
         return missing
 
     def _allows(self, real: str) -> bool:
-        """Tell whether a real path is under a root, directly in the blobs beside one, or a file the caller named."""
+        """Return whether a real path is under a root, directly in the blobs beside it, or named by the caller."""
         if real.startswith(self._prefixes) or real in self._real_files:
             return True
         if WINDOWS:
@@ -153,7 +153,7 @@ class GuardedFiles:
         return any(real.startswith(blobs) and "/" not in real[len(blobs) :] for blobs in self._blobs)
 
     def _try_open(self, full: str, name: str) -> OpenFile:
-        """Open ``full`` and judge its descriptor; errors call the file ``name``."""
+        """Open ``full`` and check its descriptor; errors call the file ``name``."""
         before = self._resolved_before(full, name) if WINDOWS else ""
         try:
             descriptor = os.open(full, _FLAGS)
@@ -178,14 +178,14 @@ class GuardedFiles:
         return status.st_size
 
     def _resolved_before(self, full: str, name: str) -> str:
-        """Return the real path, judged before the file is opened: on Windows a descriptor has no path to judge."""
+        """Return the real path, checked before the open: on Windows a descriptor does not show its path."""
         real = os.path.realpath(full)
         if not self._allows(real):
             raise outside(name, linked=True)
         return real
 
     def _rest(self, descriptor: int, data: bytes, name: str, stated: int = 0) -> bytes:
-        """Read on to the end, bounded by the bytes that were read and not by what ``fstat`` says."""
+        """Read the rest of the file; the limit counts the bytes read, not the size that ``fstat`` states."""
         pieces = [data]
         count = max(len(data), stated)
         while count <= self._limit:
@@ -202,9 +202,10 @@ class GuardedFiles:
 
 
 def blobs_folder(root: str) -> str:
-    """Return the ``blobs`` folder, with a slash at its end, of the Hugging Face cache repository that ``root`` is in.
+    """Return the ``blobs`` folder, with a final slash, of the Hugging Face cache repository that holds ``root``.
 
-    ``root`` is a real path such as ``…/hub/datasets--org--name/snapshots/<revision>/``; an empty string for others.
+    ``root`` is a real path such as ``…/hub/datasets--org--name/snapshots/<revision>/``. For other paths the result is
+    an empty string.
     """
     names = root.split("/")
     for index in range(len(names) - 1, 0, -1):
@@ -224,7 +225,7 @@ def _real_root(root: str) -> str:
         raise PolicyError(f"the media root {shown(root)} is not a folder", "name a folder that exists")
     if _PLATFORM != "darwin":
         return real
-    # macOS keeps the case of the file system, which realpath does not: ask the same way as for files
+    # realpath does not give the case of letters that macOS stores: ask as for the files
     descriptor = os.open(real, os.O_RDONLY)
     try:
         return _descriptor_path(descriptor, os.fstat(descriptor), real)
@@ -233,7 +234,7 @@ def _real_root(root: str) -> str:
 
 
 def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
-    """Return the real path of an open file: from the kernel, else from ``full`` if that still is the same file."""
+    """Return the real path of an open file: from the kernel, or from ``full`` if that is still the same file."""
     if _PLATFORM == "linux":
         try:
             return os.readlink(f"/proc/self/fd/{descriptor}")
@@ -248,7 +249,7 @@ def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
 
 
 def same_file_path(status: os.stat_result, full: str) -> str:
-    """Return the real path of ``full`` if the file there is the one with this status, else an empty string."""
+    """Return the real path of ``full`` if it leads to the file with this status, else an empty string."""
     try:
         real = os.path.realpath(full)
         now = os.stat(real)

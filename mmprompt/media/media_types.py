@@ -1,7 +1,7 @@
-"""Media types: one table, judged from the bytes alone.
+"""Media types: one table, decided by the bytes alone.
 
-``sniff`` names the kind of some bytes, ``media_type_for`` its media type for a modality. Suffixes and declared types
-are only compared with what the bytes say; they decide nothing.
+``sniff`` returns the kind of some bytes, ``media_type_for`` its media type for a modality. Suffixes and declared types
+are only compared with the bytes; they never decide.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A kind of media file: its name, its media type per modality, and the suffixes that its files have.
+    """A kind of media file: its name, its media type for each modality, and the suffixes of its files.
 
-    ``by_choice`` is a kind that is known but refused unless asked for; ``hint`` says what to do instead, there and
-    where it is not decoded.
+    A kind ``by_choice`` is refused unless ``read_also`` names it. ``hint`` says what to do with a kind that is refused
+    or cannot be decoded.
     """
 
     name: str
@@ -54,7 +54,7 @@ KINDS = (
 )  # fmt: skip
 
 VIDEO_FRAMES = "video/jpeg"
-"""The type of a video that is a row of JPEG pictures, as in ``data:video/jpeg;base64,F1,F2``."""
+"""The type of a video given as a list of JPEG frames, as in ``data:video/jpeg;base64,F1,F2``."""
 
 _ALIASES = {
     "image/jpg": "image/jpeg",
@@ -140,10 +140,10 @@ _BRANDS = {
 
 
 def sniff(data: bytes) -> Kind | None:
-    """Return the kind of media that ``data`` begins with, or None for bytes that are no known media.
+    """Return the kind of media that ``data`` begins with, or None for unknown bytes.
 
-    The first 64 bytes decide, but for MP3, AAC and MPEG-TS, whose short marks are checked again at the next frame
-    if ``data`` reaches that far.
+    The first 64 bytes decide. The signatures of MP3, AAC and MPEG-TS are short, so they are checked again at the next
+    frame if ``data`` is long enough.
     """
     if data.startswith(b"\xff\xd8\xff"):
         return JPEG
@@ -168,7 +168,7 @@ def _ebml(data: bytes) -> Kind | None:
 
 
 def _iso(data: bytes) -> Kind:
-    """Judge an ISO base media file by its major brand; ``mif1`` says only in its other brands whether it is AVIF."""
+    """Return the kind of an ISO base media file from its major brand; for ``mif1`` the other brands decide."""
     kind = _BRANDS.get(data[8:12], MP4)
     size = int.from_bytes(data[:4], "big")
     if kind is HEIC and b"avif" in data[16 : min(size, 64)]:
@@ -177,7 +177,7 @@ def _iso(data: bytes) -> Kind:
 
 
 def _sniff_weak(data: bytes) -> Kind | None:
-    """Judge the kinds whose mark is too short to be believed alone."""
+    """Return the kind where a short signature needs a second check."""
     first = data[:1]
     if first == b"\xff":
         return MP3 if _mpeg_audio(data, 0) else AAC if _adts(data, 0) else None
@@ -206,7 +206,7 @@ _KBITS = {
 
 
 def _mpeg_audio(data: bytes, at: int) -> bool:
-    """Tell whether an MPEG audio frame of layer II or III stands at ``at``, and another after it if there is room."""
+    """Return whether an MPEG audio frame of layer II or III is at ``at``, followed by another if ``data`` goes on."""
     size = _mpeg_frame_size(data, at)
     if not size:
         return False
@@ -215,7 +215,7 @@ def _mpeg_audio(data: bytes, at: int) -> bool:
 
 
 def _mpeg_frame_size(data: bytes, at: int) -> int:
-    """Return the bytes of the frame whose header stands at ``at``, 0 if none does (ISO 11172-3, 2.4.1.3)."""
+    """Return the size of the frame whose header is at ``at``, 0 if there is none (ISO 11172-3, 2.4.1.3)."""
     if len(data) < at + 4 or data[at] != 0xFF or data[at + 1] < 0xE0:
         return 0
     version, layer = data[at + 1] >> 3 & 3, 4 - (data[at + 1] >> 1 & 3)
@@ -233,7 +233,7 @@ def _ends_in_tag(data: bytes, at: int) -> bool:
 
 
 def _adts(data: bytes, at: int) -> bool:
-    """Tell whether an ADTS frame stands at ``at``, and another after it if there is room."""
+    """Return whether an ADTS frame is at ``at``, followed by another if ``data`` goes on."""
     size = _adts_frame_size(data, at)
     return size > 0 and (len(data) < at + size + 7 or _adts_frame_size(data, at + size) > 0)
 
@@ -246,7 +246,7 @@ def _adts_frame_size(data: bytes, at: int) -> int:
 
 
 def _id3(data: bytes) -> Kind | None:
-    """Judge what an ID3v2 tag stands before; where that is not in reach it is MP3."""
+    """Return the kind of the sound after an ID3v2 tag; MP3 if ``data`` does not reach that far."""
     if not data.startswith(b"ID3") or len(data) < 10 or data[3] > 4 or max(data[6:10]) > 0x7F:
         return None
     after = 10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9])
@@ -256,35 +256,35 @@ def _id3(data: bytes) -> Kind | None:
 
 
 def media_type_for(kind: Kind, modality: str) -> str | None:
-    """Return the media type of ``kind`` as an ``image``, ``audio`` or ``video``; None where it cannot be one."""
+    """Return the media type of ``kind`` as ``image``, ``audio`` or ``video``; None if it cannot be that."""
     if modality == "image":
         return kind.image
     return kind.video if modality == "video" else kind.audio
 
 
 def any_type(kind: Kind) -> str:
-    """Return the media type of ``kind`` where no modality is given: video before audio for MP4 and WebM."""
+    """Return the media type of ``kind`` without a modality: video rather than audio for MP4 and WebM."""
     return kind.image or (kind.audio if kind is OGG else kind.video) or kind.audio or ""
 
 
 def normal_type(media_type: str) -> str:
-    """Return a declared media type in lower case, without parameters, and under its usual name."""
+    """Return a declared media type in lower case, without parameters, aliases replaced by the usual name."""
     plain = media_type.partition(";")[0].strip().lower()
     return _ALIASES.get(plain, plain)
 
 
 def declared_type(media_type: str) -> str:
-    """Return a declared media type as ``normal_type``, empty where it only says that there are bytes."""
+    """Return a declared media type as ``normal_type`` does; empty for types that say nothing, such as octet-stream."""
     plain = normal_type(media_type)
     return "" if plain in _SAYS_NOTHING else plain
 
 
 def suffix_type(name: str) -> str | None:
-    """Return the media type that the suffix of a file name speaks of, or None."""
+    """Return the media type that belongs to the suffix of a file name, or None."""
     dot = name.rfind(".")
     return _SUFFIX_TYPES.get(name[dot:].lower()) if dot >= 0 else None
 
 
 def agree(one: str, other: str) -> bool:
-    """Tell whether two media types name one format; ``audio/mp4`` and ``video/mp4`` do."""
+    """Return whether two media types name the same format, as ``audio/mp4`` and ``video/mp4`` do."""
     return one == other or one.partition("/")[2] == other.partition("/")[2]

@@ -1,6 +1,6 @@
-"""What may be read, and how much of it.
+"""The permission to read media, and its limits.
 
-A string that names media is not permission to read it: the permission is here.
+A string that names media is not permission to read it; a ``MediaPolicy`` is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Union
 from mmprompt.errors import PolicyError, nearest, shown
 
 READ_ALSO = ("tiff", "avif")
-"""Formats of pictures that are decoded only where the caller names them: their decoders are large and seldom needed."""
+"""Image formats that are decoded only if the caller names them: their decoders are large and rarely needed."""
 
 PathName = Union[str, "os.PathLike[str]"]
 
@@ -54,13 +54,13 @@ class MediaPolicy:
     """The folders, hosts and sizes that a media reader keeps to. Immutable; compares by value; pickles.
 
     Args:
-        roots: folders under which paths may be read. Kept as given; the reader resolves them once, and refuses one
-            that is not a folder then. Without any root no path is read.
-        allow_domains: hosts that may be fetched from, where fetching is asked for: ``example.com`` (that host, at any
-            port), ``*.example.com`` or ``.example.com`` (the hosts below it, not itself), and either with a port, as
-            in ``example.com:8080``. Addresses that are not public are refused whatever the name, unless an entry is
-            that very address with its port (``127.0.0.1:8000``, ``[fd00::5]:8080``) or ``localhost:8000``, which
-            stands for both loopback addresses: a server of one's own is allowed by its address.
+        roots: folders under which paths may be read. They are kept as given; the reader resolves them once and refuses
+            one that is not a folder. Without a root no path is read.
+        allow_domains: hosts that may be fetched from if ``fetch`` is true: ``example.com`` (that host, any port),
+            ``*.example.com`` or ``.example.com`` (hosts below it, but not itself), each with a port if you like
+            (``example.com:8080``). A host whose address is not public is refused, unless an entry is that very
+            address with its port (``127.0.0.1:8000``, ``[fd00::5]:8080``) or ``localhost:8000``, which stands for
+            both loopback addresses.
         max_bytes: the most bytes of one file or decoded source.
         max_pixels: the most pixels of one picture.
         max_seconds: the longest audio or video; None for no limit.
@@ -68,16 +68,15 @@ class MediaPolicy:
         max_request_bytes: the most bytes of all media of one request, as they go out: after changes, before base64. A
             file that is named twice counts twice.
         max_request_media: the most media of one request.
-        timeout: seconds that one fetch or one decoder may take. A decoder is stopped between two reads of its file;
-            within one, that of a picture is bounded by ``max_pixels``, and any by the end of its child process.
-        fetch: whether http(s) URLs of ``allow_domains`` are fetched; all others pass through unread.
-        read_also: formats of pictures that are read beside JPEG, PNG, WebP, GIF and BMP: ``"tiff"``, ``"avif"``. Of a
-            TIFF that is the first page.
+        timeout: seconds that one fetch or one decoder may take. In the process, a decoder is stopped between two reads
+            of its file; a child process is ended at any time.
+        fetch: whether http(s) URLs of ``allow_domains`` are fetched; other URLs go to the model as they are.
+        read_also: image formats to read beside JPEG, PNG, WebP, GIF and BMP: ``"tiff"`` (first page), ``"avif"``.
         isolate: whether decoders run in a child process with a memory and time limit.
-        files: single files that the caller named, and so allowed. See ``with_files``.
+        files: single files that may be read, because the caller named them. See ``with_files``.
 
     Raises:
-        PolicyError: a limit that is not a positive number, a blank root or file, or a domain that is not a host name.
+        PolicyError: a limit is not a positive number, a root or file is blank, or a domain is not a host name.
     """
 
     roots: tuple[str, ...]
@@ -139,13 +138,13 @@ class MediaPolicy:
 
     @classmethod
     def preset(cls, name: str, roots: Iterable[PathName] | PathName = (), **changes: Any) -> MediaPolicy:
-        """Return the policy called ``name``, with what ``changes`` says put in its place.
+        """Return the policy called ``name``, with the fields of ``changes`` set to other values.
 
-        ``trusted`` is for data of one's own (large files, no limit of length), ``default`` is what the constructor
-        gives, and ``hostile`` is for data of strangers (smaller limits, decoders in a child process).
+        ``trusted`` is for your own data (large files, no limit on length), ``default`` equals ``MediaPolicy()``, and
+        ``hostile`` is for data from strangers (lower limits, decoders in a child process).
 
         Raises:
-            PolicyError: there is no such preset, or a change that is not a field's.
+            PolicyError: an unknown preset, an unknown field, or a bad value for one.
         """
         if name not in _PRESETS:
             raise PolicyError(f"there is no preset {shown(name)}", nearest(name, _PRESETS))
@@ -155,7 +154,7 @@ class MediaPolicy:
         return cls(roots, **{**_PRESETS[name], **changes})
 
     def with_files(self, *paths: PathName) -> MediaPolicy:
-        """Return a policy that allows these single files too: a path that the caller passes is permission for it."""
+        """Return a policy that also allows these files: a path that the caller passes is permission to read it."""
         return replace(self, files=tuple(dict.fromkeys(self.files + _paths("file", paths))))
 
 
@@ -167,7 +166,7 @@ def _check_limit(name: str, number: object, *, whole: bool) -> None:
 
 
 def _paths(what: str, paths: Iterable[PathName] | PathName) -> tuple[str, ...]:
-    """Return the paths as strings; a lone string is one path, not a row of letters."""
+    """Return the paths as strings; a single string is one path, not a sequence of letters."""
     given = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     names = []
     for path in given:

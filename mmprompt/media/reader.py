@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mmprompt.errors import MediaError, PolicyError, SourceError, nearest, shown
+from mmprompt.errors import MediaError, PolicyError, SourceError, expect, nearest, shown
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
 from mmprompt.media.files import GuardedFiles
 from mmprompt.media.frame_list import Frames, check_count, check_is_video, frames_of_base64, frames_of_objects
@@ -52,8 +52,7 @@ class MediaReader:
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
             raise SourceError(f"unknown media mode {shown(mode)}", nearest(mode, MODES))
-        if not isinstance(policy, MediaPolicy):
-            raise PolicyError(f"the policy is {type(policy).__name__}", "give MediaPolicy(roots=[DIR])")
+        expect(policy, MediaPolicy, "the policy", "give MediaPolicy(roots=[DIR])", PolicyError)
         self.policy = policy
         self.mode = mode
         self._inline = mode == "inline"

@@ -1,6 +1,6 @@
-"""The media of one request: counted as they go out, and each file read once.
+"""Bounds the media of one request: counts them as they go out, and reads each file once.
 
-A row costs little and may name one large file a hundred times, so a bound on each file alone bounds no request.
+A bound on each file is not enough: one row can name a large file a hundred times.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from mmprompt.messages import MediaPart, MediaRef, Part, TextPart
 Read = Callable[[MediaRef], Union[MediaPart, MediaRef]]
 
 _LONGEST_NAME = 4096
-"""Characters. A longer string holds its media itself, and hashing it would take as long as decoding it."""
+"""Characters. A longer string holds its media itself; hashing it would take about as long as decoding it."""
 
 _TRUSTED = "or use --policy trusted"
 
 
 class RequestReader:
-    """Reads the media of one request within the request's bounds; made for one request, used by one thread.
+    """Reads the media of one request, within the policy's bounds on all of them. For one thread.
 
-    ``read`` counts each medium that goes out against ``max_request_bytes`` and ``max_request_media`` of the policy. A
-    file that is named twice counts twice and is read once: the second time gives the same ``MediaPart`` object. A
-    medium that goes out by its name counts as a medium of no bytes.
+    Each medium counts towards ``max_request_media``, and its bytes towards ``max_request_bytes``. A file that is named
+    twice counts twice but is read once: both times the same ``MediaPart`` object is returned. A medium that goes out by
+    its name has no bytes.
 
     Args:
-        policy: its two bounds on a request.
-        read: reads one medium, and changes it if changes are asked for: the bytes counted are those it returns.
+        policy: its ``max_request_bytes`` and ``max_request_media`` hold.
+        read: reads one medium, and also changes it if changes are asked for: the bytes that it returns are counted.
     """
 
     __slots__ = ("_bytes_left", "_known", "_media_left", "_policy", "_read")
@@ -43,20 +43,20 @@ class RequestReader:
         self._known: dict[Hashable, tuple[MediaRef, MediaPart | MediaRef]] = {}
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
-        """Return what the request's ``read`` returns for ``ref``, and count it.
+        """Return ``ref`` read, and count it.
 
         Raises:
-            PolicyError: the request holds more media, or more bytes of them, than the policy allows.
-            MMPromptError: whatever reading ``ref`` raises.
+            PolicyError: the request has more media, or more bytes of media, than the policy allows.
+            MMPromptError: ``ref`` cannot be read.
         """
         self._count()
-        modality, source, form, options, extra, _ = ref
+        modality, source, form = ref[:3]
         if type(source) is str:
             key: Hashable = (modality, form, source) if len(source) <= _LONGEST_NAME else None
         else:
             key = _key_of(ref)
         known = None if key is None else self._known.get(key)
-        if known is not None and known[0].options == options and known[0].extra == extra:
+        if known is not None and _same_keys(known[0], ref):
             part = known[1]
         else:
             part = self._read(ref)
@@ -67,7 +67,7 @@ class RequestReader:
         return part
 
     def part(self, part: Part) -> Part:
-        """Return a part of a message as it goes out: media are counted, and read if they have only been named.
+        """Return a part of a message as it goes out: a medium is counted, and read if it has only been named.
 
         Raises:
             MMPromptError: as ``read``.
@@ -103,8 +103,16 @@ class RequestReader:
             )
 
 
+def _same_keys(one: MediaRef, other: MediaRef) -> bool:
+    """Return whether two references to a file have the same keys beside it; false for values that do not compare."""
+    try:
+        return bool(one[3:5] == other[3:5])
+    except (TypeError, ValueError):  # an array, for example
+        return False
+
+
 def _key_of(ref: MediaRef) -> Hashable:
-    """Return what tells a path that is no plain string from others; None for a source that holds its media itself."""
+    """Return the key of a path that is not a plain string; None for a source that holds its media itself."""
     source = ref.source
     if isinstance(source, (str, os.PathLike)):
         return (ref.modality, ref.form, type(source), os.fspath(source), getattr(source, "root", ""))

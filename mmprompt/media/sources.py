@@ -84,7 +84,7 @@ def classify(source: object) -> Source:
         return _classify_object(source)
     if is_plain_url(source):
         return _new(Source, ("url", source))
-    # base64 is looked for before the schemes, which it cannot be mistaken for: ":" is no character of it
+    # base64 comes before the schemes: it holds no colon, so neither can be taken for the other
     if source[:2] in _BASE64_STARTS and _is_base64(source):
         return _new(Source, ("base64", source))
     if ":" in source:

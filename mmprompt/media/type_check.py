@@ -12,10 +12,10 @@ from mmprompt.media.media_types import Kind, agree, any_type, media_type_for, sn
 
 
 class NotMedia(NamedTuple):
-    """What some bytes are that are no media, or media in a format that is not supported.
+    """A kind of bytes that are not media, or media in a format that is not supported.
 
-    ``name`` has its article; ``hint`` says what to do, and is empty where it is only the wrong file; ``modalities`` are
-    those that a format is of.
+    ``name`` includes its article. ``hint`` says what to do; it is empty if the file is simply the wrong one.
+    ``modalities`` are the modalities of an unsupported format.
     """
 
     name: str
@@ -77,7 +77,7 @@ _TAGS = {
 def _text_head(data: bytes) -> str | None:
     """Return the first characters in lower case if ``data`` is UTF-8 text, else None."""
     try:
-        # not final: a character that the cut goes through is left out
+        # not final: a character that is cut in two is left out
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(data[:1024], final=len(data) <= 1024)
     except UnicodeDecodeError:
         return None
@@ -85,7 +85,7 @@ def _text_head(data: bytes) -> str | None:
 
 
 def not_media(data: bytes) -> NotMedia:
-    """Say what bytes are that ``sniff`` does not know."""
+    """Return the name of bytes that ``sniff`` does not recognise."""
     if not data:
         return NotMedia("empty")
     for head, found in _HEADS:
@@ -109,10 +109,10 @@ A_MODALITY = {"image": "an image", "audio": "a sound", "video": "a video"}
 
 
 def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
-    """Return the kind and media type of bytes that a sample calls ``modality``; errors call them ``name``.
+    """Return the kind and media type of bytes that should be of ``modality``; errors call them ``name``.
 
     Raises:
-        SourceError: they are no media, of another modality, or of a format that ``read_also`` has to name.
+        SourceError: they are not media, of another modality, or in a format that ``read_also`` must name first.
     """
     kind = sniff(data)
     subject = shown(name) if name else f"the {modality} source"
@@ -133,7 +133,7 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
 
 
 def suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
-    """Return what is to be told of a path whose suffix speaks of another format, for ``MediaPart.findings``."""
+    """Return a finding if the suffix of a path contradicts the detected format, for ``MediaPart.findings``."""
     claimed = suffix_type(path)
     if claimed is None or agree(claimed, media_type) or path.lower().endswith(kind.suffixes):
         return ()

@@ -1,4 +1,4 @@
-"""The path rules of Windows, as pure functions, so that any system can test them."""
+"""The path rules of Windows as pure functions, which can be tested on any system."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-
 
 
 def is_drive_path(path: str) -> bool:
-    r"""Tell whether a path begins with a drive letter and a slash, as in ``C:\x`` or ``C:/x``."""
+    r"""Return whether a path begins with a drive letter and a slash, as in ``C:\x`` or ``C:/x``."""
     return path[1:2] == ":" and path[2:3] in ("\\", "/") and path[:1].isascii() and path[:1].isalpha()
 
 
 def windows_fault(path: str) -> str:
-    r"""Return why Windows must not open ``path``, in words, or an empty string.
+    r"""Return what is wrong with a path on Windows, or an empty string.
 
     Refused are UNC and device paths (``\\server\share``, ``\\?\``, ``\\.\``), drive-relative paths (``C:x``), device
     names in any folder or file (``NUL``, ``com1.jpg``), and alternate streams (``a.jpg:hidden``).
@@ -36,13 +36,13 @@ def windows_fault(path: str) -> str:
 
 
 def windows_inside(real: str, folder: str) -> bool:
-    r"""Tell whether the real path lies under the real folder, without regard to case and ``\\?\``."""
+    r"""Return whether a real path lies under a real folder; case and ``\\?\`` do not count."""
     real, folder = (_plain(p) for p in (real, folder))
     return real.startswith(folder if folder.endswith("\\") else folder + "\\")
 
 
 def windows_same(one: str, other: str) -> bool:
-    """Tell whether two real paths are one."""
+    """Return whether two real paths are the same."""
     return _plain(one) == _plain(other)
 
 

@@ -1,1 +1,1 @@
-"""Asking models: an OpenAI-compatible server, and conversations with it."""
+"""Asks a model on an OpenAI-compatible server: single questions and conversations."""

@@ -1,7 +1,7 @@
-"""The client of an OpenAI-compatible server: messages in, a reply out.
+"""The client of an OpenAI-compatible server: sends messages, returns the reply.
 
-One session a thread; retries with full jitter where trying again can help; no redirect is followed, so that a key
-never leaves for another host; and no error or log holds it.
+Each thread has its own session. Faults that may pass are tried again, with full jitter. Redirects are not followed, so
+the key never goes to another host, and no error or log contains it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mmprompt._version import __version__
@@ -21,6 +21,7 @@ from mmprompt.media.sources import in_short
 from mmprompt.messages import Message
 from mmprompt.run.keys import Key
 from mmprompt.run.reply import Reply, said_in, text_of
+from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.limits import limits
 from mmprompt.targets.openai import OpenAIWriter
 from mmprompt.targets.wire_json import Payload, record_chunks
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 TIMEOUT = 600.0
 _LONGEST_CONNECT = 15.0
-"""Seconds; a model may think for long, a host that is there answers at once."""
+"""Seconds. A model may take long to reply, but a host that is up accepts a connection at once."""
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _LONGEST_WISH = 120.0
-"""Seconds; a server that asks for more patience in ``Retry-After`` is not waited for."""
+"""Seconds. If ``Retry-After`` asks for a longer wait, the request fails."""
 
 _LONGEST_REPLY = 64 << 20
 _PASSING = frozenset((408, 409, 425, 429))
@@ -48,26 +49,26 @@ _RESERVED = {
     "timeout": "it is a setting of the client",
     **dict.fromkeys(("extra_body", "extra_headers", "extra_query"), "write the server's own keys: top_k=5"),
 }
-"""What is no key of a request, or would lose something of the reply; each with what to do."""
+"""Options that ``ask`` refuses, each with a hint: the client sets them, or they would lose part of the reply."""
 
 
 class ChatClient:
-    """Asks one model of one OpenAI-compatible server. Safe to share between threads.
+    """Asks one model on one OpenAI-compatible server. Safe to share between threads.
 
-    Proxies and certificates of the environment hold; netrc entries and cookies do not. A forked process opens its own
-    connections.
+    Proxies and certificates of the environment are used; netrc entries and cookies are not. A forked process opens its
+    own connections.
 
     Args:
-        base_url: the API's address, such as ``http://127.0.0.1:8000/v1``.
-        model: the model's name there.
-        api_key: goes as bearer token to this address and nowhere else; see ``key_for``.
-        timeout: seconds that one try may take.
-        attempts: how many tries there are at most.
-        target: what the server takes: ``"vllm"``, ``"openai"``, or a target of one's own like them.
+        base_url: the address of the API, such as ``http://127.0.0.1:8000/v1``.
+        model: the name of the model on the server.
+        api_key: sent as bearer token to this address only; see ``key_for``.
+        timeout: seconds that one attempt may take.
+        attempts: the most attempts for one request.
+        target: what the server accepts: ``"vllm"``, ``"openai"``, or your own target of that wire form.
 
     Raises:
-        ServerError: no address of an API, or no model.
-        TargetError: a target that is unknown, or of another wire form.
+        ServerError: ``base_url`` is not the address of an API, or ``model`` is empty.
+        TargetError: the target is unknown.
     """
 
     def __init__(
@@ -96,22 +97,23 @@ class ChatClient:
         self._sessions: PerThread[Session] = PerThread(self._new_session, lambda session: session.close())
 
     def __repr__(self) -> str:
-        """Show where it asks, never with what key."""
+        """Show address and model, but not the key."""
         return f"ChatClient({self.base_url!r}, {self.model!r})"
 
     def close(self) -> None:
         """Close the connections of all threads; the next request opens its own."""
         self._sessions.close()
 
-    def ask(self, messages: Iterable[Message], **options: Any) -> Reply:
-        """Send messages whose media are read, and return the reply.
+    def ask(self, messages: Iterable[Message], **options: JSONValue) -> Reply:
+        """Send messages and return the reply. If the server was not reached last time, there is only one attempt.
 
-        ``options`` go beside them: ``temperature``, ``max_tokens``, whatever the server takes. A server that could not
-        be reached is tried once from then on, until it is.
+        Args:
+            messages: with their media read.
+            options: further keys of the request: ``temperature``, ``max_tokens`` or whatever the server accepts.
 
         Raises:
-            TargetError: a message that the target cannot carry.
-            ServerError: the server cannot be reached, refuses, or gives no reply.
+            TargetError: the target cannot carry a message.
+            ServerError: the server cannot be reached, refuses the request, or returns no usable reply.
         """
         for name, value in options.items():
             if name in _RESERVED:
@@ -136,12 +138,12 @@ class ChatClient:
         """Send a request once, and return the body of its answer.
 
         Raises:
-            PassingError: a later try may succeed.
-            ServerError: none will.
+            PassingError: another attempt may succeed.
+            ServerError: another attempt will not succeed.
         """
         import requests  # noqa: PLC0415  # heavy
 
-        from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # likewise
+        from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # heavy
 
         session = self._sessions.get()
         late = f"{self.base_url} gave no answer within {self.timeout:g} s"
@@ -156,7 +158,7 @@ class ChatClient:
                 stream=True,
             ) as answer:
                 self._away, begun = False, True
-                self._judge(answer)
+                self._check_status(answer)
                 return _body(answer)
         except requests.exceptions.SSLError:
             raise ServerError(f"{self.base_url} has no valid TLS certificate", "check the address") from None
@@ -174,8 +176,8 @@ class ChatClient:
             what = f"{self.base_url} failed the request ({type(fault).__name__})"
             raise ServerError(what, "check the address, and the proxy if there is one") from None
 
-    def _judge(self, answer: Response) -> None:
-        """Refuse every status but 200, with what the server says about it."""
+    def _check_status(self, answer: Response) -> None:
+        """Raise an error with the server's own message for every status except 200."""
         status = answer.status_code
         if status == 200:
             return
@@ -189,14 +191,14 @@ class ChatClient:
         raise ServerError(what, hint)
 
     def _said(self, body: bytes) -> str:
-        """Return what a refusal says, behind a colon; nothing if it says nothing."""
+        """Return the message in the body of a refusal, after a colon; an empty string if it has none."""
         said = said_in(body)
         if self._secret:
             said = said.replace(self._secret, "<key>")
         return f": {shown(said, 300)}" if said else ""
 
     def _reply(self, body: bytes) -> Reply:
-        """Return the reply that an answer holds."""
+        """Return the reply in the body of an answer."""
         try:
             answer = json.loads(body)
             choice = answer["choices"][0]
@@ -208,23 +210,23 @@ class ChatClient:
             raise ServerError(what, "check that the base URL is that of an OpenAI-compatible API") from None
 
     def _new_session(self) -> Session:
-        """Return a session that keeps to the timeout, takes no cookies, and signs with the key."""
+        """Return a session that keeps to the timeout, ignores cookies, and sends the key."""
         from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415  # heavy, as the next
 
         import requests  # noqa: PLC0415  # heavy
 
-        from mmprompt.run.connections import timed_adapter  # noqa: PLC0415  # likewise
+        from mmprompt.run.connections import timed_adapter  # noqa: PLC0415  # heavy
 
         session = requests.Session()
         for scheme in ("http://", "https://"):
             session.mount(scheme, timed_adapter(self.timeout))
         session.headers["User-Agent"] = f"mmprompt/{__version__}"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        session.auth = self._signed  # an auth of our own also keeps netrc's away
+        session.auth = self._signed  # an auth also keeps netrc from being read
         return session
 
     def _signed(self, request: PreparedRequest) -> PreparedRequest:
-        """Return a request with the key, where there is one."""
+        """Return a request with the key, if there is one."""
         if self._bearer is not None:
             request.headers["Authorization"] = self._bearer
         return request
@@ -241,7 +243,7 @@ _HINTS = {
 
 
 def _check_url(base_url: str) -> None:
-    """Refuse what is no plain http(s) address."""
+    """Refuse a base URL that is not a plain http(s) address."""
     try:
         parts = urlsplit(base_url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -255,7 +257,7 @@ def _check_url(base_url: str) -> None:
 
 
 def _check_numbers(name: str, value: object) -> None:
-    """Refuse an option with NaN or infinity in it; what is no JSON at all is told where it is written."""
+    """Refuse an option that holds NaN or infinity. Other values that are not JSON are refused when they are written."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
@@ -265,7 +267,7 @@ def _check_numbers(name: str, value: object) -> None:
 
 
 def _body(answer: Response) -> bytes:
-    """Read the body of an answer up to a size; its connection keeps the time."""
+    """Read the body of an answer, up to a size; the connection keeps the deadline."""
     pieces: list[bytes] = []
     count = 0
     for piece in answer.iter_content(1 << 16):

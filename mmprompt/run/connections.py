@@ -1,7 +1,7 @@
-"""Connections that hold one moment for a request and its whole answer.
+"""Connections with one deadline for a request and its whole answer.
 
-The time-out of a socket bounds each wait alone: a server that sends a byte a second would be waited for without end,
-and a large request would have to be sent in the time that connecting may take.
+The timeout of a socket bounds each wait alone: a server that sends one byte a second would never end, and a large
+request would have to be sent within the time allowed for connecting.
 
 Loaded with the first request, as it needs urllib3.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _TimedHTTP(HTTPConnection):
-    """A connection whose requests and their answers take ``seconds`` at most, from the begin of each."""
+    """A connection on which each request and its answer together take at most ``seconds``."""
 
     response_class = TimedResponse
 
@@ -34,13 +34,13 @@ class _TimedHTTP(HTTPConnection):
         """Send a request.
 
         Raises:
-            TimeoutError: it is not taken in time.
+            TimeoutError: the server does not accept it in time.
         """
         self._deadline = time.monotonic() + self._seconds
         super().request(*args, **options)
 
     def send(self, data: Any) -> None:
-        """Send a piece of a request; connecting has a time-out of its own."""
+        """Send a piece of a request; connecting has its own timeout."""
         if self.sock is None:
             self.connect()
         if self.sock is not None:
@@ -48,25 +48,25 @@ class _TimedHTTP(HTTPConnection):
         super().send(data)
 
     def getresponse(self) -> Any:
-        """Return the answer, which is read within what is left of the time."""
+        """Return the answer, which must be read in the time that is left."""
         self.timeout = self._left()
         return super().getresponse()
 
     def _left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0.001)  # 0 would mean not to wait at all
+        return max(self._deadline - time.monotonic(), 0.001)  # 0 would mean a socket that never waits
 
 
 class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
-    """The same through TLS."""
+    """The same over TLS."""
 
 
 _TIMED: dict[type, type] = {HTTPConnection: _TimedHTTP, HTTPSConnection: _TimedHTTPS}
 
 
 def timed_adapter(seconds: float) -> HTTPAdapter:
-    """Return what gives a session connections, through proxies too, whose requests take ``seconds`` at most.
+    """Return an adapter for sessions whose requests take at most ``seconds``, also through HTTP proxies.
 
-    A SOCKS proxy has connections of its own, and keeps to the time-out of each wait.
+    A SOCKS proxy has its own connections; there the timeout bounds each wait alone.
     """
     from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
@@ -83,7 +83,7 @@ def timed_adapter(seconds: float) -> HTTPAdapter:
 
 
 def is_late(fault: Exception) -> bool:
-    """Tell whether requests gave up because of the time: in a body, or in sending, it has no name of its own for it."""
+    """Return whether a request failed on a timeout. ``requests`` has no timeout error for sending and for bodies."""
     cause = next(iter(fault.args), None)
     return isinstance(cause, ReadTimeoutError) or (
         isinstance(cause, ProtocolError) and isinstance(cause.args[-1], TimeoutError)
@@ -91,5 +91,5 @@ def is_late(fault: Exception) -> bool:
 
 
 def was_there(fault: Exception) -> bool:
-    """Tell whether a server ended the connection, rather than that there was none."""
+    """Return whether a server ended the connection; if not, there was no connection."""
     return isinstance(next(iter(fault.args), None), ProtocolError)

@@ -1,11 +1,11 @@
-"""Questions to a model: one alone, or several turns that build on each other."""
+"""Questions to a model: a single one, or a conversation of several turns."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
@@ -13,6 +13,7 @@ from mmprompt.messages import MODALITIES, Message
 from mmprompt.run.builders import Content, assistant, read_caller_media, system, user
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
+from mmprompt.targets.json_values import JSONValue
 
 _OTHER_WORDS = {"picture": "image", "photo": "image", "sound": "audio", "voice": "audio", "movie": "video"}
 _NO_OPTIONS = {
@@ -24,23 +25,23 @@ _NO_OPTIONS = {
 }
 
 _NEAR = 0.75
-"""How like a medium's word an option must be, from 0 to 1, to be taken for it: ``img`` is."""
+"""How similar an option must be to the name of a medium, from 0 to 1, to be taken for a misspelling (``img``)."""
 
 
 class Exchange(NamedTuple):
-    """What was asked, with its media read, and what the model said: None where it gave no reply."""
+    """The messages that were sent, with their media read, and the reply; None if there was none."""
 
     messages: Sequence[Message]
     reply: Reply | None
 
 
 class Asker:
-    """Asks one model, and keeps what was said in ``exchanges``.
+    """Asks one model, and keeps all questions and replies in ``exchanges``.
 
     Args:
-        client: the model's server.
-        base: the folder that relative paths of media begin at; by default the working directory.
-        policy: what media named by samples may be read; a path written in the call needs none.
+        client: asks the server.
+        base: the folder where relative media paths begin; by default the working directory.
+        policy: which media that samples name may be read; a path written in the call needs no policy.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Asker:
         self._policy = policy
 
     def __repr__(self) -> str:
-        """Show whom it asks: a report of a failed test shows this."""
+        """Show model and server; the report of a failed test shows this."""
         return f"<{self.client.model} at {self.client.base_url}>"
 
     def ask(
@@ -62,36 +63,44 @@ class Asker:
         audio: object = None,
         video: object = None,
         system: str = "",
-        **options: Any,
+        **options: JSONValue,
     ) -> Reply:
-        """Ask one question, and return the reply, which is text.
+        """Ask one question and return the reply, which is a string.
 
-        ``content``, ``image``, ``audio`` and ``video`` are those of ``builders.user``; ``system`` is said before.
-        ``options`` go to the server: ``temperature``, ``max_tokens`` and so on.
+        Args:
+            content: texts and parts, as in ``builders.user``; so are ``image``, ``audio`` and ``video``.
+            image: one image or several.
+            audio: one sound or several.
+            video: one video or several.
+            system: the text of a system message before the question.
+            options: go to the server: ``temperature``, ``max_tokens`` and so on.
 
         Raises:
-            MMPromptError: a medium cannot be read or sent, or the server gives no reply.
+            MMPromptError: a medium cannot be read or sent, or the server returns no usable reply.
         """
         return self.conversation(system).ask(*content, image=image, audio=audio, video=video, **options)
 
     def send(
-        self, messages: Message | Iterable[Message], *, policy: MediaPolicy | None = None, **options: Any
+        self, messages: Message | Iterable[Message], *, policy: MediaPolicy | None = None, **options: JSONValue
     ) -> Reply:
-        """Send one message or several as they are, and return the reply; as ``ask``.
+        """Send one message or several as they are, and return the reply; errors as in ``ask``.
 
-        ``policy`` takes the place of that of the construction: messages of a task name media that only it allows.
+        Args:
+            messages: a message or several.
+            policy: replaces the policy of this object, for messages of a task that names its own.
+            options: go to the server.
         """
         reply = self.exchange(messages, policy, **options).reply
         return Reply("") if reply is None else reply
 
     def conversation(self, system: str = "") -> Conversation:
-        """Return a conversation without any turn yet."""
+        """Return a new conversation, which begins with a system message if ``system`` is given."""
         return Conversation(self, system)
 
     def exchange(
-        self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: Any
+        self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: JSONValue
     ) -> Exchange:
-        """Send messages, and return them as they were sent with the reply; as ``send``."""
+        """Send messages, and return them as they were sent, with the reply; arguments and errors as in ``send``."""
         _check_options(options)
         sent = [messages] if isinstance(messages, Message) else list(messages)
         try:
@@ -105,7 +114,7 @@ class Asker:
 
 
 def _check_options(options: Mapping[str, object]) -> None:
-    """Refuse options that are meant for us: a server would take no notice of them, and the medium would be lost."""
+    """Refuse options that look like media: the server would ignore them, and the model would not see the media."""
     for name, value in options.items():
         if isinstance(value, Mapping):  # OpenAI's audio={"voice": …}
             continue
@@ -116,14 +125,14 @@ def _check_options(options: Mapping[str, object]) -> None:
 
 
 class Conversation:
-    """Several turns with one model: each question is sent after all that was said before, in ``messages``."""
+    """Several turns with one model: each question is sent after all earlier ``messages``."""
 
     def __init__(self, asker: Asker, system_text: str = "") -> None:
         self.messages: list[Message] = [system(system_text)] if system_text else []
         self._asker = asker
 
     def __repr__(self) -> str:
-        """Show whom it asks, and how far it is: a report of a failed test shows this."""
+        """Show model, server and length; the report of a failed test shows this."""
         return f"<conversation with {self._asker!r}, {len(self.messages)} messages>"
 
     def ask(
@@ -132,14 +141,14 @@ class Conversation:
         image: object = None,
         audio: object = None,
         video: object = None,
-        **options: Any,
+        **options: JSONValue,
     ) -> Reply:
-        """Ask the next question, and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
+        """Ask the next question and return the reply; as ``Asker.ask``. A question without a reply is not kept."""
         _check_options(options)
         question = user(*content, image=image, audio=audio, video=video)
         if not question.parts:
             raise PromptError("the question is empty", "give text, or media as image=, audio=, video=")
-        sent, reply = self._asker.exchange([*self.messages, question], **options)
+        sent, reply = self._asker.exchange([*self.messages, question], None, **options)
         said = Reply("") if reply is None else reply
         self.messages = [*sent, assistant(said)]
         return said

@@ -1,7 +1,7 @@
-"""Which key a server gets, and a key that shows itself nowhere.
+"""The API key for a server, and a string type that hides it.
 
-``OPENAI_API_KEY`` goes to ``https://api.openai.com`` only. Any other server gets ``MMPROMPT_API_KEY``, or the variable
-that the *command line* names: never one that a file chose, which may be a stranger's.
+``OPENAI_API_KEY`` goes only to ``https://api.openai.com``. Any other server gets ``MMPROMPT_API_KEY``, or the variable
+that the *command line* names. A task file cannot choose the variable: it may come from a stranger.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ _OPENAI_HOST = "api.openai.com"
 
 
 class Key(str):
-    """A key, or a header that holds one: text for who sends it, nothing for who shows its ``repr``."""
+    """A key, or a header with a key. Its ``repr`` does not show the text."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Hide the text: tracebacks that show local variables show this."""
+        """Hide the text: tracebacks with local variables show this."""
         return "<key>"
 
 
 def is_openai(base_url: str) -> bool:
-    """Tell whether a base URL is OpenAI's own, through TLS and at its own port."""
+    """Return whether a base URL is OpenAI's own, with TLS and the standard port."""
     parts = urlsplit(base_url)
     return parts.scheme == "https" and parts.netloc.lower() in (_OPENAI_HOST, f"{_OPENAI_HOST}:443")
 
 
 def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, str] | None = None) -> Key | None:
-    """Return the key for a server, or None where the environment has none.
+    """Return the key for a server, or None if the environment has none.
 
     Args:
-        base_url: the server's.
-        variable: the environment variable that the command line names; it must be set.
-        environ: the environment; by default the process's.
+        base_url: the base URL of the server.
+        variable: an environment variable that the command line names; it must be set.
+        environ: the environment; by default that of the process.
 
     Raises:
-        ServerError: the variable is not set, or holds a key that is not meant for this server or that no header takes.
+        ServerError: the variable is not set, its key is not for this server, or an HTTP header cannot carry it.
     """
     own = is_openai(base_url)
     if variable == OPENAI_KEY and not own:
@@ -61,5 +61,5 @@ def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, st
 
 
 def _key_in(name: str, environ: Mapping[str, str] | None) -> Key:
-    """Return the key in a variable; no frame that can raise holds it, or the environment, as plain text."""
+    """Return the key in a variable. It is a ``Key`` at once, so no traceback can show it as plain text."""
     return Key((os.environ if environ is None else environ).get(name, "").strip())

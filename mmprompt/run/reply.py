@@ -1,4 +1,4 @@
-"""What a server answers: a reply of its model, or why there is none."""
+"""The answer of a server: the reply of the model, or the reason of a refusal."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mmprompt.targets.json_values import JSONValue
+
 _FIRST = 4096
-"""Bytes; more than is shown, so that a key at the end is whole, to be hidden."""
+"""Bytes; more than is shown, so that a key at the end is complete and can be hidden."""
 
 
 class Reply(str):
-    """What a model said: text, with ``finish_reason`` and ``usage`` as the server gave them.
+    """The reply of a model: a string, with ``finish_reason`` and ``usage`` as the server returned them.
 
-    ``message`` is the whole message, with whatever else it holds: ``tool_calls``, ``reasoning_content``. A refusal is
-    text too.
+    ``message`` is the whole message, with other keys such as ``tool_calls`` and ``reasoning_content``. The text of a
+    refusal is a reply too.
     """
 
     __slots__ = ("finish_reason", "message", "usage")
@@ -26,8 +28,8 @@ class Reply(str):
         cls,
         text: str,
         finish_reason: str = "",
-        usage: Mapping[str, Any] | None = None,
-        message: Mapping[str, Any] | None = None,
+        usage: Mapping[str, JSONValue] | None = None,
+        message: Mapping[str, JSONValue] | None = None,
     ) -> Reply:
         """Make a reply; see the class."""
         self = super().__new__(cls, text)
@@ -37,24 +39,27 @@ class Reply(str):
         return self
 
 
-def text_of(message: Mapping[str, Any]) -> str:
+def text_of(message: Mapping[str, JSONValue]) -> str:
     """Return the text of a model's message: its content, or its refusal.
 
     Raises:
-        TypeError: it is no text.
-        AttributeError: this is no message.
+        TypeError: the content is not text.
+        AttributeError: ``message`` is not a mapping.
     """
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join([part.get("text", "") for part in content])
-    text = content or message.get("refusal") or ""
-    if not isinstance(text, str):
-        raise TypeError("content that is no text")
-    return text
+        content = "".join([_text(part.get("text", "") if isinstance(part, dict) else None) for part in content])
+    return _text(content or message.get("refusal") or "")
+
+
+def _text(value: JSONValue) -> str:
+    if not isinstance(value, str):
+        raise TypeError("the content is not text")
+    return value
 
 
 def said_in(body: bytes) -> str:
-    """Return what the body of a refusal says: the message that OpenAI-like servers give, else its first words."""
+    """Return the message in the body of a refusal, where OpenAI-like servers put it; else the body's first words."""
     try:
         error = json.loads(body)
         error = error.get("error", error.get("detail", error))

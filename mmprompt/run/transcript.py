@@ -1,4 +1,4 @@
-"""What was said to a model and what it said, for a person to read: media as their type, size and name."""
+"""A conversation as text for a person: media are shown by type, size and name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mmprompt.run.conversation import Exchange
 from mmprompt.run.reply import Reply
 
 _MOST = 4000
-"""How many characters of one text are shown."""
+"""The most characters shown of one text."""
 
 
 def transcript(exchanges: Iterable[Exchange]) -> str:
-    """Return exchanges as lines ``role: content``; a turn shows only what was not said in the exchange before it."""
+    """Return exchanges as lines ``role: content``; a turn shows only the messages that are new in it."""
     lines: list[str] = []
     before: list[Message] = []
     for messages, reply in exchanges:
@@ -28,7 +28,7 @@ def transcript(exchanges: Iterable[Exchange]) -> str:
 
 
 def stub(part: Part) -> str:
-    """Return a part as text: a medium as ``[image/jpeg, 12,345 bytes, cat.jpg]``."""
+    """Return a part as text; a medium as ``[image/jpeg, 12,345 bytes, cat.jpg]``."""
     if isinstance(part, TextPart):
         return _printable(part.text)
     if isinstance(part, MediaRef):
@@ -39,7 +39,7 @@ def stub(part: Part) -> str:
 
 
 def _said(reply: Reply) -> str:
-    """Return a reply; where it is empty, or was cut, with why."""
+    """Return a reply; if it is empty or cut off, with the reason."""
     why = f"finish_reason {reply.finish_reason}" if reply.finish_reason else "no finish_reason"
     beside = ", ".join([key for key, value in reply.message.items() if value and key not in ("role", "content")])
     if not reply:
@@ -48,19 +48,19 @@ def _said(reply: Reply) -> str:
 
 
 def _name(part: MediaPart) -> str:
-    """Return the name of the file a medium came from; of others the bytes already say all."""
+    """Return the name of the file that a medium came from, after a comma; empty for other sources."""
     name = os.path.basename(part.origin)
     return f", {_printable(name)}" if name and os.path.splitext(name)[1] and " bytes" not in name else ""
 
 
 def _lines(role: str, contents: Sequence[str]) -> list[str]:
-    """Return the lines of one message: the role once, all content behind it."""
+    """Return the lines of one message: the role in the first line, the others indented."""
     head = f"{_printable(role)}: "
     lines = [line for content in contents or [""] for line in content.split("\n")]
     return [(" " * len(head) if number else head) + line for number, line in enumerate(lines)]
 
 
 def _printable(text: str) -> str:
-    """Return text that a terminal only prints: what it would act on is escaped."""
+    """Return text with control characters escaped, so that a terminal only prints it."""
     cut = text if len(text) <= _MOST else f"{text[:_MOST]}… ({len(text):,} characters)"
     return "".join([c if c.isprintable() or c in "\n\u3000" else c.encode("unicode_escape").decode() for c in cut])

@@ -56,8 +56,8 @@ def test_rows_with_too_many_or_too_few_cells_are_errors_with_the_numbers(tmp_pat
     assert isinstance(few, RowError)
     assert isinstance(many, RowError)
     assert (few.where.line, many.where.line) == (5, 6)
-    assert few.what.startswith("1 cells, but the header has 2")
-    assert many.what.startswith("3 cells, but the header has 2")
+    assert few.what.startswith("the row has 1 cells, but the header has 2")
+    assert many.what.startswith("the row has 3 cells, but the header has 2")
     assert (first.line, first.row, last.line, last.row) == (2, 0, 8, 3)
 
 

@@ -186,7 +186,7 @@ def test_standard_input_streams_and_is_read_once(tmp_path):
         process.stdin.write(b'{"a": "' + b"x" * 300_000 + b'"}\n')
         process.stdin.close()
         assert process.stdout.readline() == b"jsonl None - 2 " + b"x" * 300_000 + b"\n"
-        assert process.stdout.readline() == b"'-' can be read once only\n"
+        assert process.stdout.readline() == b"'-' can be read only once\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -97,7 +97,7 @@ def test_chat_rows_of_an_array_and_of_python_carry_messages_too(tmp_path):
         assert (one.id, one.messages, one.scanned) == (7, (Message("user", "<AIS_TEXT_START>a"),), False)
         assert (other.id, other.messages) == ("r-1", (Message("user", "b"),))
         assert isinstance(bad, RowError)
-        assert "without a list of messages" in worse.what
+        assert "no list of messages" in worse.what
     plain, chat = rows_dataset([{"question": "q"}, chats[0]])
     assert (plain.messages, chat.messages, chat.scanned) == (None, None, True)
 

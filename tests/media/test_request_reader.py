@@ -6,6 +6,7 @@ import os
 import pathlib
 import tracemalloc
 
+import numpy as np
 import pytest
 
 from mmprompt.errors import PolicyError, SourceError
@@ -84,6 +85,9 @@ def test_each_use_of_a_file_keeps_its_own_keys_and_modality():
     assert (low.options, high.options) == ((("detail", "low"),), (("detail", "high"),))
     assert reading.read(MediaRef("image", CLOCK, extra=(("cache_control", {}),))).extra == (("cache_control", {}),)
     assert reading.read(MediaRef("image", CLOCK, form="image")).form == "image"
+    array = np.zeros(2)
+    both = [reading.read(MediaRef("image", CLOCK, extra=(("x", value),))) for value in (array, array + 1)]
+    assert [part.extra[0][1][0] for part in both] == [0, 1]
     types = [reading.read(MediaRef(m, "media/clip.mp4")).media_type for m in ("audio", "video", "audio")]
     assert types == ["audio/mp4", "video/mp4", "audio/mp4"]
 

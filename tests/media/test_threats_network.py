@@ -649,7 +649,7 @@ def test_a_url_of_a_million_characters_is_not_taken_apart():
         unguarded = processor_seconds(lambda url=url: parse_url(url), tries=1)
         assert processor_seconds(lambda url=url: fetcher.allows(url), enough=unguarded / 3) < unguarded / 3
     assert (fetcher.allows(host), fetcher.allows(path)) == (False, True)
-    with pytest.raises(SourceError, match="is a URL of 900020 characters"):
+    with pytest.raises(SourceError, match="is 900020 characters long"):
         fetcher.fetch(path)
 
 

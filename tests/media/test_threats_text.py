@@ -202,7 +202,7 @@ def test_very_many_frames_in_a_chat_row_are_refused_too():
         row[0]["content"][0]["video_url"]["url"] = f"data:video/jpeg;base64,{','.join([SHORT] * count)}"
         return from_openai(row)
 
-    with pytest.raises(SourceError, match="a data URI of 1000001 frames, more than 1000000"):
+    with pytest.raises(SourceError, match="a data URI has 1000001 frames, more than 1000000"):
         read(1_000_001)
     messages = read(30)
     MediaReader(MediaPolicy(max_frames=30)).check_size(messages)

@@ -1,1 +1,1 @@
-"""What was made of media once, kept in memory or in a folder."""
+"""A cache of changed media, in memory or in a folder."""

@@ -1,7 +1,7 @@
-"""What was made of media once, kept by the content it was made of and by what was asked.
+"""A cache of changed media, by content and by the change that was asked for.
 
-A key is a hash of the bytes themselves, of the request, and of the versions that decide about the result; so an entry
-is never stale, and what comes from the cache is what would have been made. Errors are not kept.
+A key is a hash of the bytes, of the change, and of the library versions that affect the result. So an entry is never
+stale: the cache returns what would be made anew. Errors are not cached.
 """
 
 from __future__ import annotations
@@ -24,25 +24,24 @@ from mmprompt.messages import MediaPart
 MEMORY_BYTES = 256 << 20
 DISK_BYTES = 4 << 30
 _LIBRARIES = ("pillow", "av", "soundfile", "numpy", "soxr")
-"""The distributions whose version may change a result by a bit."""
+"""The distributions whose version may affect a result."""
 
 
 class MediaCache:
-    """Keeps results in memory and, where a folder is named, on disk. Safe between threads and across a fork; pickles.
+    """Keeps results in memory and, if a folder is given, on disk. Safe between threads and across a fork; pickles.
 
-    A pickled cache, and the one in a forked process, has the same settings; memory is not sent along. A key that
-    several threads ask for at once is made once, and the others wait for it. No lock is held while something is made.
+    A pickled cache and the cache of a forked process have the same settings and start empty in memory. If several
+    threads ask for a key at once, one makes the result and the others wait. No lock is held meanwhile.
 
     Args:
-        max_bytes: the most bytes kept in memory; the least recently used go first. 0 keeps nothing.
-        folder: where entries are kept on disk, made (for its owner only) with the first one; None for nowhere.
-            Processes may share it. A folder that cannot be used never fails a run: one line is logged, and the run
-            goes on without.
-        max_disk_bytes: the most bytes in that folder. Each process counts on its own between two looks, so ``n`` of
-            them may pass it by ``n`` sixteenths for a while.
+        max_bytes: the most bytes kept in memory; the least recently used entries go first. 0 keeps nothing.
+        folder: the folder for entries on disk, created with the first one for its owner only; None for no folder.
+            Processes may share it. A folder that cannot be used never fails a run: it is logged once and left out.
+        max_disk_bytes: the most bytes in that folder. Each of ``n`` processes counts its own entries, so together they
+            may pass the bound by ``n`` sixteenths for a while.
 
     Raises:
-        PolicyError: a limit that is not a whole number of bytes, or a folder that is not a path.
+        PolicyError: a limit is not a whole number of bytes, or the folder is not a path.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class MediaCache:
         return MediaCache, (self.max_bytes, self.folder, self.max_disk_bytes)
 
     def forget(self) -> None:
-        """Drop what is in memory, with locks and waiters of threads that this process may not have."""
+        """Drop the entries in memory, and the locks, which threads of another process may hold."""
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, CacheEntry] = OrderedDict()
         self._held = 0
@@ -80,11 +79,11 @@ class MediaCache:
         return self._held
 
     def get_or_make(self, key: str, make: Callable[[], CacheEntry]) -> CacheEntry:
-        """Return what is kept under ``key``, else ``make()``, which is kept from then on.
+        """Return the entry of ``key``; make and keep it if there is none.
 
         Args:
-            key: as ``cache_key`` gives it.
-            make: gives the result; what it raises comes through, and nothing is kept. It must not ask for ``key``.
+            key: from ``cache_key``.
+            make: makes the entry. Its errors pass through, and then nothing is kept. It must not ask for ``key``.
         """
         while True:
             with self._lock:
@@ -138,7 +137,7 @@ def _folder(path: object) -> str:
 
 
 class _Making:
-    """One key that a thread is at work on; others wait for ``done`` and find no result where it failed."""
+    """An entry that a thread is making. Others wait for ``done``; ``result`` stays None if the thread failed."""
 
     __slots__ = ("done", "result")
 
@@ -148,9 +147,9 @@ class _Making:
 
 
 def cache_key(part: MediaPart, *asked: object) -> str:
-    """Return the key, 64 hexadecimal digits, of what is ``asked`` of the content of ``part``.
+    """Return the key, 64 hexadecimal digits, of the change ``asked`` applied to the content of ``part``.
 
-    Only the content counts (modality, media type, bytes, frames), not where it came from or what is carried along.
+    Only the content counts (modality, media type, bytes, frames), not its origin, options or extra keys.
     ``asked`` holds plain values, tuples of them and sets, such as ``Changes`` and ``TargetRoom``; the order within a
     set makes no difference.
     """
@@ -164,7 +163,7 @@ def cache_key(part: MediaPart, *asked: object) -> str:
 
 
 def _written(value: object) -> str:
-    """Return a value as text that is the same in every process: the members of a set are sorted."""
+    """Return a value as text that is the same in every process, with the members of sets sorted."""
     if isinstance(value, (set, frozenset)):
         return f"{{{','.join(sorted(map(_written, value)))}}}"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""What a cache keeps of one piece of media, and that as bytes."""
+"""A cache entry, and its form as bytes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ FORMAT = 1
 _MAGIC = b"mmprompt media cache %d\n" % FORMAT
 _DIGEST = 32
 _SMALL = 512
-"""What the objects around the bytes of an entry cost, about."""
+"""About how many bytes the objects of an entry take beside its data."""
 
 Fact = tuple[str, Union[str, int, float, bool, None]]
 
 
 class CacheEntry(NamedTuple):
-    """What was made of media: the new file or frames, or facts about it.
+    """The result of a change: a new file or frames, or facts about the media.
 
-    ``unchanged`` stands for the media itself, where nothing was to do; then there are no bytes. ``changes`` and
-    ``findings`` are those that came with making it. ``facts`` are names and plain values.
+    If ``unchanged`` is true, the result is the original media and the entry has no bytes. ``changes`` and ``findings``
+    were added by the change. ``facts`` are names with plain values.
     """
 
     media_type: str = ""
@@ -49,7 +49,7 @@ def is_well_formed(value: object) -> bool:
 
 
 def pack(key: str, entry: CacheEntry) -> bytes:
-    """Return an entry as the bytes of its file: a mark, a checksum of the rest, then lengths, words and bytes."""
+    """Return an entry as the bytes of its file: magic bytes, a checksum of the rest, a JSON header, the data."""
     header = json.dumps([
         key, entry.media_type, entry.changes, entry.findings, entry.facts, entry.unchanged,
         len(entry.data), [len(frame) for frame in entry.frames],
@@ -59,14 +59,14 @@ def pack(key: str, entry: CacheEntry) -> bytes:
 
 
 def unpack(key: str, packed: bytes) -> CacheEntry | None:
-    """Return the entry that ``pack(key, …)`` gave these bytes for; None for any others."""
+    """Return the entry that ``pack(key, …)`` turned into these bytes; None for any other bytes."""
     start = len(_MAGIC) + _DIGEST
     rest = memoryview(packed)[start:]
     if not packed.startswith(_MAGIC) or hashlib.sha256(rest).digest() != packed[len(_MAGIC) : start]:
         return None
     end = 4 + int.from_bytes(rest[:4], "big")
     try:
-        # a checksum is no signature: a file that was made to have the right one is judged field by field
+        # a checksum is not a signature, so each field of a forged file is checked
         named, media_type, changes, findings, facts, unchanged, size, sizes = json.loads(bytes(rest[4:end]))
         texts = all(type(word) is str for word in (media_type, *changes, *findings, *[name for name, _ in facts]))
         plain = all(isinstance(value, (str, int, float, type(None))) for _, value in facts)
@@ -82,7 +82,7 @@ def unpack(key: str, packed: bytes) -> CacheEntry | None:
 
 
 def _cut(body: memoryview, sizes: list[int]) -> list[bytes] | None:
-    """Return ``body`` in pieces of these sizes; None if they are not its sizes."""
+    """Return ``body`` cut into pieces of these sizes; None if the sizes do not match."""
     if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(body):
         return None
     pieces = []

@@ -1,7 +1,7 @@
-"""A folder of cache entries, one file each, that several processes may share and any of them may leave at any time.
+"""A folder of cache entries, one file each, which several processes may share; any of them may end at any time.
 
-An entry is written to a temporary name and renamed, so that it is there whole or not at all; a checksum at its head
-tells one that a disk or a crash has damaged. Nothing here fails a run: a folder that cannot be used is one log line.
+An entry is written to a temporary name and renamed, so a file is complete or absent; a checksum at its beginning
+detects damage. A folder that cannot be used never fails a run: it is logged once.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _READ |= getattr(os, _name, 0)
     _WRITE |= getattr(os, _name, 0)
-_READ |= getattr(os, "O_NONBLOCK", 0)  # a FIFO that someone put here does not hang the run
+_READ |= getattr(os, "O_NONBLOCK", 0)  # a FIFO in the folder must not hang the run
 
 _ENTRY = re.compile(r"[0-9a-f]{64}\.entry\Z")
 _PARTIAL = re.compile(r"[0-9a-f]{16}\.partial\Z")
 _ABANDONED = 600.0
-"""Seconds after which a half-written file belongs to a process that has ended."""
+"""Seconds after which a partial file is taken to be left over by a process that has ended."""
 _TO_KEEP = 14, 16
-"""The share of the bound that is left after eviction, so that it is not due again with the next entry."""
+"""The share of the bound that eviction leaves, so that the next entry does not cause another."""
 _TO_LOOK = 16
-"""The folder is looked through again after own entries of a sixteenth of the bound: others write too."""
+"""The folder is listed again after this process wrote a sixteenth of the bound: others write too."""
 
 
 class CacheFolder:
-    """Entries under ``folder``, together at most ``max_bytes``; those not used for the longest time go first.
+    """The entries of a folder, together at most ``max_bytes``; the least recently used go first.
 
-    An entry of more than a quarter of ``max_bytes`` is not kept. Holds no descriptor, and no lock while it reads or
-    writes. What is no entry of ours is neither followed, counted nor removed.
+    An entry of more than a quarter of ``max_bytes`` is not kept. No descriptor stays open, and no lock is held while
+    reading or writing. Files that are not entries are not followed, counted or removed.
     """
 
     __slots__ = ("_folder", "_is_safe", "_lock", "_max_bytes", "_said", "_since_look", "_total", "_writes")
@@ -47,7 +47,7 @@ class CacheFolder:
     def __init__(self, folder: str, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        self._total = max_bytes  # not looked yet: the first entry makes us look
+        self._total = max_bytes  # unknown: the first entry makes it list the folder
         self._since_look = 0
         self._is_safe: bool | None = None
         self._writes = True
@@ -55,11 +55,11 @@ class CacheFolder:
         self.forget()
 
     def forget(self) -> None:
-        """Drop the lock, which a thread that this process does not have may hold."""
+        """Make a new lock: a thread of the process before a fork may hold the old one."""
         self._lock = threading.Lock()
 
     def read(self, key: str) -> CacheEntry | None:
-        """Return the entry of ``key``, or None; one that is damaged is removed."""
+        """Return the entry of ``key``, or None; remove it if it is damaged."""
         path = self._path(key)
         try:
             if not self._checked():
@@ -76,7 +76,7 @@ class CacheFolder:
         return entry
 
     def write(self, key: str, entry: CacheEntry) -> None:
-        """Keep ``entry``, if there is room for it."""
+        """Write ``entry``, unless it is too large."""
         if not self._writes:
             return
         packed = pack(key, entry)
@@ -96,11 +96,11 @@ class CacheFolder:
         return os.path.join(self._folder, key + ".entry")
 
     def _bytes_of(self, path: str) -> bytes | None:
-        """Return the bytes of an entry's file and mark it as used; None where it cannot be an entry of ours."""
+        """Return the bytes of an entry's file and mark it as used; None if it cannot be an entry."""
         try:
             descriptor = os.open(path, _READ)
         except OSError as error:
-            # a link (ELOOP), a socket (ENXIO): someone else's doing
+            # a link (ELOOP) or a socket (ENXIO) that somebody else put there
             if error.errno in (errno.ELOOP, errno.ENXIO, errno.EMLINK):
                 return None
             raise
@@ -114,17 +114,17 @@ class CacheFolder:
                 pieces.append(piece)
                 left -= len(piece)
             if os.utime in os.supports_fd:
-                with contextlib.suppress(OSError):  # a folder that may only be read serves all the same
+                with contextlib.suppress(OSError):  # a read-only folder still serves its entries
                     os.utime(descriptor)
             return b"".join(pieces)
         finally:
             os.close(descriptor)
 
     def _checked(self) -> bool:
-        """Tell whether the folder may be used: not one in which others may put entries. Judged once.
+        """Return whether the folder is safe to use: no other user may write to it. Checked once.
 
         Raises:
-            OSError: there is no such folder.
+            OSError: the folder does not exist.
         """
         if self._is_safe is None:
             status = os.stat(self._folder)
@@ -150,14 +150,14 @@ class CacheFolder:
             raise
 
     def _is_look_due(self, size: int) -> bool:
-        """Count ``size`` more bytes of ours, and tell whether the bound may be passed."""
+        """Count ``size`` bytes that were written, and return whether the bound may be passed."""
         with self._lock:
             self._since_look += size
             few = self._since_look <= self._max_bytes // _TO_LOOK
             return not few or self._total + self._since_look > self._max_bytes
 
     def _evict(self) -> None:
-        """Look what is there, and remove the entries used longest ago where the bound is passed."""
+        """List the folder, and remove the least recently used entries if the bound is passed."""
         with self._lock:
             self._since_look = 0
         entries, total = self._entries()
@@ -172,9 +172,9 @@ class CacheFolder:
             self._total = total
 
     def _entries(self) -> tuple[list[tuple[float, int, str]], int]:
-        """Return time of last use, bytes and path of each entry, and the bytes of all files of ours.
+        """Return time of last use, size and path of each entry, and the size of all entries and partial files.
 
-        What a process that was ended left half-written is removed; what another is writing only counts.
+        Partial files of processes that have ended are removed.
         """
         found = []
         total = 0
@@ -197,7 +197,7 @@ class CacheFolder:
         return found, total
 
     def _remove(self, path: str) -> None:
-        with contextlib.suppress(OSError):  # gone already, or not ours to remove; it is not read either way
+        with contextlib.suppress(OSError):  # gone, or not ours to remove; it is not read in either case
             os.unlink(path)
 
     def _give_up(self, verb: str, error: OSError) -> None:
@@ -208,7 +208,7 @@ class CacheFolder:
 
 
 def _shared_fault(status: os.stat_result) -> str:
-    """Return why the entries of a folder cannot be trusted, nothing if they can."""
+    """Return why the entries of a folder cannot be trusted; an empty string if they can."""
     if os.name != "posix":
         return ""
     if status.st_mode & stat.S_IWOTH:

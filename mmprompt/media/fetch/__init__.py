@@ -1,1 +1,1 @@
-"""What an http(s) URL names: which hosts and addresses, connections, fetching."""
+"""Fetching http(s) URLs: allowed hosts, public addresses, guarded connections, retries."""

@@ -1,6 +1,6 @@
-"""Which addresses of the network are public. Judged are addresses that a name was resolved to, never names.
+"""Which IP addresses are public. Host names are resolved first; only addresses are checked here.
 
-The networks stand here rather than in ``ipaddress.is_global``, whose answers differ between releases of Python.
+The networks are listed here because ``ipaddress.is_global`` gives different answers in different releases of Python.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ _V6 = tuple(
     )
 )
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All that has been handed out for public use; the rest is reserved, so that what is assigned later stays closed."""
+"""The addresses assigned for public use. The rest is reserved: what is assigned later stays refused."""
 
 
 def address_fault(address: str) -> str:
-    """Return what an address is, in words, if it is not a public one, else an empty string.
+    """Return what kind of address it is if it is not public, else an empty string.
 
-    An IPv4 address mapped into IPv6 is judged as the IPv4 address. The other ways to put one into the other (NAT64,
-    6to4, Teredo) are never public, and neither is an address with a scope.
+    An IPv4 address mapped into IPv6 counts as the IPv4 address. Other IPv6 addresses that contain an IPv4 address
+    (NAT64, 6to4, Teredo) are never public, and neither is an address with a scope.
     """
     ip = as_ip(address)
     if ip is None:
-        return "an address with a scope" if "%" in address else "no IP address"
+        return "an address with a scope" if "%" in address else "not an IP address"
     if isinstance(ip, ipaddress.IPv4Address):
         return next((name for network, name in _V4 if ip in network), "")
     fault = next((name for network, name in _V6 if ip in network), "")
@@ -76,12 +76,12 @@ def address_fault(address: str) -> str:
 
 
 def as_ip(address: str) -> IPAddress | None:
-    """Return an address in its usual form: mapped IPv4 as IPv4; None for a name, a scoped address, or another text."""
+    """Return an IP address, mapped IPv4 as IPv4; None for a name, an address with a scope, or any other text."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
         return None
     if isinstance(ip, ipaddress.IPv6Address):
-        # a scope names an interface of this machine; two that differ in it only would compare as different
+        # a scope names an interface of this machine; addresses that differ only in it would compare as different
         return None if ip.scope_id is not None else ip.ipv4_mapped or ip
     return ip

@@ -1,7 +1,7 @@
-"""Connections that judge where they lead, and that keep to a deadline.
+"""Connections that check the address they connect to, and that keep to a deadline.
 
-A name can resolve to another address at every look, so a look of one's own before the request proves nothing. Here the
-connection itself resolves, judges every address, dials one of those it judged, and judges what it is connected to.
+A name can resolve to another address each time, so a check before the request proves nothing. Here the connection
+itself resolves the name, checks every address, connects to one of them, and checks the peer it is connected to.
 
 Loaded with the first fetch, as it needs urllib3.
 """
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 _MOST_DIALLED = 6
-"""How many addresses of one name are tried."""
+"""How many addresses of one name are tried at most."""
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads a socket up to a moment: each ``recv`` may wait for what is left, however little the one before gave."""
+    """Reads a socket until a deadline: each read may wait for the time that is left."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class _TimedReader(io.RawIOBase):
         self._deadline = deadline
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True: it can be read."""
         return True
 
     def fileno(self) -> int:
@@ -53,7 +53,7 @@ class _TimedReader(io.RawIOBase):
         """Read once into ``buffer``.
 
         Raises:
-            TimeoutError: the deadline has come.
+            TimeoutError: the deadline has passed.
         """
         left = self._deadline - time.monotonic()
         if left <= 0:
@@ -70,9 +70,9 @@ class _TimedReader(io.RawIOBase):
 
 
 class TimedResponse(http.client.HTTPResponse):
-    """A response whose status line, headers and body all come within the time-out that its socket has now.
+    """A response whose status line, headers and body must all arrive within the current timeout of its socket.
 
-    The time-out of a socket bounds each wait alone; a header a second would go on for ever.
+    The timeout of a socket bounds each wait alone: a server that sends one header a second would never end.
     """
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
@@ -82,26 +82,26 @@ class TimedResponse(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_TimedReader(raw, sock, deadline))
 
     def begin(self) -> None:
-        """Read the status line and headers, and drop the cookies before anybody takes the time to parse them."""
+        """Read the status line and headers, and drop cookies, whose parsing takes long."""
         super().begin()
         del self.headers["Set-Cookie"], self.headers["Set-Cookie2"]
 
 
 class _GuardedHTTP(HTTPConnection):
-    """A connection to an allowed host at an allowed address; ``hosts`` says which they are.
+    """A connection that only connects to hosts and addresses that ``hosts`` allows.
 
     Raises:
-        PolicyError: on connecting, another host or address.
-        SourceError: on connecting, no such host, or nobody answers there.
+        PolicyError: on connecting: the host or address is not allowed.
+        SourceError: on connecting: the host is unknown, or does not answer.
     """
 
     hosts: ClassVar[AllowedHosts]
     response_class = TimedResponse
 
     def connect(self) -> None:
-        """Connect, and judge the peer before anything is asked of it."""
+        """Connect, and check the peer before a request is sent."""
         super().connect()
-        if self.sock is not None:  # judged in _new_conn already; this holds even if urllib3 no longer went through it
+        if self.sock is not None:  # _new_conn has checked it; this holds even if urllib3 no longer calls that
             self._check_peer(self.sock)
 
     def _new_conn(self) -> socket.socket:
@@ -120,7 +120,7 @@ class _GuardedHTTP(HTTPConnection):
         return self._dial(found[:_MOST_DIALLED], deadline)
 
     def _dial(self, found: list[AddressInfo], deadline: float) -> socket.socket:
-        """Connect to the first address that answers; each gets its share of the time that is left."""
+        """Connect to the first address that answers; each may use its share of the time that is left."""
         for number, (family, kind, protocol, _, where) in enumerate(found):
             left = deadline - time.monotonic()
             if left <= 0:
@@ -153,11 +153,11 @@ class _GuardedHTTP(HTTPConnection):
 
 
 class _GuardedHTTPS(_GuardedHTTP, HTTPSConnection):
-    """The same through TLS."""
+    """The same over TLS."""
 
 
 def pool_classes(hosts: AllowedHosts) -> dict[str, type[HTTPConnectionPool]]:
-    """Return the pools of guarded connections by scheme, as ``PoolManager.pool_classes_by_scheme`` takes them."""
+    """Return pools of guarded connections by scheme, for ``PoolManager.pool_classes_by_scheme``."""
 
     class PlainConnection(_GuardedHTTP):
         pass
@@ -176,14 +176,13 @@ def pool_classes(hosts: AllowedHosts) -> dict[str, type[HTTPConnectionPool]]:
 
 
 def _resolve(host: str, port: int, seconds: float) -> list[AddressInfo] | None:
-    """Return the addresses of a name, or None if they did not come in time.
+    """Return the addresses of a name, or None if they did not arrive in time.
 
-    The system's resolver cannot be interrupted, so it is asked in a thread of its own. One that is late ends when the
-    resolver gives up.
+    The system's resolver cannot be interrupted, so it runs in a thread of its own, which ends when the resolver does.
 
     Raises:
-        SourceError: there is no such host.
-        OSError: the resolver could not ask just now.
+        SourceError: the host is unknown.
+        OSError: the resolver has a temporary failure.
     """
     answer: concurrent.futures.Future[list[Any]] = concurrent.futures.Future()
 

@@ -1,8 +1,8 @@
-"""Fetching what an http(s) URL names, from the hosts that a policy allows.
+"""Fetches http(s) URLs from the hosts that a policy allows.
 
-A dataset's URL is a stranger's wish that this machine should ask another one. So hosts are allowed by name, addresses
-judged by the connection itself (connections.py), and nothing of the user goes along: no proxy, cookie, netrc entry or
-other credential. One deadline holds for everything, retries included.
+A URL in a dataset lets a stranger choose which machine this one contacts. So hosts are allowed by name, the connection
+itself checks the address (connections.py), and no proxy, cookie, netrc entry or other credential is used. One deadline
+covers everything, retries included.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.fetch.dead_hosts import DeadHosts
-from mmprompt.media.fetch.hosts import AllowedHosts
+from mmprompt.media.fetch.hosts import LONGEST_URL, AllowedHosts, host_and_port
 from mmprompt.media.fetch.http_words import retry_after, status_words
 from mmprompt.media.fetch.per_thread import PerThread
 from mmprompt.media.fetch.retries import PassingError, pause_before
@@ -33,26 +33,22 @@ MOST_HOPS = 5
 
 _ATTEMPTS = 4
 _FIRST_PAUSE = 0.25
-"""Seconds; the pause before attempt n is anything up to twice the one before."""
+"""Seconds, at most, before the second attempt; the bound doubles with each attempt."""
 
 _PIECE = 1 << 20
-_LONGEST_URL = 1 << 16
-"""Characters; servers take an eighth of that. Parsers take a hundred bytes of memory for each."""
-
 _IDLE_HOSTS = 16
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PASSING = frozenset((429, 502, 503, 504))
-_PORTS = {"http": 80, "https": 443}
 _HEADERS = {
     "User-Agent": f"mmprompt/{__version__}",
     "Accept": "*/*",
-    "Accept-Encoding": "identity",  # a compressed body could swell a thousandfold
+    "Accept-Encoding": "identity",  # a compressed body could grow a thousandfold
 }
 
 
 class Fetched(NamedTuple):
-    """What came: the bytes, the declared media type (normal form, empty if it says nothing), the last URL in short."""
+    """A fetched file: bytes, declared media type (normalised; empty if it says nothing), and last URL in short."""
 
     data: bytes
     declared: str
@@ -60,14 +56,14 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """Fetches under one policy. Safe to share between threads; pickles as its policy.
+    """Fetches URLs under one policy. Safe to share between threads; pickles as its policy.
 
-    Each thread keeps a few idle connections open for its next fetch, until the thread or the fetcher goes, or
-    ``close``. A forked process opens its own. A host and port that could not be connected to is not tried again for a
-    minute, by any thread: a dataset may name it in each of its rows.
+    Each thread keeps a few idle connections open for its next fetch, until ``close`` or the end of the thread or
+    fetcher. A forked process opens its own. A host and port that could not be connected to is not tried again for a
+    minute: a dataset may name it in each of its rows.
 
     Raises:
-        PolicyError: an allowed host that is not a host name.
+        PolicyError: an allowed host is not a host name.
     """
 
     __slots__ = ("_adapters", "_dead", "_hosts", "_limit", "_policy")
@@ -88,19 +84,20 @@ class Fetcher:
         self._adapters.close()
 
     def allows(self, url: str) -> bool:
-        """Tell whether the host of an http(s) URL is allowed; nothing is resolved or asked."""
+        """Return whether the host of an http(s) URL is allowed; nothing is resolved or sent."""
         if not self._hosts:
             return False
-        target = _host_of(url)
+        target = host_and_port(url)
         return target is not None and self._hosts.allows(*target)
 
     def fetch(self, url: str) -> Fetched:
-        """Return what ``url`` gives, at most ``max_bytes``, within ``timeout`` seconds in all.
+        """Return the file at ``url``.
 
         Raises:
-            SourceError: no answer, one that is not 200, cut or compressed, or a URL that two parsers may read
-                differently.
-            PolicyError: a host or address that is not allowed, at first or after a redirect; larger; or later.
+            SourceError: there is no answer; its status is not 200; it is cut off or compressed; or two parsers may
+                read the URL differently.
+            PolicyError: a host or address is not allowed, also after a redirect; the file has more than ``max_bytes``;
+                or all attempts together take longer than ``timeout``.
         """
         deadline = time.monotonic() + self._policy.timeout
         for attempt in range(1, _ATTEMPTS + 1):
@@ -116,13 +113,13 @@ class Fetcher:
         raise SourceError(f"{in_short(url)} {what}{tries}", "try again later, or save the file beside the dataset")
 
     def _follow(self, url: str, deadline: float) -> Fetched:
-        """Ask, and follow redirects; each hop is checked as the first one was."""
+        """Send the request and follow redirects; each hop is checked as the first one."""
         current = url
         for _ in range(MOST_HOPS + 1):
             self._check(current)
             answer = self._ask(current, deadline)
-            # closed, not drained: a redirect's own body may be endless. A body read to its end has given the
-            # connection back before.
+            # closed, not drained: the body of a redirect may be endless. A body that was read to its end has
+            # returned its connection before.
             with answer:
                 if answer.status_code not in _REDIRECTS or "Location" not in answer.headers:
                     return Fetched(*self._body(answer, url), in_short(current))
@@ -130,11 +127,11 @@ class Fetcher:
         raise SourceError(f"{in_short(url)} redirects more than {MOST_HOPS} times", "check the URL")
 
     def _check(self, url: str) -> None:
-        if len(url) > _LONGEST_URL:
-            raise SourceError(f"{in_short(url)} is a URL of {len(url)} characters", "shorten it")
+        if len(url) > LONGEST_URL:
+            raise SourceError(f"{in_short(url)} is {len(url)} characters long", "shorten it")
         if classify(url).kind != "url":
             raise SourceError(f"{in_short(url)} is not an http(s) URL", "write https://host/path")
-        target = _host_of(url)
+        target = host_and_port(url)
         if target is None:
             raise SourceError(f"{in_short(url)} has a malformed host", "write https://host/path")
         self._hosts.check(*target)
@@ -143,28 +140,28 @@ class Fetcher:
     def _ask(self, url: str, deadline: float) -> Response:
         """Send the request, and return the answer with its body unread.
 
-        The adapter is used without a ``Session``: that one would take proxies, netrc and cookies along, and read the
-        body of a redirect, unbounded and decompressed, even where it is told not to follow.
+        The adapter is used without a ``Session``, which would use proxies, netrc and cookies, and would read the body
+        of a redirect without a bound and decompressed, even if it does not follow it.
         """
         import requests  # noqa: PLC0415  # heavy
-        from urllib3 import Timeout  # noqa: PLC0415  # likewise
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415  # likewise
+        from urllib3 import Timeout  # noqa: PLC0415  # heavy
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415  # heavy
 
         left = deadline - time.monotonic()
         if left <= 0:
             self._refuse_late(url)
         try:
             request = requests.Request("GET", url, headers=_HEADERS).prepare()
-            # one limit for connecting, TLS and the answer: two numbers would each be the whole
+            # one limit for connecting, TLS and the answer together
             timeout: Any = Timeout(total=left)
             return self._adapters.get().send(request, stream=True, timeout=timeout, verify=True)
-        except SourceError:  # of the connection: no such host, or nobody there
+        except SourceError:  # of the connection: the host is unknown or does not answer
             self._mark_dead(url)
             raise
         except requests.exceptions.SSLError:
             raise SourceError(f"{in_short(url)} has no valid TLS certificate", "check the URL") from None
         except requests.exceptions.Timeout as error:
-            # one that was asked late, after redirects or other attempts, may be well
+            # a host that was asked late, after redirects or other attempts, may be fine
             if isinstance(error, requests.exceptions.ConnectTimeout) and left > self._policy.timeout / 2:
                 self._mark_dead(url)
             self._refuse_late(url)
@@ -178,7 +175,7 @@ class Fetcher:
             raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
 
     def _body(self, answer: Response, url: str) -> tuple[bytes, str]:
-        """Judge an answer by its head, and return its body and declared type."""
+        """Check an answer by its status and headers, and return its body and declared type."""
         headers = answer.headers
         status = answer.status_code
         if status in _PASSING:
@@ -200,7 +197,7 @@ class Fetcher:
         return self._read(answer, url, stated), declared_type(headers.get("Content-Type", "")[:200])
 
     def _read(self, answer: Response, url: str, stated: int | None) -> bytes:
-        """Read the body by pieces, counting; the connection holds the deadline."""
+        """Read the body in pieces and count its bytes; the connection keeps the deadline."""
         from urllib3.exceptions import HTTPError, ReadTimeoutError  # noqa: PLC0415  # heavy
 
         pieces: list[bytes] = []
@@ -222,7 +219,7 @@ class Fetcher:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _mark_dead(self, url: str) -> None:
-        target = _host_of(url)
+        target = host_and_port(url)
         if target is not None:
             self._dead.add(target)
 
@@ -237,10 +234,10 @@ class Fetcher:
 
 
 def _new_adapter(hosts: AllowedHosts) -> HTTPAdapter:
-    """Return an adapter whose connections judge where they lead."""
+    """Return an adapter whose connections check the address they connect to."""
     from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
-    from mmprompt.media.fetch.connections import pool_classes  # noqa: PLC0415  # likewise
+    from mmprompt.media.fetch.connections import pool_classes  # noqa: PLC0415  # heavy
 
     adapter = HTTPAdapter(pool_connections=_IDLE_HOSTS, pool_maxsize=1, max_retries=0)
     adapter.poolmanager.pool_classes_by_scheme = pool_classes(hosts)
@@ -257,27 +254,12 @@ def _close_adapter(adapter: HTTPAdapter) -> None:
     adapter.close()
 
 
-def _host_of(url: str) -> tuple[str, int] | None:
-    """Return host and port of a URL, as the library that dials reads them; None if it finds none."""
-    from urllib3.exceptions import LocationParseError  # noqa: PLC0415  # heavy
-    from urllib3.util import parse_url  # noqa: PLC0415  # heavy
-
-    try:
-        parts = parse_url(url[:_LONGEST_URL])
-    except (LocationParseError, UnicodeError):
-        return None
-    port = _PORTS.get(parts.scheme or "")
-    if not parts.host or port is None:
-        return None
-    return parts.host, parts.port or port
-
-
 def _redirected(url: str, location: str) -> str:
-    """Return the URL that a redirect leads to, judged as a dataset's own URL is.
+    """Return the URL of a redirect, checked as a URL of a dataset.
 
     Raises:
         SourceError: two parsers may read it differently.
-        PolicyError: it is of another scheme.
+        PolicyError: it has another scheme.
     """
     try:
         # headers come decoded as Latin-1, and hold UTF-8 where they are not ASCII
@@ -293,7 +275,7 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _is_broken(error: Exception) -> bool:
-    """Tell whether the connection broke, rather than that what came through it was no HTTP."""
+    """Return whether the connection broke; if not, the answer was not HTTP."""
     fault: object = next(iter(error.args), None)  # urllib3's, which holds the cause as its last argument
     causes: tuple[object, ...] = getattr(fault, "args", ())
     return bool(causes) and isinstance(causes[-1], OSError)

@@ -1,4 +1,4 @@
-"""The hosts that a policy allows: judged by name before it is resolved, and by the address that is dialled."""
+"""The hosts that a policy allows: by name before it is resolved, and by the address that is connected to."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from collections.abc import Iterable
 from mmprompt.errors import PolicyError, shown
 from mmprompt.media.fetch.addresses import address_fault, as_ip
 
+LONGEST_URL = 1 << 16
+"""Characters. Servers accept an eighth of it; parsers use a hundred bytes of memory for each."""
+
+_PORTS = {"http": 80, "https": 443}
 _LOOPBACKS = ("127.0.0.1", "::1")
 _NOT_IN_HOST = re.compile(r"[\s\x00-\x20\x7f/\\@?#%*]")
 _IN_ADDRESS = re.compile(r"[:\[\]]")
 
 
 class AllowedHosts:
-    """What ``MediaPolicy.allow_domains`` allows. Immutable; see there for the forms of an entry.
+    """The hosts of ``MediaPolicy.allow_domains``; see there for the forms of an entry. Immutable.
 
-    A name is allowed by its entry, an address because it is public. The one permission for an address that is not
-    public is an entry that spells out that very address with its port: no name, which others resolve, can give it.
+    A name is allowed by its entry, an address if it is public. An address that is not public is allowed only by an
+    entry with that very address and its port: others decide where a name leads, so a name cannot allow it.
     """
 
     __slots__ = ("_addresses", "_below", "_hosts")
@@ -41,11 +45,11 @@ class AllowedHosts:
         self._addresses = frozenset(addresses)
 
     def __bool__(self) -> bool:
-        """Tell whether any host is allowed."""
+        """Return whether any host is allowed."""
         return bool(self._hosts or self._below)
 
     def allows(self, host: str, port: int) -> bool:
-        """Tell whether the host of a URL may be asked at this port."""
+        """Return whether requests may go to this host and port."""
         name = plain_host(host)
         if (name, 0) in self._hosts or (name, port) in self._hosts:
             return True
@@ -55,7 +59,7 @@ class AllowedHosts:
         """Refuse a host that no entry allows.
 
         Raises:
-            PolicyError: it is none.
+            PolicyError: such a host.
         """
         if not self.allows(host, port):
             name = plain_host(host)[:60]
@@ -65,10 +69,10 @@ class AllowedHosts:
             )
 
     def check_address(self, host: str, port: int, address: str) -> None:
-        """Refuse an address, to which ``host`` was resolved or at which it answered, that may not be dialled.
+        """Refuse an address of ``host`` that may not be connected to.
 
         Raises:
-            PolicyError: it is not public, and not allowed by itself.
+            PolicyError: it is not public, and no entry names it.
         """
         fault = address_fault(address)
         if fault and (str(as_ip(address)), port) not in self._addresses:
@@ -82,7 +86,7 @@ def host_entry(domain: object) -> str:
     """Return an entry of ``MediaPolicy.allow_domains`` in lower case; ``.example.com`` becomes ``*.example.com``.
 
     Raises:
-        PolicyError: it is not a host name, IP address or wildcard, or its port is none.
+        PolicyError: it is not a host name, IP address or wildcard, or its port is not a port number.
     """
     entry = domain.lower() if isinstance(domain, str) else ""
     try:
@@ -106,10 +110,10 @@ def host_entry(domain: object) -> str:
 
 
 def split_port(domain: str) -> tuple[str, int]:
-    """Return host and port of ``host``, ``host:port``, ``::1``, ``[::1]`` or ``[::1]:port``; port 0 where none is said.
+    """Return host and port of ``host``, ``host:port``, ``::1``, ``[::1]`` or ``[::1]:port``; port 0 if it has none.
 
     Raises:
-        ValueError: the port is no number from 1 to 65535.
+        ValueError: the port is not a number from 1 to 65535.
     """
     host, colon, port = domain.rpartition(":")
     if not colon or domain.endswith("]") or (":" in host and not host.endswith("]")):
@@ -120,7 +124,7 @@ def split_port(domain: str) -> tuple[str, int]:
 
 
 def _ascii(host: str) -> str:
-    """Return an international name as it is dialled, by the parser that dials."""
+    """Return an international name as the library that connects encodes it."""
     if host.isascii():
         return host
     from urllib3.exceptions import LocationParseError  # noqa: PLC0415  # heavy
@@ -133,10 +137,25 @@ def _ascii(host: str) -> str:
 
 
 def plain_host(host: str) -> str:
-    """Return a host as it compares: lower case, no brackets, no trailing dot, an IP address in its usual form."""
+    """Return a host in the form used for comparison: lower case, without brackets or final dot."""
     name = host.strip("[]").lower().removesuffix(".")
     ip = as_ip(name)
     if ip is None:
         return name
-    # a mapped address stays apart: who allows 127.0.0.1 has not written ::ffff:127.0.0.1
+    # a mapped address stays as it is: an entry 127.0.0.1 does not allow ::ffff:127.0.0.1
     return str(ipaddress.ip_address(name))
+
+
+def host_and_port(url: str) -> tuple[str, int] | None:
+    """Return host and port of a URL, as the library that connects reads them; None if there is no host."""
+    from urllib3.exceptions import LocationParseError  # noqa: PLC0415  # heavy
+    from urllib3.util import parse_url  # noqa: PLC0415  # heavy
+
+    try:
+        parts = parse_url(url[:LONGEST_URL])
+    except (LocationParseError, UnicodeError):
+        return None
+    port = _PORTS.get(parts.scheme or "")
+    if not parts.host or port is None:
+        return None
+    return parts.host, parts.port or port

@@ -1,4 +1,4 @@
-"""What an HTTP answer says, in words of our own: its status, and how long it asks to wait."""
+"""The status of an HTTP answer in words, and the time that it asks to wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 
 def status_words(status: int) -> str:
-    """Return a status as ``404 (Not Found)``; never the server's phrase, which is anything it likes."""
+    """Return a status as ``404 (Not Found)``, with the standard phrase and not the server's own."""
     try:
         return f"{status} ({HTTPStatus(status).phrase})"
     except ValueError:
@@ -15,8 +15,8 @@ def status_words(status: int) -> str:
 
 
 def retry_after(header: str) -> float | None:
-    """Return the seconds that a ``Retry-After`` header asks to wait, a number or a date; None if it says nothing."""
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415  # only where a server asks for patience
+    """Return the seconds that a ``Retry-After`` header (a number or a date) asks to wait; None if it has neither."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  # only if a server sends the header
 
     text = header.strip()
     if text.isascii() and text.isdigit():

@@ -1,4 +1,4 @@
-"""The bytes of one dataset file: opened when rows are asked for, closed when they end."""
+"""The bytes of one dataset file, opened when its rows are read and closed after the last one."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _LONGEST = 1 << 26  # a first line longer than this is judged by its beginning
 _BUFFER = 1 << 17
 
 
-class Source:
-    """A file that can be opened again and again, or a stream (standard input, a pipe) that can be read once.
+class DatasetFile:
+    """A file that can be read many times, or a stream (standard input, a pipe) that can be read once.
 
-    ``name`` is the path as given, ``root`` the directory its media paths start from (None for a stream), ``head`` the
-    first bytes: at least the first line that is not blank, unless that is very long.
+    ``name`` is the path as given. ``root`` is the directory where its media paths begin, None for a stream. ``head``
+    holds the first bytes: at least the first line that is not blank, unless that line is very long.
     """
 
     __slots__ = ("_spent", "_stream", "head", "name", "root")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file for a look at its head.
+        """Read the head of the file.
 
         Raises:
-            DatasetError: it is missing, a directory or unreadable.
+            DatasetError: the file is missing, a directory or unreadable.
         """
         self.name = os.fspath(path)
         self.root: str | None = None
@@ -53,16 +53,16 @@ class Source:
             raise _unreadable(self.name, error) from None
 
     def shorten(self) -> None:
-        """Forget most of a long head, which only recognition needs; that of a stream is kept until it is read."""
+        """Drop most of a long head, which only recognition needs. A stream keeps its head until it is read."""
         if self._stream is None:
             self.head = self.head[:_HEAD]
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """Open the file from its beginning and close it in the end.
+        """Open the file at its beginning, for the time of a ``with`` block.
 
         Raises:
-            DatasetError: it cannot be opened or read (any more), or is a stream that was read before.
+            DatasetError: the file cannot be opened or read, or is a stream that was read before.
         """
         try:
             with self._open() as stream:
@@ -74,14 +74,14 @@ class Source:
         if self._stream is None:
             return open(self.name, "rb", buffering=_BUFFER)
         if self._spent:
-            raise DatasetError(f"{shown(self.name)} can be read once only", "save it to a file to read it again")
+            raise DatasetError(f"{shown(self.name)} can be read only once", "save it to a file to read it again")
         self._spent = True
         head, self.head = self.head, self.head[:_HEAD]
         return io.BufferedReader(_Replayed(head, self._stream), _BUFFER)
 
 
 class _Replayed(io.RawIOBase):
-    """A stream whose head was read already: the head again, then the rest as it comes."""
+    """A stream whose head was read before: first the head again, then the rest of the stream."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head = memoryview(head)
@@ -107,8 +107,8 @@ class _Replayed(io.RawIOBase):
 
 
 def _head_of(stream: BinaryIO, enough: int) -> bytes:
-    """Read lines until one is not blank and ``enough`` bytes are there, whole lines where they are not too long."""
-    head = bytearray()  # no list of lines: very many blank ones would take thirty times their bytes
+    """Read whole lines until one is not blank and there are ``enough`` bytes; very long lines are cut."""
+    head = bytearray()  # not a list of lines: many blank lines would take thirty times their bytes
     filled = False
     while not filled or len(head) < enough:
         line = stream.readline(_HEAD)
