@@ -162,26 +162,20 @@ class FixKRetriever(Retriever):
     Source: OpenCompass, In-context Learning.
     """
 
-    fix_id_list: tuple[int, ...] = ()
+    fix_id_list: Iterable[int]
 
-    def __init__(
-        self,
-        fix_id_list: Iterable[int],
-        *,
-        ice_num: int = 1,
-        ice_separator: str = "\n",
-        ice_eos_token: str = "\n",  # noqa: S107  # not a password
-    ) -> None:
-        super().__init__(ice_num=ice_num, ice_separator=ice_separator, ice_eos_token=ice_eos_token)
-        ids = None if isinstance(fix_id_list, (str, bytes)) or not isinstance(fix_id_list, Iterable) else [*fix_id_list]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.fix_id_list
+        ids = None if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else tuple(given)
         if ids is None or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
-            raise TaskError(f"fix_id_list is {shown(fix_id_list)}", "give a list of row numbers, from 0")
-        object.__setattr__(self, "fix_id_list", tuple(ids))
+            raise TaskError(f"fix_id_list is {shown(given)}", "give a list of row numbers, from 0")
+        object.__setattr__(self, "fix_id_list", ids)
 
     def _bound(self, index: IndexSet) -> BoundRetriever:
         for number in self.fix_id_list:
             _check_id(number, len(index.rows), "fix_id_list")
-        return BoundRetriever(self, index.rows, _nothing, 0, always=self.fix_id_list)
+        return BoundRetriever(self, index.rows, _nothing, 0, always=tuple(self.fix_id_list))
 
 
 @dataclass(frozen=True)
@@ -219,19 +213,11 @@ class SlidingWindowRetriever(Retriever):
     Source: OpenCompass, In-context Learning.
     """
 
-    k: int = 1
+    k: int
 
-    def __init__(
-        self,
-        k: int,
-        *,
-        ice_num: int = 1,
-        ice_separator: str = "\n",
-        ice_eos_token: str = "\n",  # noqa: S107  # not a password
-    ) -> None:
-        super().__init__(ice_num=ice_num, ice_separator=ice_separator, ice_eos_token=ice_eos_token)
-        _check_count("k", k)
-        object.__setattr__(self, "k", k)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_count("k", self.k)
 
     def _bound(self, index: IndexSet) -> BoundRetriever:
         self._check_enough(self.k, index, "k")
