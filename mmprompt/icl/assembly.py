@@ -1,4 +1,4 @@
-"""An ``infer_cfg``, compiled: which template makes the prompts of a sample, and with which examples."""
+"""An ``infer_cfg``, compiled: the template that makes the prompts of a sample, and its in-context examples."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Fits = Callable[[Prompt], bool]
 
 
 class Assembled(NamedTuple):
-    """A prompt of a sample (under PPL, one for each label), and how it came about.
+    """A prompt of a sample (under PPL, one for each label) and its examples.
 
-    ``turn`` is that of a dialogue; ``example_ids`` are the rows shown as examples, and ``dropped`` how many more there
-    would have been, had the prompt not grown too long.
+    ``turn`` is the number of a turn in a dialogue. ``example_ids`` are the rows shown as examples. ``dropped`` is the
+    number of examples that were left out because the prompt was too long.
     """
 
     prompt: Prompt | dict[object, Prompt]
@@ -43,7 +43,7 @@ class Assembled(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What ``reader_cfg`` says of the columns."""
+    """The columns that ``reader_cfg`` names."""
 
     input: tuple[str, ...] = ()
     output: str = "answer"
@@ -52,12 +52,12 @@ class Columns(NamedTuple):
 
 
 class Assembly:
-    """Makes the prompts of a task's samples. Immutable; the index set is bound with ``over``.
+    """Makes the prompts of a task's samples. ``over`` binds the index set.
 
-    ``prompt_template`` may be left out: ``ice_template`` then serves as both.
+    Without ``prompt_template``, ``ice_template`` serves as both.
 
     Raises:
-        TaskError: an unknown key, type or argument, no template at all, or types that do not go together.
+        TaskError: an unknown key, type or argument, no template, or types that do not go together.
         TemplateError: a template that cannot be compiled.
     """
 
@@ -84,30 +84,26 @@ class Assembly:
         self._stencils: dict[tuple[int, ...], Stencil | None] = {}
 
     def _check_together(self) -> None:
-        """Refuse a template and an inferencer that do not go together.
-
-        Raises:
-            TaskError: they do not.
-        """
+        """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
         turns = isinstance(self._template, MultiTurnPromptTemplate)
         if self.inferencer == "PPLInferencer":
             if not self._labels:
                 hint = "map each label to its template, or give the inferencer 'labels'"
-                raise TaskError("PPLInferencer with a template without labels", hint)
+                raise TaskError("PPLInferencer needs labels, and the template has none", hint)
             if len(set(map(str, self._labels))) < len(set(self._labels)):
                 alike = ", ".join(map(repr, self._labels))
-                raise TaskError(f"labels that read alike: {alike}", "give each another text")
+                raise TaskError(f"several labels have the same text: {alike}", "give each label its own text")
         elif self._template.labels:
             hint = "use PPLInferencer, or a template of begin, round and end"
-            raise TaskError(f"a template of labels with {self.inferencer}", hint)
+            raise TaskError(f"{self.inferencer} cannot use a template of labels", hint)
         if turns != (self.inferencer == "MultiTurnGenInferencer"):
             raise TaskError(
-                f"{type(self._template).__name__} with {self.inferencer}",
-                "MultiTurnPromptTemplate and MultiTurnGenInferencer go together",
+                f"{type(self._template).__name__} does not go with {self.inferencer}",
+                "use MultiTurnPromptTemplate with MultiTurnGenInferencer",
             )
         if not isinstance(self.retriever, ZeroRetriever) and self._ice_template is None:
             name = type(self.retriever).__name__
-            raise TaskError(f"{name} without ice_template", "give the template of the examples")
+            raise TaskError(f"{name} needs ice_template", "give the template of the examples")
 
     @property
     def template(self) -> Template:
@@ -115,7 +111,7 @@ class Assembly:
         return self._template
 
     def unknown_slots(self, columns: Collection[str]) -> list[str]:
-        """Return the names in braces of the templates that name no column of a sample; they stay as they are."""
+        """Return the slots of the templates that are not columns of a sample. They stay in the text as they are."""
         known = {*columns, *_MEDIA_SLOTS, *(("question",) if CONTENT in columns else ())}
         templates = dict.fromkeys(t for t in (self._template, self._ice_template) if t is not None)
         return [name for template in templates for name in template.slot_names if name not in known]
@@ -127,21 +123,21 @@ class Assembly:
 
     @property
     def labels(self) -> tuple[object, ...]:
-        """What ``PPLInferencer`` compares; empty under other inferencers."""
+        """The labels that ``PPLInferencer`` compares. Other inferencers have none."""
         return self._labels if self.mode == "ppl" else ()
 
     @property
     def needs_examples(self) -> bool:
-        """Whether rows of an index set are asked for."""
+        """Whether the retriever needs an index set."""
         return not isinstance(self.retriever, ZeroRetriever)
 
     @property
     def needs_replies(self) -> bool:
-        """Whether the later turns need a model's replies, so that only the first can be rendered without one."""
+        """Whether later turns need the model's replies, so that only the first turn can be rendered without a model."""
         return self.inferencer == "MultiTurnGenInferencer" and self._infer_mode == "every"
 
     def over(self, index_rows: Sequence[IndexRow], root: str | None) -> None:
-        """Bind the index set; ``root`` is the folder of its media, None if it is that of the test set.
+        """Bind the index set. ``root`` is the folder of its media, or None if it is that of the test set.
 
         Raises:
             TaskError: ids outside the index set, or more examples than it has rows.
@@ -157,10 +153,10 @@ class Assembly:
     def assemble(self, entry: SampleView, sample: IndexRow, position: int, fits: Fits | None = None) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
-        While one of them does not fit, the last example is dropped; without examples it stays as it is.
+        As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
 
         Raises:
-            TaskError: examples are asked for and no index set is bound.
+            TaskError: the retriever needs an index set and none is bound.
             TemplateError: the sample cannot fill the template.
         """
         ids = self._ids(sample, position)
@@ -218,7 +214,7 @@ class Assembly:
         raise TaskError(f"{name} needs examples", "give dataset.train, their file (--train FILE), or train_rows")
 
     def _joined(self, ids: tuple[int, ...]) -> Examples:
-        """Return the examples as one, in items that no other prompt holds."""
+        """Return the examples as one, in new items that the prompt may change."""
         if not ids:
             return None
         kept = self._kept.get(ids)
@@ -232,7 +228,7 @@ class Assembly:
         return kept.items() if isinstance(kept, Stencil) else kept or None
 
     def _example(self, number: int) -> Prompt:
-        """Return an example, rendered once."""
+        """Return a rendered example. Each is rendered once."""
         found = self._examples.get(number)
         if found is None:
             found = self._rendered(number)
@@ -242,7 +238,7 @@ class Assembly:
 
     def _rendered(self, number: int) -> Prompt:
         if self._ice_template is None or self._bound is None:
-            raise TaskError("examples without ice_template", "give the template of the examples")
+            raise TaskError("examples need ice_template", "give the template of the examples")
         row = self._bound.index_rows[number]
         entry = SampleView(row.columns, scanned=row.scanned, tagged=self._columns.tagged)
         label = row.columns.get(self._columns.output)
@@ -253,7 +249,7 @@ class Assembly:
         return rooted_items(example, self._root) if isinstance(example, list) and self._root is not None else example
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle without the examples at hand; the index set goes along."""
+        """Pickle with the index set, without cached examples."""
         return {**vars(self), "_examples": {}, "_kept": {}, "_stencils": {}}
 
 

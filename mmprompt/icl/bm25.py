@@ -1,10 +1,10 @@
-"""``BM25Retriever``: the rows whose words are most like the sample's."""
+"""``BM25Retriever``: picks the rows whose words are most like the sample's."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.errors import TaskError
 from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.ranking import best_first
-from mmprompt.icl.retrievers import BoundRetriever, Retriever
+from mmprompt.icl.retrievers import BoundRetriever, IndexSet, Retriever
 from mmprompt.icl.row_text import RowText
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 _CJK = (
     "\u3005\u3007\u3041-\u309f\u30a0-\u30ff\u31f0-\u31ff"  # iteration mark, zero, Hiragana, Katakana
@@ -28,43 +29,27 @@ _TOKENS = re.compile(f"([{_CJK}]+)|([^\\W{_CJK}]+)")
 
 @dataclass(frozen=True)
 class BM25Retriever(Retriever):
-    r"""The ``ice_num`` rows with the highest BM25 score, the highest first; equal scores in the order of the rows.
+    r"""Picks the ``ice_num`` rows with the highest BM25 scores, the highest first, equal ones in the order of the rows.
 
-    Compared are the texts of ``input_columns``, see ``RowText``, as ``tokens``. The scores are those of ``bm25s`` with
-    its defaults (Lucene's variant, k1 = 1.5, b = 0.75). The sample itself is never picked.
+    It compares the ``tokens`` of the texts in ``input_columns``, see ``RowText``. The scores are those of ``bm25s``
+    with its defaults (Lucene's variant, k1 = 1.5, b = 0.75). The sample itself is never picked.
 
     Source: OpenCompass, In-context Learning; the scores are those of bm25s.
     """
 
     ice_num: int = 1
 
-    def bind(
-        self,
-        index_rows: Sequence[IndexRow],
-        *,
-        test_count: int | None = None,  # noqa: ARG002  # says nothing here
-        input_columns: Iterable[str] = (),
-        output_column: str | None = None,
-        tagged_columns: Iterable[str] | None = None,
-    ) -> BoundRetriever:
-        """Return the retriever over an index set, all of whose texts are indexed now.
-
-        Raises:
-            TaskError: ``bm25s`` is not installed, nothing to compare, or more examples than the index set has rows.
-            RowError: a row lacks a column.
-            TagError: a tagged column cannot be parsed.
-            TemplateError: a tagged column is null.
-        """
-        self._check_enough(self.ice_num, index_rows)
-        text_of = RowText(input_columns, output_column, tagged_columns)
-        return BoundRetriever(self, index_rows, _Index(index_rows, text_of), self.ice_num)
+    def _bound(self, index: IndexSet) -> BoundRetriever:
+        self._check_enough(self.ice_num, index)
+        text_of = RowText(index.input_columns, index.output_column, index.tagged_columns)
+        return BoundRetriever(self, index.rows, _Index(index.rows, text_of), self.ice_num)
 
 
 def tokens(text: str) -> list[str]:
-    r"""Return the tokens of a text, of which NFKC and lower case are taken.
+    r"""Return the tokens of a text, normalised to NFKC and lower case.
 
-    A word (``\w+``) is a token. In Chinese, Japanese and Korean, which put no blanks between words or inflect them,
-    each character and each pair of neighbours is one.
+    A word (``\w+``) is a token. In Chinese, Japanese and Korean, which inflect words or put no blanks between them,
+    each character and each pair of neighbours is a token.
     """
     out: list[str] = []
     for run, word in _TOKENS.findall(unicodedata.normalize("NFKC", text).lower()):
@@ -77,16 +62,16 @@ def tokens(text: str) -> list[str]:
 
 
 class _Index:
-    """The index of all rows; called with a sample it gives the ids, the best first."""
+    """The index of all rows. Called with a sample it returns the ids, the best first."""
 
     def __init__(self, index_rows: Sequence[IndexRow], text_of: RowText) -> None:
         try:
-            import bm25s  # noqa: PLC0415  # an extra
+            import bm25s  # noqa: PLC0415  # an optional dependency
         except ImportError:
             raise TaskError("BM25Retriever needs bm25s", "pip install 'mmprompt[bm25]'") from None
         self._text_of = text_of
         self._count = len(index_rows)
-        self._vocabulary: dict[str, int] = {}  # in the order of the rows: bm25s itself would number by string hash
+        self._vocabulary: dict[str, int] = {}  # numbered in the order of the rows: bm25s would number by string hash
         number = self._vocabulary.setdefault
         corpus = [[number(t, len(self._vocabulary)) for t in tokens(text_of(row))] for row in index_rows]
         self._bm25: Any = bm25s.BM25(dtype="float64")
@@ -96,11 +81,11 @@ class _Index:
     def __call__(self, sample: IndexRow, _position: int) -> Iterator[int]:
         return best_first(self._scores(self._text_of(sample)))
 
-    def _scores(self, text: str) -> np.ndarray[Any, Any]:
+    def _scores(self, text: str) -> NDArray[np.float64]:
         known = [self._vocabulary[t] for t in tokens(text) if t in self._vocabulary]
         if not known:
             import numpy as np  # noqa: PLC0415  # only where rows are compared
 
             return np.zeros(self._count)
-        scores: np.ndarray[Any, Any] = self._bm25.get_scores_from_ids(known)
+        scores: NDArray[np.float64] = self._bm25.get_scores_from_ids(known)
         return scores

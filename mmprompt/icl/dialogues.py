@@ -1,9 +1,9 @@
-"""Multi-turn dialogues: the prompts of a sample's turns, and the driver that lets a model answer them."""
+"""Multi-turn dialogues: the prompts of a sample's turns, and ``converse``, which asks a model turn by turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmprompt.errors import TaskError, TemplateError, nearest, shown
 from mmprompt.messages import Message
@@ -15,7 +15,7 @@ from mmprompt.templates.sample_view import SampleView
 
 
 class Replied(NamedTuple):
-    """One request of a dialogue and its reply. ``max_out_len`` is that of the turn, if any was given."""
+    """One request of a dialogue and its reply. ``max_out_len`` is the turn's length limit if one was given."""
 
     turn: int
     prompt: PromptList
@@ -37,13 +37,21 @@ def converse(
 ) -> Iterator[Replied]:
     """Let a model answer the turns of a sample, and yield each request with its reply.
 
-    ``reply(messages)`` returns the model's text; with ``max_out_len`` it is called ``reply(messages, max_out_len=n)``,
-    a list giving each turn its own. ``every`` puts the model's replies into the turns after them, ``every_with_gt``
-    the answers of the sample; ``last`` asks once, for the last turn. What ``reply`` raises ends the dialogue.
+    Args:
+        template: the template of the dialogue.
+        entry: the sample's columns.
+        reply: called as ``reply(messages)``, or as ``reply(messages, max_out_len=n)`` if a length is given. Returns the
+            model's text. An exception from it ends the dialogue.
+        infer_mode: ``"every"`` puts the model's replies into the turns after them, ``"every_with_gt"`` the sample's
+            answers. ``"last"`` asks once, for the last turn.
+        meta_template: turns prompts into messages.
+        output_field: the answer's column, hidden in the prompts.
+        ice: the in-context examples.
+        max_out_len: one length for all turns, or a list with one for each turn.
 
     Raises:
-        TaskError: an unknown mode, or lengths for another number of turns.
-        TemplateError: the sample cannot fill the template, or nobody speaks in it.
+        TaskError: an unknown mode, a list of lengths for another number of turns, or a reply that is not text.
+        TemplateError: the sample cannot fill the template, or no item of the round has the generating role.
     """
     meta = meta_template or MetaTemplate(None)
     check_mode(infer_mode)
@@ -69,7 +77,7 @@ def turn_prompts(  # noqa: PLR0917  # what an assembly holds, in its order
     hidden: str | None,
     ice: Examples,
 ) -> list[tuple[int, PromptList]]:
-    """Return the prompts of a sample that need no reply, with their turns: under ``every`` the first one alone.
+    """Return the turns of a sample that need no reply, with their prompts: under ``every`` the first one alone.
 
     Raises:
         TemplateError: as ``converse``.
@@ -87,10 +95,10 @@ def expand(
     hidden: str | None,
     ice: Examples,
 ) -> Expanded:
-    """Return the dialogue of a sample, in which the generating role of the meta template speaks.
+    """Return the dialogue of a sample.
 
     Raises:
-        TemplateError: nobody of that role speaks.
+        TemplateError: no item of the round has a generating role of the meta template.
     """
     expanded = template.expand(entry, hidden, ice, meta.generating_roles)
     if not expanded.exchanges:
@@ -99,12 +107,8 @@ def expand(
     return expanded
 
 
-def check_mode(infer_mode: Any) -> str:
-    """Return a mode that is known.
-
-    Raises:
-        TaskError: it is not.
-    """
+def check_mode(infer_mode: str) -> str:
+    """Return ``infer_mode``, or raise a TaskError if it is unknown."""
     if infer_mode not in INFER_MODES:
         raise TaskError(f"unknown infer_mode {shown(infer_mode)}", nearest(infer_mode, INFER_MODES))
     return str(infer_mode)
@@ -115,6 +119,6 @@ def _lengths(max_out_len: int | Sequence[int] | None, turns: int) -> list[int | 
         return [max_out_len] * turns
     if len(max_out_len) != turns:
         raise TaskError(
-            f"max_out_len has {len(max_out_len)} lengths for {turns} turns", "give one a turn, or one for all"
+            f"max_out_len has {len(max_out_len)} lengths for {turns} turns", "give one for each turn, or one for all"
         )
     return list(max_out_len)

@@ -1,4 +1,4 @@
-"""Rows of an index set: what retrievers need to know of them, and when one is the test sample itself."""
+"""Rows of an index set: what retrievers need of them, and whether one is the test sample itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mmprompt.datasets.row_ids import ID_COLUMNS
 
 
 class IndexRow(Protocol):
-    """What a retriever needs to know of a row, of the index set and of the test set alike."""
+    """What a retriever needs of a row of the index set or the test set."""
 
     @property
     def columns(self) -> Mapping[str, object]:
@@ -18,12 +18,12 @@ class IndexRow(Protocol):
 
     @property
     def id(self) -> object:
-        """The id, with its JSON type; the row number where the row has none."""
+        """The id with its JSON type. A row without one has its row number."""
         ...
 
     @property
     def file(self) -> str | None:
-        """The file the row comes from; None for rows given in Python."""
+        """The file of the row. None for rows given in Python."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class IndexRow(Protocol):
 
 
 def is_same_sample(row: IndexRow, sample: IndexRow) -> bool:
-    """Tell whether a row is the sample itself: the same row of the same file, or equal in all but the id columns."""
+    """Return whether a row is the sample itself: the same row of the same file, or equal in all but the id columns."""
     if row is sample or (row.file is not None and row.file == sample.file and row.row == sample.row):
         return True
     theirs = sample.columns
@@ -58,7 +58,7 @@ def is_same_sample(row: IndexRow, sample: IndexRow) -> bool:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Tell whether two values of a column are equal; NaN equals NaN, arrays compare as a whole."""
+    """Return whether two values of a column are equal. NaN equals NaN, arrays compare as a whole."""
     if a is b:
         return True
     if isinstance(a, (str, int)):

@@ -1,24 +1,26 @@
-"""Scores to ids, the best first."""
+"""From scores to ids, the best first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
-    Array = np.ndarray[Any, Any]
+    Array = NDArray[np.float64]
+    Places = NDArray[np.intp]
 
 _FIRST = 16
 _SLACK = 1e-9
 
 
-def best_first(scores: Array, exact: Callable[[Array], Array] | None = None) -> Iterator[int]:
-    """Give the places of ``scores``, highest first, equal scores in their order.
+def best_first(scores: Array, exact: Callable[[Places], Array] | None = None) -> Iterator[int]:
+    """Yield the places of ``scores``, the highest first, equal scores in their order.
 
-    Only as many are sorted as are asked for. Where ``scores`` are good to 1e-9 of the largest and no better, ``exact``
-    gives the scores of an array of places so that equal rows have equal scores.
+    Only as many are sorted as are asked for. If ``scores`` are exact to 1e-9 of the largest only, ``exact`` returns the
+    exact scores of an array of places, so that equal rows have equal scores.
     """
     import numpy as np  # noqa: PLC0415  # only where rows are compared
 

@@ -1,7 +1,7 @@
 """Retrievers: which rows of the index set are the in-context examples of a test sample.
 
-A retriever is configuration, immutable and small. ``bind`` gives it an index set once; the bound retriever then
-answers sample by sample, in any order, so that test samples can stream.
+A retriever is immutable configuration. ``bind`` gives it an index set once. The bound retriever then answers sample by
+sample, in any order, so that test samples can stream.
 """
 
 from __future__ import annotations
@@ -12,21 +12,36 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import NamedTuple, Union
 
 from mmprompt.errors import TaskError, TemplateError, shown
 from mmprompt.icl.index_rows import IndexRow, is_same_sample
 from mmprompt.templates.prompt_list import PromptList
+from mmprompt.templates.raw_messages import RawMessages
 
 Candidates = Callable[[IndexRow, int], Iterable[int]]
-"""Gives the ids that may be picked for a sample and its position in the test set, the best first."""
+"""Returns the ids that may be picked for a sample and its position in the test set, the best first."""
+
+
+Example = Union[str, PromptList, RawMessages]
+"""A rendered in-context example."""
+
+
+class IndexSet(NamedTuple):
+    """The arguments of ``Retriever.bind``."""
+
+    rows: Sequence[IndexRow]
+    test_count: int | None
+    input_columns: Iterable[str]
+    output_column: str | None
+    tagged_columns: Iterable[str] | None
 
 
 class BoundRetriever:
-    """A retriever over one index set; made by ``bind``.
+    """A retriever over one index set, made by ``Retriever.bind``. Calls do not depend on each other.
 
-    ``retriever`` is the retriever, ``index_rows`` the index set; ``always`` are the ids where every sample gets the
-    same, its own included. Calls do not depend on each other.
+    ``retriever`` is the retriever, ``index_rows`` the index set. ``always`` are the ids of every sample where all get
+    the same, even the sample itself.
     """
 
     def __init__(
@@ -50,7 +65,7 @@ class BoundRetriever:
         """Return the ids of the examples of ``sample``, in the order in which they are shown.
 
         ``position`` is the 0-based place of the sample in the test set, by default its row number. There are fewer
-        ids than asked for only where the index set holds no more rows besides the sample itself.
+        ids than asked for only if the index set has no more rows besides the sample itself.
 
         Raises:
             TaskError: an id outside the index set.
@@ -76,7 +91,7 @@ class BoundRetriever:
 
 @dataclass(frozen=True, kw_only=True)
 class Retriever(ABC):
-    """What all retrievers have: how many examples, and how string examples are joined and closed.
+    """What all retrievers have: the number of examples, and the texts that join and close string examples.
 
     Raises:
         TaskError: an argument of the wrong type or range.
@@ -84,7 +99,7 @@ class Retriever(ABC):
 
     ice_num: int = 1
     ice_separator: str = "\n"
-    ice_eos_token: str = "\n"  # noqa: S105  # no password
+    ice_eos_token: str = "\n"  # noqa: S105  # not a password
 
     def __post_init__(self) -> None:
         _check_count("ice_num", self.ice_num)
@@ -92,7 +107,6 @@ class Retriever(ABC):
             if not isinstance(getattr(self, name), str):
                 raise TaskError(f"{name} is {type(getattr(self, name)).__name__}", "give text")
 
-    @abstractmethod
     def bind(
         self,
         index_rows: Sequence[IndexRow],
@@ -102,75 +116,76 @@ class Retriever(ABC):
         output_column: str | None = None,
         tagged_columns: Iterable[str] | None = None,
     ) -> BoundRetriever:
-        """Return the retriever over an index set, kept by reference.
+        """Return the retriever over an index set.
 
         Args:
-            index_rows: the rows of the index set; an id is a place in it.
-            test_count: how many test samples there are, if that is known: faults then show before the first sample.
-            input_columns: the columns that are compared.
-            output_column: the answer, never compared.
+            index_rows: the rows of the index set, kept by reference. The id of a row is its place in them.
+            test_count: the number of test samples if it is known, so that errors show before the first sample.
+            input_columns: the columns that BM25 and top-k compare.
+            output_column: the answer. It is never compared.
             tagged_columns: the columns that hold AIS tags, as in ``reader_cfg``.
 
         Raises:
-            TaskError: ids outside the index set, more examples than it has rows, or nothing to compare.
+            TaskError: ids outside the index set, more examples than it has rows, nothing to compare, or a package of
+                the retriever is not installed.
             RowError: a row lacks a column that is compared.
             TagError: a tagged column that is compared cannot be parsed.
             TemplateError: a tagged column that is compared is null.
         """
+        return self._bound(IndexSet(index_rows, test_count, input_columns, output_column, tagged_columns))
 
-    def _check_enough(self, count: int, index_rows: Sequence[IndexRow], name: str = "ice_num") -> None:
-        if count > len(index_rows):
-            what = f"{name}={count} asks for more examples than the index set has rows ({len(index_rows)})"
+    @abstractmethod
+    def _bound(self, index: IndexSet) -> BoundRetriever:
+        """Return the retriever over an index set; see ``bind``."""
+
+    def _check_enough(self, count: int, index: IndexSet, name: str = "ice_num") -> None:
+        if count > len(index.rows):
+            what = f"{name}={count} asks for more examples than the index set has rows ({len(index.rows)})"
             raise TaskError(what, f"give a smaller {name}, or more rows in 'train'")
 
 
 @dataclass(frozen=True)
 class ZeroRetriever(Retriever):
-    """No examples.
+    """Returns no examples.
 
     Source: OpenCompass, In-context Learning.
     """
 
-    def bind(self, index_rows: Sequence[IndexRow], **_: Any) -> BoundRetriever:
-        """Return the retriever; the index set may be empty."""
-        return BoundRetriever(self, index_rows, _nothing, 0, always=())
+    def _bound(self, index: IndexSet) -> BoundRetriever:
+        return BoundRetriever(self, index.rows, _nothing, 0, always=())
 
 
 @dataclass(frozen=True)
 class FixKRetriever(Retriever):
-    """The same rows for every sample, as told: also where one of them is the sample itself.
+    """Returns the configured rows for every sample, even if one of them is the sample itself.
 
     Source: OpenCompass, In-context Learning.
     """
 
-    fix_id_list: tuple[int, ...] = ()
+    fix_id_list: Iterable[int]
 
-    def __init__(self, fix_id_list: Iterable[int], **options: Any) -> None:
-        super().__init__(**options)
-        ids = None if isinstance(fix_id_list, (str, bytes)) or not isinstance(fix_id_list, Iterable) else [*fix_id_list]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.fix_id_list
+        ids = None if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else tuple(given)
         if ids is None or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
-            raise TaskError(f"fix_id_list is {shown(fix_id_list)}", "give a list of row numbers, from 0")
-        object.__setattr__(self, "fix_id_list", tuple(ids))
+            raise TaskError(f"fix_id_list is {shown(given)}", "give a list of row numbers, from 0")
+        object.__setattr__(self, "fix_id_list", ids)
 
-    def bind(self, index_rows: Sequence[IndexRow], **_: Any) -> BoundRetriever:
-        """Return the retriever over an index set.
-
-        Raises:
-            TaskError: an id outside the index set.
-        """
+    def _bound(self, index: IndexSet) -> BoundRetriever:
         for number in self.fix_id_list:
-            _check_id(number, len(index_rows), "fix_id_list")
-        return BoundRetriever(self, index_rows, _nothing, 0, always=self.fix_id_list)
+            _check_id(number, len(index.rows), "fix_id_list")
+        return BoundRetriever(self, index.rows, _nothing, 0, always=tuple(self.fix_id_list))
 
 
 @dataclass(frozen=True)
 class RandomRetriever(Retriever):
-    """``ice_num`` rows drawn without replacement; the draw depends on ``seed`` and the sample's id alone.
+    """Draws ``ice_num`` rows without replacement. The draw depends on ``seed`` and the sample's id alone.
 
-    So it is the same in any order of the samples, process, Python version and resumed run. Draw number j (from 0) of n
+    It is the same in any order of the samples, process, Python version and resumed run. Draw number j (from 0) of n
     rows is place j + (SHA-256 of ``key + "#" + j``, read as a big-endian number, modulo n - j) of a list 0…n-1 in which
-    the draws before swapped their place with theirs (Fisher and Yates); ``key`` is the JSON of ``[seed, id]``, where 1
-    and "1" differ. A draw that is the sample itself is passed over.
+    each earlier draw swapped its place with the drawn one (Fisher and Yates). ``key`` is the JSON of ``[seed, id]``,
+    where 1 and "1" differ. A draw that is the sample itself is skipped.
 
     Source: OpenCompass, In-context Learning; the draws are our own.
     """
@@ -183,64 +198,50 @@ class RandomRetriever(Retriever):
         if not isinstance(self.seed, int) or isinstance(self.seed, bool):
             raise TaskError(f"seed is {shown(self.seed)}", "give a whole number")
 
-    def bind(self, index_rows: Sequence[IndexRow], **_: Any) -> BoundRetriever:
-        """Return the retriever over an index set.
-
-        Raises:
-            TaskError: more examples than the index set has rows.
-        """
-        self._check_enough(self.ice_num, index_rows)
-        return BoundRetriever(self, index_rows, partial(_drawn, self.seed, len(index_rows)), self.ice_num)
+    def _bound(self, index: IndexSet) -> BoundRetriever:
+        self._check_enough(self.ice_num, index)
+        return BoundRetriever(self, index.rows, partial(_drawn, self.seed, len(index.rows)), self.ice_num)
 
 
 @dataclass(frozen=True)
 class SlidingWindowRetriever(Retriever):
-    """The ``k`` rows before the sample's position in the test set, in their order.
+    """Returns the ``k`` rows before the sample's position in the test set, in their order.
 
-    Where there are fewer than ``k`` before it the window begins at the end of the index set: position 1 of rows 0 to 9
-    with ``k=3`` has 8, 9, 0. A row that is the sample itself is passed over, and the window reaches further back.
+    With fewer than ``k`` rows before it, the window begins at the end of the index set: position 1 of rows 0 to 9 with
+    ``k=3`` has 8, 9, 0. A row that is the sample itself is skipped, and the window reaches one row further back.
 
     Source: OpenCompass, In-context Learning.
     """
 
-    k: int = 1
+    k: int
 
-    def __init__(self, k: int, **options: Any) -> None:
-        super().__init__(**options)
-        _check_count("k", k)
-        object.__setattr__(self, "k", k)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_count("k", self.k)
 
-    def bind(self, index_rows: Sequence[IndexRow], *, test_count: int | None = None, **_: Any) -> BoundRetriever:
-        """Return the retriever over an index set.
-
-        Raises:
-            TaskError: ``k`` is larger than the index set, or the test set reaches beyond it.
-        """
-        self._check_enough(self.k, index_rows, "k")
-        if test_count and self.k:
-            _check_window(test_count - 1, len(index_rows))
-        return BoundRetriever(self, index_rows, partial(_backwards, len(index_rows)), self.k, best_last=True)
+    def _bound(self, index: IndexSet) -> BoundRetriever:
+        self._check_enough(self.k, index, "k")
+        count = len(index.rows)
+        if index.test_count and self.k:
+            _check_window(index.test_count - 1, count)
+        return BoundRetriever(self, index.rows, partial(_backwards, count), self.k, best_last=True)
 
 
 def _check_id(number: int, count: int, name: str) -> None:
-    """Refuse an id outside an index set of ``count`` rows.
-
-    Raises:
-        TaskError: naming the range.
-    """
+    """Raise a TaskError for an id outside an index set of ``count`` rows."""
     if not 0 <= number < count:
-        known = f"0 to {count - 1}" if count else "none: it is empty"
-        raise TaskError(f"{name} holds {number}; the ids of the index set are {known}", "give ids of that range")
+        known = f"has the ids 0 to {count - 1}" if count else "is empty"
+        raise TaskError(f"{name} holds {number}, and the index set {known}", "give ids of the index set")
 
 
-def join_examples(examples: Sequence[str | list[Any]], retriever: Retriever, dialogue: bool) -> str | PromptList:
-    """Return rendered examples as one: strings joined and closed by the retriever's texts, dialogues put in a row.
+def join_examples(examples: Sequence[Example], retriever: Retriever, dialogue: bool) -> str | PromptList:
+    """Return rendered examples as one: dialogues in a row, or strings joined and closed by the retriever's texts.
 
-    Without examples it is ``""``, or an empty PromptList for a dialogue. A string among dialogue examples is a loose
-    text of its own.
+    Without examples it is ``""``, or an empty PromptList for a dialogue. A string among dialogue examples becomes a
+    loose text.
 
     Raises:
-        TemplateError: a dialogue example where strings were to be joined.
+        TemplateError: a dialogue among string examples.
     """
     if dialogue:
         joined = PromptList()
@@ -249,7 +250,7 @@ def join_examples(examples: Sequence[str | list[Any]], retriever: Retriever, dia
         return joined
     texts = [example for example in examples if isinstance(example, str)]
     if len(texts) < len(examples):
-        raise TemplateError("a dialogue among the in-context examples of a text template", "make all of one form")
+        raise TemplateError("a text template has a dialogue among its examples", "give all examples one form")
     return retriever.ice_separator.join(texts) + retriever.ice_eos_token if texts else ""
 
 

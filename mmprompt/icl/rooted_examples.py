@@ -1,4 +1,4 @@
-"""Examples whose media paths begin at the folder of their own dataset, not at that of the test rows."""
+"""Examples with media paths relative to the folder of their own dataset instead of that of the test rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mmprompt.templates.prompt_list import PromptList, in_section, section_of
 
 
 def rooted_items(prompt: list[Any], root: str) -> PromptList:
-    """Return a prompt whose media paths begin at ``root``; what is no relative path stays as it is."""
+    """Return a prompt with its media paths relative to ``root``. Other media stay as they are."""
     out = PromptList()
     for item in prompt:
         key = "content" if isinstance(item, Mapping) and "content" in item else "prompt"
@@ -23,7 +23,7 @@ def rooted_items(prompt: list[Any], root: str) -> PromptList:
 
 
 def _rooted(value: Any, root: str) -> Any:
-    """Return a content part whose source has the root."""
+    """Return a content part with the root put at its source."""
     if not isinstance(value, Mapping):
         return RootedPath(value, root) if type(value) is str and classify_or_path(value) in ("path", "file") else value
     keys = (value.get("type"), "url", "data", "path")

@@ -13,10 +13,10 @@ _HEAD = 64
 
 
 class RowText:
-    """Turns rows into the text that is compared: the values of ``input_columns``, one a line.
+    """Turns rows into the text that retrievers compare: the values of ``input_columns``, one on each line.
 
-    Of a tagged column, and of one that holds the structure itself, the text segments count. Media that a value carries
-    (bytes, data URIs, bare base64) are no text; a path or URL is. ``output_column`` is never compared.
+    A tagged or structured column contributes its text segments. Media inside a value (bytes, data URIs, bare base64)
+    are left out, but a path or URL counts as text. ``output_column`` is never compared.
 
     Raises:
         TaskError: no column is left to compare.
@@ -70,7 +70,7 @@ def _value_text(value: object) -> str:
 
 
 def _is_payload(text: str) -> bool:
-    """Tell whether a text is media itself, a data URI or bare base64."""
+    """Return whether a text is a medium itself: a data URI or bare base64."""
     if text[:5].lower() == "data:":
         return True
     if len(text) < _HEAD or any(map(str.isspace, text[:_HEAD])):

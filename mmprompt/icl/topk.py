@@ -1,45 +1,48 @@
-"""``TopkRetriever``: the rows whose vectors are nearest to the sample's."""
+"""``TopkRetriever``: picks the rows whose vectors are nearest to the sample's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.ranking import best_first
-from mmprompt.icl.retrievers import BoundRetriever, Retriever
+from mmprompt.icl.retrievers import BoundRetriever, IndexSet, Retriever
 from mmprompt.icl.row_text import RowText
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-    Array = np.ndarray[Any, Any]
+    Array = NDArray[np.float64]
 
 METRICS = ("cosine", "inner_product")
-VectorOf = Callable[[IndexRow, int], Any]
+VectorOf = Callable[[IndexRow, int], "Array"]
 
 
 @dataclass(frozen=True, eq=False)
 class TopkRetriever(Retriever):
-    """The ``ice_num`` rows whose vectors are nearest, the nearest first; equal ones in the order of the rows.
+    """Picks the ``ice_num`` rows with the nearest vectors, the nearest first, equal ones in the order of the rows.
 
-    The sample itself is never picked. Exactly one of:
+    The sample itself is never picked. Give either ``vectors`` or ``embed``.
 
     Args:
-        vectors: the vectors of the index set, an array of shape (rows, dimension), and those of the test samples: an
-            array with a row for each position in the test set, or a callable from a sample to its vector.
+        ice_num: the number of examples.
+        vectors: a pair. The first is an array of shape (rows, dimension) for the index set. The second, for the test
+            samples, is an array with a row for each position in the test set, or a callable from a sample to its
+            vector.
         embed: a callable from a list of texts, those of ``input_columns``, to an array of shape (texts, dimension).
             It is called once for the index set, then with one text for each sample.
-        metric: ``"cosine"``, where a zero vector is as near as a right angle, or ``"inner_product"``.
+        metric: ``"cosine"`` (a zero vector has the cosine 0 with all others) or ``"inner_product"``.
 
     Source: OpenCompass, In-context Learning; the vectors are the user's.
     """
 
     ice_num: int = 1
     vectors: tuple[Any, Any] | None = None
-    embed: Callable[[list[str]], Any] | None = None
+    embed: Callable[[list[str]], ArrayLike] | None = None
     metric: str = "cosine"
 
     def __post_init__(self) -> None:
@@ -49,78 +52,67 @@ class TopkRetriever(Retriever):
         if self.embed is not None and not callable(self.embed):
             raise TaskError(f"embed is {type(self.embed).__name__}", "give a callable from texts to vectors")
         if self.vectors is not None and not (isinstance(self.vectors, (tuple, list)) and len(self.vectors) == 2):
-            raise TaskError("vectors is no pair", "give (vectors of the index set, vectors of the test samples)")
+            raise TaskError("vectors is not a pair", "give (vectors of the index set, vectors of the test samples)")
         if self.metric not in METRICS:
             raise TaskError(f"unknown metric {shown(self.metric)}", nearest(self.metric, METRICS))
 
-    def bind(
-        self,
-        index_rows: Sequence[IndexRow],
-        *,
-        test_count: int | None = None,
-        input_columns: Iterable[str] = (),
-        output_column: str | None = None,
-        tagged_columns: Iterable[str] | None = None,
-    ) -> BoundRetriever:
-        """Return the retriever over an index set.
-
-        Raises:
-            TaskError: vectors that do not fit the rows, nothing to compare, or more examples than there are rows.
-            RowError: a row lacks a column of which ``embed`` needs the text.
-            TagError: a tagged column cannot be parsed.
-            TemplateError: a tagged column is null.
-        """
-        self._check_enough(self.ice_num, index_rows)
+    def _bound(self, index: IndexSet) -> BoundRetriever:
+        self._check_enough(self.ice_num, index)
         vector_of: VectorOf
+        rows: ArrayLike
         if self.embed is not None:
-            text_of = RowText(input_columns, output_column, tagged_columns)
-            rows = self.embed([text_of(row) for row in index_rows]) if index_rows else [[]]
+            text_of = RowText(index.input_columns, index.output_column, index.tagged_columns)
+            rows = self.embed([text_of(row) for row in index.rows]) if index.rows else [[]]
             vector_of = _Embedded(self.embed, text_of)
         else:
             rows, test = self.vectors or ((), ())
-            vector_of = _Called(test) if callable(test) else _Listed(_matrix(test, "of the test samples", test_count))
-        matrix = _matrix(rows, "of the index set", len(index_rows) or None)
+            whose = "of the test samples"
+            vector_of = _Called(test) if callable(test) else _Listed(_matrix(test, whose, index.test_count))
+        matrix = _matrix(rows, "of the index set", len(index.rows) or None)
         nearness = _Nearness(matrix, vector_of, cosine=self.metric == "cosine")
-        return BoundRetriever(self, index_rows, nearness, self.ice_num)
+        return BoundRetriever(self, index.rows, nearness, self.ice_num)
 
 
 class _Embedded:
-    """The vector that ``embed`` gives for a sample's text."""
+    """Returns the vector of a sample's text from ``embed``."""
 
-    def __init__(self, embed: Callable[[list[str]], Any], text_of: RowText) -> None:
+    def __init__(self, embed: Callable[[list[str]], ArrayLike], text_of: RowText) -> None:
         self._embed = embed
         self._text_of = text_of
 
-    def __call__(self, sample: IndexRow, _position: int) -> Any:
-        return _matrix(self._embed([self._text_of(sample)]), "of one text", 1)[0]
+    def __call__(self, sample: IndexRow, _position: int) -> Array:
+        vector: Array = _matrix(self._embed([self._text_of(sample)]), "of one text", 1)[0]
+        return vector
 
 
 class _Called:
-    """The vector that the user's callable gives for a sample."""
+    """Returns the vector of a sample from the user's callable."""
 
-    def __init__(self, vector_of: Callable[[IndexRow], Any]) -> None:
+    def __init__(self, vector_of: Callable[[IndexRow], ArrayLike]) -> None:
         self._vector_of = vector_of
 
-    def __call__(self, sample: IndexRow, _position: int) -> Any:
-        return _matrix([self._vector_of(sample)], "of a test sample", 1)[0]
+    def __call__(self, sample: IndexRow, _position: int) -> Array:
+        vector: Array = _matrix([self._vector_of(sample)], "of a test sample", 1)[0]
+        return vector
 
 
 class _Listed:
-    """The vector of a position in the test set."""
+    """Returns the vector of a position in the test set."""
 
     def __init__(self, matrix: Array) -> None:
         self._matrix = matrix
 
-    def __call__(self, _sample: IndexRow, position: int) -> Any:
+    def __call__(self, _sample: IndexRow, position: int) -> Array:
         count = len(self._matrix)
         if not 0 <= position < count:
             what = f"no vector for test position {position}: there are vectors for 0 to {count - 1}"
             raise TaskError(what, "give a vector for each test sample")
-        return self._matrix[position]
+        vector: Array = self._matrix[position]
+        return vector
 
 
 class _Nearness:
-    """Called with a sample it gives the ids of the index set, the nearest first."""
+    """Yields the ids of the index set for a sample, the nearest first."""
 
     def __init__(self, matrix: Array, vector_of: VectorOf, *, cosine: bool) -> None:
         self._matrix = _unit(matrix) if cosine else matrix
@@ -135,31 +127,31 @@ class _Nearness:
         if self._cosine:
             vector = _unit(vector[None])[0]
         matrix = self._matrix
-        # a matrix product rounds equal rows differently, depending on where they stand; a sum along a row does not
+        # the product rounds equal rows differently, depending on their place; a sum along a row does not
         return best_first(matrix @ vector, lambda near: (matrix[near] * vector).sum(axis=1))
 
 
-def _matrix(vectors: Any, whose: str, count: int | None) -> Array:
+def _matrix(vectors: ArrayLike | list[ArrayLike], whose: str, count: int | None) -> Array:
     import numpy as np  # noqa: PLC0415  # only where rows are compared
 
     try:
         matrix = np.ascontiguousarray(vectors, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TaskError(f"the vectors {whose} are no array of numbers", "give rows of one length") from None
+        raise TaskError(f"the vectors {whose} are not an array of numbers", "give rows of one length") from None
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         what = f"the vectors {whose} have {matrix.ndim} axes" if matrix.ndim != 2 else f"a vector {whose} is not finite"
         raise TaskError(what, "give an array of shape (rows, dimension) of finite numbers")
     if count is not None and len(matrix) != count:
-        raise TaskError(f"{len(matrix)} vectors {whose} for {count} rows", "give one vector a row")
+        raise TaskError(f"{len(matrix)} vectors {whose} for {count} rows", "give one vector for each row")
     return matrix
 
 
 def _unit(matrix: Array) -> Array:
-    """Return the rows at length 1; a zero row stays zero."""
+    """Return the rows scaled to length 1. A zero row stays zero."""
     import numpy as np  # noqa: PLC0415  # only where rows are compared
 
     largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
-    scaled = matrix / np.where(largest == 0, 1, largest)  # so that the squares neither vanish nor overflow
+    scaled = matrix / np.where(largest == 0, 1, largest)  # the squares then neither vanish nor overflow
     length = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
     unit: Array = scaled / np.where(length == 0, 1, length)
     return unit

@@ -1,4 +1,4 @@
-"""The types that an ``infer_cfg`` may name, and how they are built from its mappings."""
+"""The types that an ``infer_cfg`` may name, and the functions that build them from its mappings."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ INFERENCERS: dict[str, tuple[str, ...]] = {
     "PPLInferencer": ("max_seq_len", "batch_size", "labels"),
     "MultiTurnGenInferencer": (*_COMMON, "infer_mode"),
 }
-"""Each inferencer with the arguments it takes."""
+"""The inferencers and the arguments of each."""
 
 _LENGTHS = {"max_out_len", "max_seq_len"}
 
 
 def build_template(config: object, place: str) -> Template | None:
-    """Return the template of a config: one that is built already, or a mapping with ``type`` and its arguments.
+    """Return the template of a config, which is a template, or a mapping of ``type`` and its arguments.
 
     Raises:
         TaskError: an unknown type or argument.
@@ -64,16 +64,16 @@ def build_template(config: object, place: str) -> Template | None:
     try:
         template: Template = cls(**arguments)
     except TemplateError as error:
-        within = f"{place}: {error.where.template or ''}".rstrip(": ")
+        within = f"{place}: {error.where.template}" if error.where.template else place
         raise type(error)(error.what, error.hint, error.where._replace(template=within)) from None
     return template
 
 
 def build_retriever(config: object, place: str) -> Retriever:
-    """Return the retriever of a config; without one there are no examples.
+    """Return the retriever of a config, by default ``ZeroRetriever``.
 
     Raises:
-        TaskError: an unknown type, or an argument that is unknown, missing or of the wrong kind.
+        TaskError: an unknown type, or an unknown, missing or wrong argument.
     """
     if config is None or isinstance(config, Retriever):
         return config or ZeroRetriever()
@@ -87,10 +87,10 @@ def build_retriever(config: object, place: str) -> Retriever:
 
 
 def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
-    """Return the name of an inferencer and its arguments; ``GenInferencer`` by default.
+    """Return the name and the arguments of an inferencer, by default ``GenInferencer``.
 
     Raises:
-        TaskError: an unknown type or argument, or a length that is no number.
+        TaskError: an unknown type or argument, or a length that is not a whole number from 1.
     """
     if config is None:
         return "GenInferencer", {}
@@ -125,14 +125,12 @@ def _class_of(
         raise TaskError(f"{place} has unknown type {shown(_short_name(named))}", nearest(_short_name(named), known))
     arguments = {k: v for k, v in config.items() if k != "type"}
     takes = tuple(inspect.signature(cls).parameters)
-    if issubclass(cls, Retriever) and "options" in takes:
-        takes = (*takes, "ice_num", "ice_separator", "ice_eos_token")
     for argument in arguments:
-        if argument not in takes or argument == "options":
+        if argument not in takes:
             raise TaskError(f"{cls.__name__} takes no argument {shown(argument)}", nearest(argument, takes))
     return cls, arguments
 
 
 def _short_name(named: object) -> str:
-    """Return the class name of a type given as a class, a name or a dotted path."""
+    """Return the class name of a type that is given as a class, a name or a dotted path."""
     return named.__name__ if isinstance(named, type) else str(named).rpartition(".")[2]

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.prompters.draft import PromptDraft
 from mmprompt.prompters.instruction import DividedInput, Halves, Instruction, Pieces
-from mmprompt.prompters.prompter import PromptDraft, Prompter
+from mmprompt.prompters.prompter import Prompter
 from mmprompt.prompters.rules import RESPONSE, SeedRules
 
 
 class AlpacaPrompter(Prompter):
-    r"""A prompt in the form of Alpaca, without a history: all of the input goes into slots.
+    r"""A prompt in Alpaca's form, without a history. The whole input goes into slots.
 
-    The string is ``{system}\n{instruction}\n{tools}{user}### Response:\n``. As messages the instruction is the system
-    message and the user half, which may be empty, the user's.
+    The string is ``{system}\n{instruction}\n{tools}{user}### Response:\n``. As messages, the instruction is the system
+    message, and the user half, which may be empty, is the user's.
 
     Args:
         instruction: text with slots ``{name}``, of letters, digits and ``_``; other braces are text. Or a dict of
-            ``system`` and ``user``, two such texts, of which the second is followed by an empty line.
-        extra_keys: names of further slots, each shown under a heading of its own.
-        tools: the tools of every call, or a function of ``query`` and/or ``history`` that gives them.
-        history: refused.
-        system: the text before everything; the default is the documentation's, ``""`` is none.
-        markers: accepted, and nowhere in this form.
-        dialect: ``"lazyllm"`` for what LazyLLM 1.4 writes where it differs from its documentation.
+            ``system`` and ``user``, two such texts. An empty line follows the second.
+        extra_keys: names of further slots. Each is shown under its own heading.
+        tools: the tools of every call, or a function of ``query`` and/or ``history`` that returns them.
+        history: must be empty.
+        system: the text before everything; the default is the documentation's, ``""`` leaves it out.
+        markers: accepted, but not used in this form.
+        dialect: ``"lazyllm"`` for the output of LazyLLM 1.4 where it differs from its documentation.
 
     Source: LazyLLM, Prompter.
 
     Raises:
         TemplateError: an argument that cannot be compiled.
-        PromptError: a history.
+        PromptError: a history is given.
     """
 
     takes_history = False
@@ -52,5 +53,5 @@ class AlpacaPrompter(Prompter):
                 "the instruction has no slot for the input", "put {input} in it, or name it in extra_keys"
             )
         raise TemplateError(
-            f"the input has a key that is no slot: {shown(divided.key)}", nearest(divided.key, self.slots)
+            f"the input has a key that is not a slot: {shown(divided.key)}", nearest(divided.key, self.slots)
         )

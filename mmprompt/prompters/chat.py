@@ -10,28 +10,28 @@ from mmprompt.prompters.rules import SeedRules
 
 
 class ChatPrompter(Prompter):
-    r"""A prompt in the form of a chat: an instruction, earlier turns, and the user's turn.
+    r"""A prompt in the form of a chat: an instruction, earlier turns and the user's turn.
 
     The string is ``{sos}{system}{instruction}{tools}{eos}\n\n{history}\n{soh}\n{user}{input}\n{eoh}{soa}\n``. As
-    messages, system and instruction are the system message, on lines of their own.
+    messages, system and instruction are the two lines of the system message.
 
     Args:
         instruction: text with slots ``{name}``, of letters, digits and ``_``; other braces are text. Or a dict of
-            ``system`` and ``user``, two such texts, of which the second stands before the user's turn.
-        extra_keys: names of further slots, each shown under a heading of its own.
-        tools: the tools of every call, or a function of ``query`` and/or ``history`` that gives them.
+            ``system`` and ``user``, two such texts. The second stands before the user's turn.
+        extra_keys: names of further slots. Each is shown under its own heading.
+        tools: the tools of every call, or a function of ``query`` and/or ``history`` that returns them.
         history: turns before those of each call, as pairs or messages.
-        system: the text before everything; the default is the documentation's, ``""`` is none.
-        markers: what stands around the turns of a string: ``sos`` and ``eos`` around system, ``soh`` and ``eoh``
+        system: the text before everything; the default is the documentation's, ``""`` leaves it out.
+        markers: the texts around the turns of a string: ``sos`` and ``eos`` around system, ``soh`` and ``eoh``
             around human, ``soa`` and ``eoa`` around assistant, ``soe`` and ``eoe`` around the results of tools, and
             ``tool_start_token``, ``tool_args_token``, ``tool_end_token``.
-        dialect: ``"lazyllm"`` for what LazyLLM 1.4 writes where it differs from its documentation.
+        dialect: ``"lazyllm"`` for the output of LazyLLM 1.4 where it differs from its documentation.
 
     Source: LazyLLM, Prompter.
 
     Raises:
         TemplateError: an argument that cannot be compiled.
-        PromptError: a history that is none.
+        PromptError: a malformed history.
     """
 
     def _compiled(self, rules: SeedRules, halves: Halves, extra: Pieces) -> Instruction:

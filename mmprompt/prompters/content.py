@@ -1,7 +1,6 @@
-"""What a prompter is filled with: text, or content parts where media stand.
+"""The values that fill a prompter: text, or content parts where there are media.
 
-Values from outside become ``PromptContent`` at the door and dicts (or text and placeholders) at the other; in between
-nothing looks into them.
+Values from the caller become ``PromptContent`` first, and content part dicts (or text and placeholders) last.
 """
 
 from __future__ import annotations
@@ -9,32 +8,32 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Number
-from typing import Any, Union
+from typing import Union
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
 from mmprompt.media.sources import as_written, in_short
 from mmprompt.messages import MODALITIES, PARTS, MediaPart, MediaRef, Message, Part, TextPart, part_dict, part_of
 from mmprompt.meta_template.text import rendered_string
-from mmprompt.targets.json_values import plain
+from mmprompt.targets.json_values import JSONObject, JSONValue, plain
 from mmprompt.targets.openai import to_openai
 from mmprompt.templates.slots import Slot
 
 PromptContent = Union[str, "tuple[Part, ...]"]
-"""Text, or parts in order. Parts are tuples themselves: ask whether a content is ``str``, never whether it is tuple."""
+"""Text, or parts in order. To tell them apart, test for ``str``: a part is a tuple too."""
 
 
 def content_of(value: object, place: str) -> PromptContent:
-    """Return ``value`` as content: text or a number as text; parts, part dicts and lists of them as parts.
+    """Return ``value`` as content: text and numbers as text, content parts, part dicts and lists of them as parts.
 
-    A list may hold texts too, but not texts alone.
+    A list may also hold texts, but not texts alone.
 
     Args:
-        value: what the caller gave; it is never changed.
-        place: what it was given for, for errors: ``slot 'question'``, ``history[0]``.
+        value: the caller's value. It is never changed.
+        place: its place, for errors: ``slot 'question'``, ``history[0]``.
 
     Raises:
         TemplateError: null, or a value that is neither text nor content parts.
-        PromptError: a part dict of unknown type or without a source.
+        PromptError: a part dict of an unknown type or without a source.
     """
     if isinstance(value, str):
         return value
@@ -47,7 +46,7 @@ def content_of(value: object, place: str) -> PromptContent:
     if isinstance(value, Number):
         return str(value)
     if value is None:
-        raise TemplateError(f"{place} is null", "give text; '' is an empty one")
+        raise TemplateError(f"{place} is null", "give text; '' is an empty text")
     hint = "give text, a number, or content parts; media go into a MediaRef or a part dict"
     raise TemplateError(f"{place} is {type(value).__name__}, neither text nor content parts", hint)
 
@@ -66,7 +65,7 @@ def _parts_of(values: list[object] | tuple[object, ...], place: str) -> tuple[Pa
         else:
             raise TemplateError(f"{place} holds {type(value).__name__} in a list", "give texts and content parts in it")
     if texts and texts == len(parts):
-        raise TemplateError(f"{place} is a list of texts", "join them to one text, or give content parts")
+        raise TemplateError(f"{place} is a list of texts", "join them into one text, or give content parts")
     return tuple(parts)
 
 
@@ -74,11 +73,11 @@ def _part_of(value: Mapping[str, object], place: str) -> Part:
     try:
         return part_of(value)
     except MMPromptError as error:
-        raise type(error)(f"{place}: {error.what}", error.hint, error.where) from None
+        raise error.located(template=place) from None
 
 
 def joined(*contents: PromptContent) -> PromptContent:
-    """Return contents put one after the other without a separator; texts that meet are one text."""
+    """Return contents joined without a separator. Neighbouring texts become one text."""
     texts = [c for c in contents if isinstance(c, str)]
     if len(texts) == len(contents):
         return "".join(texts)
@@ -99,7 +98,7 @@ def joined(*contents: PromptContent) -> PromptContent:
 
 
 def kept(content: PromptContent) -> PromptContent:
-    """Return content that shares nothing changeable with its caller: further keys of its parts are copied."""
+    """Return a copy of the content that shares nothing mutable with the caller's values."""
     if isinstance(content, str):
         return content
     return tuple([_kept_part(part) for part in content])
@@ -112,41 +111,41 @@ def _kept_part(part: Part) -> Part:
     return part._replace(extra=extra, options=tuple([(key, plain(value)) for key, value in part.options]))
 
 
-def wire_content(content: PromptContent) -> str | list[dict[str, Any]]:
-    """Return content as a message of OpenAI's chat form holds it: text, or a list of new part dicts.
+def wire_content(content: PromptContent) -> str | list[JSONValue]:
+    """Return content as in a message of OpenAI's chat form: text, or a list of new part dicts.
 
     Raises:
-        PromptError: media that only an object in memory holds, which JSON cannot name.
+        PromptError: a medium is an object in memory, which JSON cannot name.
         TargetError: a further key of a part that JSON cannot hold.
     """
     return content if isinstance(content, str) else [_wire_part(part) for part in content]
 
 
-def _wire_part(part: Part) -> dict[str, Any]:
+def _wire_part(part: Part) -> JSONObject:
     if isinstance(part, MediaPart):
-        wire: list[dict[str, Any]] = to_openai([Message("user", [part])], content="parts")[0]["content"]
+        wire: list[JSONObject] = to_openai([Message("user", [part])], content="parts")[0]["content"]
         return wire[0]
     if isinstance(part, TextPart):
         return _copied(part_dict(part))
-    form = part.form if part.form == "input_audio" else ""  # other forms are not of the chat form
+    form = part.form if part.form == "input_audio" else ""  # the chat form has no others
     source = part.source if part.name is None else part.name
     if isinstance(source, os.PathLike):
         source = os.fspath(source)
     if not isinstance(source, str):
-        what = f"{part.modality} {shown(in_short(source))} is an object, which a message cannot name"
+        what = f"{part.modality} {shown(in_short(source))} is an object in memory, which a message cannot name"
         raise PromptError(what, "give its path, URL or data URI, or let it be read first: read_messages(...)")
     return _copied(part_dict(part._replace(form=form), source if form else as_written(source, part.modality)))
 
 
-def _copied(wire: dict[str, object]) -> dict[str, Any]:
+def _copied(wire: dict[str, object]) -> JSONObject:
     return {key: plain(value) for key, value in wire.items()}
 
 
 class StringWriter:
-    """Writes a prompt as one string, with placeholders for its media where the caller gave them.
+    """Writes a prompt as one string. ``placeholders`` maps a modality to the text that stands for its media.
 
     Raises:
-        TemplateError: ``placeholders`` that name no modality, or are no text.
+        TemplateError: a key of ``placeholders`` is not a modality, or a value is not text.
     """
 
     def __init__(self, placeholders: Mapping[str, str] | None) -> None:
@@ -156,16 +155,18 @@ class StringWriter:
         for modality, placeholder in (placeholders or {}).items():
             if modality not in MODALITIES:
                 raise TemplateError(
-                    f"no modality {shown(modality)} in media_placeholder", nearest(modality, MODALITIES)
+                    f"unknown modality {shown(modality)} in media_placeholder", nearest(modality, MODALITIES)
                 )
             if not isinstance(placeholder, str) or not placeholder:
-                raise TemplateError(f"the placeholder of {modality} is no text", "give a text such as '<image>'")
+                raise TemplateError(
+                    f"the placeholder of {modality} is empty or not text", "give a text such as '<image>'"
+                )
 
     def lay_out(self, template: Iterable[str | Slot], fields: Mapping[str, PromptContent]) -> None:
-        """Write a template with its fields; line ends of its own that would begin the string are left out.
+        """Write a template with its fields. Its own line ends at the beginning of the string are left out.
 
         Raises:
-            PromptError: media without a placeholder.
+            PromptError: a medium without a placeholder.
         """
         out = self._out
         for piece in template:
@@ -191,7 +192,7 @@ class StringWriter:
         return placeholder
 
     def result(self, finished: Callable[[str], str]) -> str:
-        """Return the string, ``finished``, with ``media`` beside it if there were placeholders to put.
+        """Return the string after ``finished``. With placeholders it has the media as its attribute ``media``.
 
         Raises:
             PromptError: the text itself contains a placeholder.
@@ -203,6 +204,6 @@ class StringWriter:
             if text.count(placeholder) != sum(self._placeholders[m.modality] == placeholder for m in self._media):
                 raise PromptError(
                     f"the text contains {shown(placeholder)}, the placeholder of media",
-                    "it would stand for media that is not there: change the text or the placeholder",
+                    "change the text or the placeholder",
                 )
-        return rendered_string(text, self._media)  # type: ignore[arg-type]  # media that was read may stand beside too
+        return rendered_string(text, self._media)  # type: ignore[arg-type]  # it takes media that were read too

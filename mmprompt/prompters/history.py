@@ -1,4 +1,4 @@
-"""The turns before the current one: pairs or messages from outside, one type inside, messages again on the wire."""
+"""The turns before the current one: read from pairs or messages, written as messages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from mmprompt.errors import PromptError, nearest, shown
 from mmprompt.messages import PARTS, ROLES, Message, Pairs
 from mmprompt.prompters.content import PromptContent, content_of, joined, kept, wire_content
-from mmprompt.targets.json_values import plain
+from mmprompt.targets.json_values import JSONObject, JSONValue, plain
 
 KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _SHAPES = "give pairs of user and assistant, or messages of role and content"
 
 
 class HistoryTurn(NamedTuple):
-    """One turn. ``content`` is None where an assistant only calls tools; ``more`` are the message's further keys."""
+    """One turn. ``content`` is None if the assistant only calls tools. ``more`` are the message's further keys."""
 
     role: str
     content: PromptContent | None
@@ -23,9 +23,9 @@ class HistoryTurn(NamedTuple):
 
 
 def turns_of(history: object, *, tuples: bool = True) -> tuple[HistoryTurn, ...]:
-    """Return a history as turns: pairs ``[user, assistant]`` and messages, mixed as the caller likes.
+    """Return a history as turns. It may mix pairs ``[user, assistant]`` and messages.
 
-    One side of a pair may be missing or None. ``tuples`` tells whether a pair may be a tuple.
+    One side of a pair may be missing or None. ``tuples`` allows a pair to be a tuple.
 
     Raises:
         PromptError: anything else, an unknown role, or a message without content.
@@ -49,17 +49,17 @@ def turns_of(history: object, *, tuples: bool = True) -> tuple[HistoryTurn, ...]
 
 def _pair(pair: list[object] | tuple[object, ...], where: str) -> list[HistoryTurn]:
     if len(pair) > 2:
-        raise PromptError(f"{where} has {len(pair)} texts", "a pair is what the user said and what the assistant said")
+        raise PromptError(f"{where} has {len(pair)} texts", "give two: the user's and the assistant's")
     sides = zip(("user", "assistant"), pair, strict=False)
     return [HistoryTurn(role, content_of(said, f"{where}, {role}")) for role, said in sides if said is not None]
 
 
 def is_message(value: object) -> bool:
-    """Tell whether ``value`` is a message: a mapping with a role, or a ``Message``."""
+    """Return whether ``value`` is a message: a mapping with a role, or a ``Message``."""
     return isinstance(value, Message) or (isinstance(value, Mapping) and isinstance(value.get("role"), str))
 
 
-def turn_of(message: Message | Mapping[str, Any], where: str) -> HistoryTurn:
+def turn_of(message: Message | Mapping[str, JSONValue], where: str) -> HistoryTurn:
     """Return a message as a turn.
 
     Raises:
@@ -85,26 +85,27 @@ def turn_of(message: Message | Mapping[str, Any], where: str) -> HistoryTurn:
 
 
 def kept_turns(turns: Iterable[HistoryTurn]) -> tuple[HistoryTurn, ...]:
-    """Return turns that share nothing changeable with their caller."""
+    """Return copies of the turns that share nothing mutable with the caller's values."""
     return tuple([t._replace(content=None if t.content is None else kept(t.content), more=_more(t)) for t in turns])
 
 
-def _more(turn: HistoryTurn) -> Pairs:
+def _more(turn: HistoryTurn) -> tuple[tuple[str, JSONValue], ...]:
     return tuple([(key, plain(value)) for key, value in turn.more])
 
 
-def wire_turn(turn: HistoryTurn) -> dict[str, Any]:
+def wire_turn(turn: HistoryTurn) -> JSONObject:
     """Return a turn as a new message of OpenAI's chat form.
 
     Raises:
-        PromptError, TargetError: as ``wire_content``; a further key that JSON cannot hold.
+        PromptError: as ``wire_content``.
+        TargetError: as ``wire_content``, or a further key that JSON cannot hold.
     """
     content = None if turn.content is None else wire_content(turn.content)
     return {"role": turn.role, "content": content, **dict(_more(turn))}
 
 
-def calls_of(turn: HistoryTurn) -> list[Mapping[str, Any]]:
-    """Return the functions that a turn calls, each a mapping of ``name`` and ``arguments``.
+def calls_of(turn: HistoryTurn) -> list[Mapping[str, JSONValue]]:
+    """Return the functions that a turn calls, each as a mapping of ``name`` and ``arguments``.
 
     Raises:
         PromptError: a tool call without a function.

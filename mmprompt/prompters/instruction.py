@@ -1,7 +1,7 @@
-"""An instruction with slots, compiled once, and what an input fills them with.
+"""An instruction with slots, compiled once, and the values from an input that fill them.
 
-``{name}`` is a slot where ``name`` is a word (letters of any script, digits, ``_``); all other braces are text. Extra
-keys are slots as data, so their names may be anything. Values go in last, in one pass, and are never looked at again.
+``{name}`` is a slot if ``name`` is a word (letters of any script, digits, ``_``). All other braces are text. The names
+of extra keys may be any text. Values are filled in last, in one pass, and are not parsed again.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Halves(NamedTuple):
 class Instruction(NamedTuple):
     """A compiled instruction.
 
-    ``closing`` follows the user half in a string. ``for_one_text`` are the halves where one text fills the only slot,
-    if the dialect has others there.
+    ``closing`` follows the user half in a string. ``for_one_text`` are the halves to use if one text fills the only
+    slot, for a dialect in which they differ.
     """
 
     system: Pieces
@@ -81,15 +81,15 @@ def halves_of(instruction: object, *, other_keys: bool = False) -> Halves:
     """Return an instruction, a string or a dict of ``system`` and ``user``, as halves.
 
     Raises:
-        TemplateError: another type, a half that is no text, or (unless ``other_keys``) another key.
+        TemplateError: another type, a half that is not text, or another key (unless ``other_keys``).
     """
     if instruction is None:
         return Halves((), None)
     if isinstance(instruction, str):
         return Halves(pieces_of(instruction), None)
     if not isinstance(instruction, Mapping):
-        what = f"an instruction is a string or a dict of system and user, not {type(instruction).__name__}"
-        raise TemplateError(what, "give text").located(template="instruction")
+        what = f"it is {type(instruction).__name__}"
+        raise TemplateError(what, "give text, or a dict of system and user").located(template="instruction")
     for key in instruction:
         if key not in _HALVES and not other_keys:
             raise TemplateError(f"unknown key {shown(key)}", nearest(key, _HALVES)).located(template="instruction")
@@ -103,10 +103,10 @@ def halves_of(instruction: object, *, other_keys: bool = False) -> Halves:
 
 
 def extra_pieces(extra_keys: str | Sequence[str] | None) -> Pieces:
-    """Return the block that shows the extra keys, each with its slot; nothing if there are none.
+    """Return the block that shows the extra keys, each with its slot.
 
     Raises:
-        TemplateError: a key that is no text, blank, or given twice.
+        TemplateError: a key that is blank, not text, or given twice.
     """
     if not extra_keys:
         return ()
@@ -117,7 +117,7 @@ def extra_pieces(extra_keys: str | Sequence[str] | None) -> Pieces:
     seen = set()
     for key in keys:
         if not isinstance(key, str) or not key.strip() or key in seen:
-            fault = "twice" if key in seen else "is no name"
+            fault = "is given twice" if key in seen else "is not a name"
             raise TemplateError(f"the extra key {shown(key)} {fault}", "give each name once, as text")
         seen.add(key)
         out += [f"### {key}:\n", Slot(key, f"{{{key}}}", required=True), "\n\n"]
@@ -125,9 +125,10 @@ def extra_pieces(extra_keys: str | Sequence[str] | None) -> Pieces:
 
 
 class DividedInput(NamedTuple):
-    """What an input gave: a value for each slot, what is left for the user's turn, and the key that was under.
+    """An input divided into a value for each slot and the ``rest``, which is the user's turn.
 
-    ``one_text`` tells that the input was one text, or parts, which went into the only slot.
+    ``key`` is the key of the rest in a mapping. ``one_text`` is true if the input was one text, or content parts, for
+    the only slot.
     """
 
     values: Mapping[str, PromptContent]
@@ -139,11 +140,11 @@ class DividedInput(NamedTuple):
 def divide_input(instruction: Instruction, value: object) -> DividedInput:
     """Divide an input between the slots and the user's turn.
 
-    A mapping fills every slot; one key may be left, whose value is the user's turn. Anything else fills the only slot,
-    or is the user's turn where there is no slot. ``rest`` is as given, except that it is content in the second case.
+    A mapping fills every slot, and the value of one further key is the user's turn. Any other input fills the only
+    slot, or is the user's turn if there is no slot.
 
     Raises:
-        TemplateError: no input, slots without a value, keys that are no slots, or one text for several slots.
+        TemplateError: no input, a slot without a value, several keys that are not slots, or one text for several slots.
     """
     if value is None:
         raise TemplateError("there is no input", "give text or a mapping of slots; '' is an empty turn")
@@ -158,25 +159,24 @@ def divide_input(instruction: Instruction, value: object) -> DividedInput:
     return DividedInput({slots[0]: content_of(value, f"the input for slot '{slots[0]}'")}, one_text=True)
 
 
-def _from_mapping(slots: tuple[str, ...], given: Mapping[Any, object]) -> DividedInput:
+def _from_mapping(slots: tuple[str, ...], given: Mapping[str, object]) -> DividedInput:
     missing = [slot for slot in slots if slot not in given]
     rest = [key for key in given if key not in slots] if missing or len(given) > len(slots) else []
     if missing:
         known = nearest(missing[0], rest)
         hint = f" ({known})" if known.startswith("did") else ""
         what = f"the input has no value for slot{'s' * (len(missing) > 1)} {_names(missing)}{hint}"
-        raise TemplateError(
-            what, f"the slots are {_names(slots)}; the value '{{{missing[0]}}}' keeps the braces as text"
-        )
+        keeps = f"the value '{{{missing[0]}}}' keeps the braces as text"
+        raise TemplateError(what, f"give values for {_names(slots)}; {keeps}")
     values = {slot: content_of(given[slot], f"slot '{slot}'") for slot in slots}
     if not rest:
         return DividedInput(values)
     if len(rest) > 1:
-        slots_said = f"the slots are {_names(slots)}" if slots else "the instruction has no slot"
-        hint = f"{slots_said}; beside them one key may hold the user's turn"
+        beside = f"beside the slots {_names(slots)}" if slots else "since the instruction has no slots"
+        hint = f"give one key for the user's turn, {beside}"
         if {"type", "role"} & set(rest):
-            hint += ", and a message or a content part as input goes into a list"
-        raise TemplateError(f"the input has keys that are no slot: {_names(rest)}", hint)
+            hint += ", or put the message or content part into a list"
+        raise TemplateError(f"the input has keys that are not slots: {_names(rest)}", hint)
     return DividedInput(values, given[rest[0]], rest[0])
 
 

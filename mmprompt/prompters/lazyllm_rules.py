@@ -1,7 +1,7 @@
-"""What LazyLLM 1.4 writes where it differs from its documentation.
+"""The output of LazyLLM 1.4 where it differs from its documentation.
 
-Only its texts and choices are followed, not its faults: values are never expanded, braces that are no slot stay text,
-and what it refuses by ``assert`` is refused here with the names. A system turn of a history is in its messages only.
+Its texts and choices are followed, its bugs are not: values are never expanded, braces that are not slots stay text,
+and an error with the names replaces each ``assert``. A system turn of a history appears in messages only.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mmprompt.errors import TemplateError
 from mmprompt.prompters.content import PromptContent, joined
 from mmprompt.prompters.history import HistoryTurn
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, instruction_of, pieces_of
 from mmprompt.prompters.rules import MARKERS, PARAGRAPH, RESPONSE, TOOL_TOKENS, SeedRules, Tools
+from mmprompt.targets.json_values import JSONValue
 
 _ESCAPES = str.maketrans({
     '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\0": "\\0",
@@ -33,7 +33,7 @@ _SPOKEN = frozenset(("user", "assistant", "tool"))
 
 
 class LazyLLMRules(SeedRules):
-    """What LazyLLM 1.4 writes."""
+    """The output of LazyLLM 1.4."""
 
     name = "lazyllm"
     heading = "\n\n### Instruction:\n"
@@ -54,22 +54,22 @@ class LazyLLMRules(SeedRules):
         return _with_braces_for_one_text(head, (*halves.user, *(("\n\n", *extra) if extra else ())))
 
     def chat(self, halves: Halves, extra: Pieces) -> Instruction:
-        """Compile the instruction of a chat prompt; an empty one loses its extra keys."""
+        """Compile the instruction of a chat prompt. An empty one loses its extra keys."""
         if halves.user is not None:
             return _with_braces_for_one_text(halves.system, (*halves.user, *extra))
         return _with_braces_for_one_text((*halves.system, "\n", *extra, "\n") if halves.system else (), ())
 
     def data_text(self, data: object) -> str:
-        """Return plain data as JSON5, whose keys go without quotes where they can."""
+        """Return plain data as JSON5. Its keys have no quotes if they are identifiers."""
         return json5_text(data)
 
     def with_guide(
         self, filled: PromptContent, tools: Tools, markers: Mapping[str, str], halves: Halves, *, one_text: bool
     ) -> PromptContent:
-        """Return the filled system half with the how-to of function calls after it; a dict instruction has none.
+        """Return the filled system half, followed by how to call functions unless the instruction is a dict.
 
         Raises:
-            TemplateError: a token of tool calls is not set.
+            TemplateError: a marker of tool calls is empty.
         """
         missing = [token for token in TOOL_TOKENS if not markers[token]]
         if missing:
@@ -83,23 +83,23 @@ class LazyLLMRules(SeedRules):
         return super().history_text([_shown_result(t) for t in turns if t.role in _SPOKEN], markers)
 
     def marks(self, role: str, markers: Mapping[str, str]) -> tuple[str, str]:
-        """Return what stands before and after a turn of ``role``."""
+        """Return the markers before and after a turn of ``role``."""
         return (markers["soe"], markers["eoe"]) if role == "tool" else super().marks(role, markers)
 
-    def call_text(self, function: Mapping[str, Any], markers: Mapping[str, str]) -> str:
-        """Return a tool call of a history: its name and arguments, or Python's print of it without a token for them."""
+    def call_text(self, function: Mapping[str, JSONValue], markers: Mapping[str, str]) -> str:
+        """Return a tool call of a history: name and arguments, or its ``str()`` if the marker of arguments is empty."""
         said = str(dict(function))
         if markers["tool_args_token"]:
             said = f"{function['name']}{markers['tool_args_token']}{json5_text(function.get('arguments'))}"
         return f"{markers['tool_start_token']}\n{said}{markers['tool_end_token']}\n"
 
     def finished(self, text: str) -> str:
-        """Return the string prompt without line ends before it."""
+        """Return the string prompt without line ends at its beginning."""
         return text.lstrip("\n")
 
 
 def _with_braces_for_one_text(system: Pieces, user: Pieces) -> Instruction:
-    """Return an instruction whose doubled braces are single where one text fills its only slot."""
+    """Return an instruction whose doubled braces become single if one text fills its only slot."""
     made = instruction_of(system, user)
     return made._replace(for_one_text=(_single_braces(made.system), _single_braces(made.user)))
 
@@ -120,7 +120,7 @@ def _how_to(tools: Tools, markers: Mapping[str, str], *, one_text: bool) -> str:
     )
 
 
-def _name(tool: Mapping[str, Any]) -> str:
+def _name(tool: Mapping[str, JSONValue]) -> str:
     function = tool.get("function")
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise TemplateError("a tool names no function", "give {'type': 'function', 'function': {'name': …}}")
@@ -128,7 +128,7 @@ def _name(tool: Mapping[str, Any]) -> str:
 
 
 def _shown_result(turn: HistoryTurn) -> HistoryTurn:
-    """Return a tool's result that is JSON as Python prints its value."""
+    """Return a tool's result. If it is JSON it becomes the ``str()`` of its value."""
     if turn.role != "tool" or not isinstance(turn.content, str):
         return turn
     try:
@@ -141,7 +141,7 @@ def json5_text(value: object) -> str:
     """Return plain data as JSON5 on one line.
 
     Raises:
-        TemplateError: a value that JSON5 does not have.
+        TemplateError: a value that JSON5 cannot hold.
     """
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPES)}"'

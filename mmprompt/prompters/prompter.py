@@ -1,16 +1,17 @@
-"""``Prompter``: what Alpaca, chat and empty prompters share."""
+"""``Prompter``: the base class of Alpaca, chat and empty prompters."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
-from typing import Any, NamedTuple, NoReturn, Union
+from typing import Any, NoReturn, Union
 
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
 from mmprompt.messages import Part
-from mmprompt.prompters.content import PromptContent, StringWriter, content_of, joined, wire_content
-from mmprompt.prompters.history import HistoryTurn, is_message, kept_turns, turn_of, turns_of, wire_turn
+from mmprompt.prompters.content import PromptContent, StringWriter, joined
+from mmprompt.prompters.draft import PromptDraft, user_turn
+from mmprompt.prompters.history import HistoryTurn, kept_turns, turns_of
 from mmprompt.prompters.instruction import (
     DividedInput,
     Halves,
@@ -34,27 +35,10 @@ Input = Union[str, Part, Mapping[str, Any], Sequence[Any], int, float, None]
 History = Union[Sequence[Any], None]
 
 
-class PromptDraft(NamedTuple):
-    """One prompt before it is written.
-
-    ``instruction`` and ``user`` are the filled halves, ``rest`` is the user's turn; ``last`` are messages in its place,
-    if the input held some. ``one_text`` tells that the input was one text, which went into the only slot.
-    """
-
-    system: str
-    instruction: PromptContent
-    user: PromptContent
-    rest: PromptContent
-    last: tuple[HistoryTurn, ...]
-    history: tuple[HistoryTurn, ...]
-    tools: ToolList
-    one_text: bool
-
-
 class Prompter(ABC):
-    """One instruction and what belongs to it, compiled and validated at construction; immutable and picklable.
+    """An instruction with its tools, history and markers, compiled at construction. Immutable and picklable.
 
-    Its subclasses say how the prompt is laid out: ``AlpacaPrompter``, ``ChatPrompter``, ``EmptyPrompter``.
+    The subclasses ``AlpacaPrompter``, ``ChatPrompter`` and ``EmptyPrompter`` lay out the prompt.
     """
 
     takes_history = True
@@ -97,18 +81,18 @@ class Prompter(ABC):
 
     @abstractmethod
     def _compiled(self, rules: SeedRules, halves: Halves, extra: Pieces) -> Instruction:
-        """Return the instruction, compiled as this prompter lays it out."""
+        """Return the compiled instruction in the layout of this prompter."""
 
     @abstractmethod
     def _template(self) -> Pieces:
         """Return the layout of the string."""
 
     def _check(self, draft: PromptDraft, divided: DividedInput, *, as_string: bool) -> PromptDraft:  # noqa: ARG002  # for subclasses
-        """Refuse what this prompter has no place for, and return the draft."""
+        """Return the draft, or raise an error if this prompter has no place for a part of it."""
         return draft
 
     def _splitter(self, markers: Mapping[str, str]) -> str:  # noqa: ARG002  # for subclasses
-        """Return what a model's reply follows in prompt and reply together; empty if nothing marks it."""
+        """Return the text that a model's reply follows in prompt and reply together, or ``""`` if there is none."""
         return ""
 
     @property
@@ -132,37 +116,37 @@ class Prompter(ABC):
         """Return the prompt: a string, or with ``return_dict`` the messages (and tools) for a chat API.
 
         Args:
-            input: a mapping of slot to value, of which one key beside the slots is the user's turn; or one text (or
-                list of content parts), which fills the only slot or is the user's turn. The user's turn may be a
-                message or a list of messages, such as the results of tools. Values are text, numbers, or content
-                parts, and stand where their slot stands.
-            history: earlier turns, after those of the construction: pairs or messages, in both outputs.
+            input: a mapping from slots to values. The value of one further key is the user's turn. Or one text, or a
+                list of content parts, which fills the only slot or is the user's turn. The user's turn may be a
+                message or a list of messages, such as the results of tools. Values are text, numbers or content
+                parts.
+            history: further earlier turns, after those of the construction: pairs or messages.
             tools: the tools, if none were given at construction.
-            label: the expected reply, which follows in a string; messages leave it out.
-            return_dict: give ``{"messages": […]}`` of new, plain data, with ``"tools"`` if there are any.
-            format: ``"openai"`` is the same as ``return_dict``; ``dialect="lazyllm"`` also has ``"anthropic"``.
+            label: the expected reply. It ends the string; messages leave it out.
+            return_dict: return ``{"messages": […]}`` as new, plain data, with ``"tools"`` if there are any.
+            format: ``"openai"`` is the same as ``return_dict``. ``dialect="lazyllm"`` also has ``"anthropic"``.
             markers: replace those of the construction.
-            system: replaces that of the construction; ``""`` is none.
-            media_placeholder: modality to the text that stands for its media in a string, which then has them beside
-                it as ``media``.
+            system: replaces that of the construction. ``""`` leaves it out.
+            media_placeholder: maps a modality to the text that stands for its media in a string. The string then has
+                the media as its attribute ``media``.
 
         Raises:
-            TemplateError: slots without a value, keys that are no slot, values that are no content, tools twice.
-            PromptError: a history that is none, media in a string without a placeholder, or text that contains one.
+            TemplateError: slots without a value, keys that are not slots, values that are not content, or tools twice.
+            PromptError: a malformed history, a medium in a string without a placeholder, or a text that contains one.
         """
         form = self._form(format, return_dict=return_dict)
         divided = divide_input(self._instruction, input)
         draft = PromptDraft(
             self._system if system is None else _text(system, "system"),
             *self._instruction.filled(divided.values, one_text=divided.one_text),
-            *_rest(divided),
+            *user_turn(divided),
             (*self._history, *self._turns(self._rules, history)) if history is not None else self._history,
             self._tools_for(tools, input, history),
             divided.one_text,
         )
         draft = self._check(draft, divided, as_string=not form)
         if form:
-            return self._messages(draft, form)
+            return draft.request(form, empty_system=self._rules.keeps_empty_system and self.has_instruction)
         return self._string(draft, merged_markers(self._markers, markers), label, media_placeholder)
 
     def get_response(
@@ -174,8 +158,8 @@ class Prompter(ABC):
     ) -> str:
         """Return the model's reply from its output, which may begin with the prompt.
 
-        If ``output`` begins with ``input``, the string prompt, the reply is what follows; else what follows the last
-        mark of a reply (Alpaca's ``### Response:``, the chat's start of assistant), or all of it without such a mark.
+        If ``output`` begins with ``input``, the string prompt, the reply is the text after it. Otherwise it is the text
+        after the last mark of a reply (Alpaca's ``### Response:``, the chat's ``soa``), or all of it without a mark.
         """
         text = _text(output, "output")
         if input and text.startswith(input):
@@ -205,28 +189,8 @@ class Prompter(ABC):
         if not own:
             return given
         if tools is not None and not self._rules.takes_tools_twice:
-            raise TemplateError(
-                "tools are given at construction and at the call", "give them once: leave them out of one of the two"
-            )
+            raise TemplateError("tools are given at construction and at the call", "remove them from one of the two")
         return own.tools(query, history) if isinstance(own, ToolSource) else own
-
-    def _messages(self, draft: PromptDraft, form: str) -> dict[str, Any]:
-        both = draft.system and draft.instruction
-        system = joined(draft.system, "\n" if both else "", draft.instruction)
-        turns = [*draft.history, *(draft.last or (HistoryTurn("user", draft.rest),))]
-        if draft.user:
-            turns[-1] = turns[-1]._replace(content=joined(draft.user, turns[-1].content or ""))
-        messages = [wire_turn(turn) for turn in turns]
-        result: dict[str, Any] = {"messages": messages}
-        if form == "anthropic":  # it has no system turns
-            said = [t.content or "" for t in turns if t.role == "system"]
-            result["messages"] = [message for message in messages if message["role"] != "system"]
-            result["system"] = wire_content(joined(system, *[c for text in said for c in ("\n", text)]))
-        elif system or (self._rules.keeps_empty_system and self.has_instruction):
-            messages.insert(0, {"role": "system", "content": wire_content(system)})
-        if draft.tools:
-            result["tools"] = tool_list(draft.tools)
-        return result
 
     def _string(
         self,
@@ -239,7 +203,7 @@ class Prompter(ABC):
         instruction, user = draft.instruction, joined(draft.user, self._instruction.closing)
         if draft.tools:
             instruction = rules.with_guide(instruction, draft.tools, markers, self._halves, one_text=draft.one_text)
-        rest, begin, end = self._spoken(draft, markers) if draft.last else (draft.rest, markers["soh"], markers["eoh"])
+        rest, begin, end = draft.input_of_string(rules, markers)
         fields: dict[str, PromptContent] = {
             **markers,
             "soh": begin,
@@ -261,21 +225,6 @@ class Prompter(ABC):
             return ""
         return self._tools_text if tools is self._tools else self._rules.tools_text(tools)
 
-    def _spoken(self, draft: PromptDraft, markers: Mapping[str, str]) -> tuple[PromptContent, str, str]:
-        """Return the messages of an input as the input of a string, and the markers around it.
-
-        Raises:
-            PromptError: a message of the assistant or the system, which has its place in the history.
-        """
-        lines: list[PromptContent] = []
-        for turn in draft.last:
-            if turn.role not in ("user", "tool", "function"):
-                raise PromptError(f"the input of a string holds a message of {turn.role}", "give it as history")
-            lines += ["\n", turn.content or ""] if lines else [turn.content or ""]
-        results = any(turn.role != "user" for turn in draft.last)
-        begin, end = self._rules.result_marks(markers) if results else (markers["soh"], markers["eoh"])
-        return joined(*lines), begin, end
-
     def __setattr__(self, name: str, value: object) -> NoReturn:
         """Refuse: a prompter is immutable."""
         raise AttributeError(f"a {type(self).__name__} cannot be changed; make a new one")
@@ -293,22 +242,9 @@ class Prompter(ABC):
         return f"{type(self).__name__}(slots={list(self.slots)}, dialect={self._rules.name!r})"
 
 
-def _rest(divided: DividedInput) -> tuple[PromptContent, tuple[HistoryTurn, ...]]:
-    """Return what is left of the input: content, or messages."""
-    rest = divided.rest
-    if isinstance(rest, str):
-        return rest, ()
-    place = "the input" if divided.key is None else f"input {shown(divided.key)}"
-    if is_message(rest):
-        return "", (turn_of(rest, place),)
-    if isinstance(rest, (list, tuple)) and rest and all(is_message(item) for item in rest):
-        return "", tuple([turn_of(item, f"{place}[{number}]") for number, item in enumerate(rest)])
-    return joined(content_of(rest, place)), ()
-
-
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise TemplateError(f"{name} is {type(value).__name__}", "give text; '' is none")
+        raise TemplateError(f"{name} is {type(value).__name__}", "give text; '' leaves it out")
     return value
 
 

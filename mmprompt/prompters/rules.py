@@ -1,18 +1,18 @@
-"""How a prompter writes: the layouts, headings and markers that the documentation prints.
+"""How a prompter writes: the layouts, headings and markers of the documentation.
 
-``SeedRules`` is the default; a dialect is a subclass that says what differs. Rules hold no state.
+``SeedRules`` is the default. A dialect is a subclass with the differences. Rules hold no state.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.prompters.content import PromptContent, joined
 from mmprompt.prompters.history import HistoryTurn, calls_of
 from mmprompt.prompters.instruction import Halves, Instruction, Pieces, instruction_of, pieces_of
+from mmprompt.targets.json_values import JSONValue
 
 DEFAULT_SYSTEM = "You are an AI-Agent developed by LazyLLM."
 PARAGRAPH = (
@@ -25,13 +25,13 @@ TOOLS_HEADING = "### Function-call Tools. \n\n"
 SENTENCE_MARKERS = ("sos", "eos", "soh", "eoh", "soa", "eoa")
 TOOL_TOKENS = ("tool_start_token", "tool_args_token", "tool_end_token")
 MARKERS = (*SENTENCE_MARKERS, "soe", "eoe", *TOOL_TOKENS)
-"""Start and end of system, human, assistant and environment (tool results); and what stands around tool calls."""
+"""Start and end of system, human, assistant and environment (tool results), and the texts around tool calls."""
 
-Tools = Sequence[Mapping[str, Any]]
+Tools = Sequence[Mapping[str, JSONValue]]
 
 
 class SeedRules:
-    """What the documentation prints."""
+    """The output that the documentation prints."""
 
     name: str | None = None
     heading = "\n\n ### Instruction:\n"
@@ -45,11 +45,11 @@ class SeedRules:
         "soa": "<|Assistant|>:",
     }
     formats: tuple[str, ...] = ("openai",)
-    takes_other_keys = False  # in a dict instruction
-    takes_tuples = True  # as pairs of a history
-    takes_tools_twice = False  # the call's win then
-    keeps_empty_system = False  # as a message without text
-    empty_drops_the_rest = False  # an EmptyPrompter its history, tools and system
+    takes_other_keys = False  # accepts other keys in a dict instruction
+    takes_tuples = True  # accepts tuples as pairs of a history
+    takes_tools_twice = False  # accepts tools at construction and call; the call's win
+    keeps_empty_system = False  # writes a system message without text
+    empty_drops_the_rest = False  # an EmptyPrompter drops its history, tools and system
 
     def alpaca(self, halves: Halves, extra: Pieces) -> Instruction:
         """Compile the instruction of an Alpaca prompt; the extra keys join the user half of a dict."""
@@ -80,7 +80,7 @@ class SeedRules:
         try:
             return json.dumps(data, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise TemplateError(f"data that cannot be written as JSON: {error}", "use plain data") from None
+            raise TemplateError(f"the data cannot be written as JSON: {error}", "use plain data") from None
 
     def with_guide(
         self,
@@ -91,7 +91,7 @@ class SeedRules:
         *,
         one_text: bool,  # noqa: ARG002  # for a dialect
     ) -> PromptContent:
-        """Return the filled system half with what a string says about calling tools, beside their list: nothing."""
+        """Return the filled system half. A dialect may add how to call tools."""
         return filled
 
     def history_text(self, turns: Sequence[HistoryTurn], markers: Mapping[str, str]) -> PromptContent:
@@ -108,7 +108,7 @@ class SeedRules:
         return joined(*out)
 
     def marks(self, role: str, markers: Mapping[str, str]) -> tuple[str, str]:
-        """Return what stands before and after a turn of ``role``."""
+        """Return the markers before and after a turn of ``role``."""
         if role == "assistant":
             return markers["soa"], markers["eoa"]
         if role in ("system", "developer"):
@@ -116,12 +116,12 @@ class SeedRules:
         return self.result_marks(markers) if role in ("tool", "function") else (markers["soh"], markers["eoh"])
 
     def result_marks(self, markers: Mapping[str, str]) -> tuple[str, str]:
-        """Return what stands before and after a tool's result: the human's marks where it has none of its own."""
+        """Return the markers before and after a tool's result, by default those of the human."""
         if markers["soe"] or markers["eoe"]:
             return markers["soe"], markers["eoe"]
         return markers["soh"], markers["eoh"]
 
-    def call_text(self, function: Mapping[str, Any], markers: Mapping[str, str]) -> str:
+    def call_text(self, function: Mapping[str, JSONValue], markers: Mapping[str, str]) -> str:
         """Return a tool call of a history as a string prompt shows it."""
         said = self.data_text({"name": function["name"], "arguments": function.get("arguments")})
         if markers["tool_args_token"]:
@@ -131,7 +131,7 @@ class SeedRules:
         return f"{markers['tool_start_token']}\n{said}{markers['tool_end_token']}\n"
 
     def finished(self, text: str) -> str:
-        """Return the string prompt as it leaves."""
+        """Return the finished string prompt."""
         return text
 
 
@@ -140,10 +140,10 @@ def _line_end(pieces: Pieces) -> Pieces:
 
 
 def merged_markers(markers: Mapping[str, str], given: Mapping[str, str | None] | None) -> Mapping[str, str]:
-    """Return ``markers`` with those that are given in their place; None leaves one as it is.
+    """Return ``markers`` with the ``given`` ones replaced. ``None`` leaves a marker as it is.
 
     Raises:
-        TemplateError: an unknown marker, or one that is no text.
+        TemplateError: an unknown marker, or one that is not text.
     """
     if not given:
         return markers

@@ -1,7 +1,7 @@
-"""JSON exactly as Python's ``json`` reads it, at orjson's speed where the two agree.
+"""Reads JSON exactly as Python's ``json`` does, at orjson's speed where the two agree.
 
 orjson turns integers beyond 64 bits into floats, and refuses NaN, Infinity, numbers beyond a double, lone surrogates
-and a byte order mark. Whatever it refuses, and whatever it may have rounded, is read again by ``json``.
+and a byte order mark. ``json`` reads again whatever orjson refuses or may have rounded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 from mmprompt.errors import RowError, TargetError
 
 MAX_DEPTH = 500
-"""How deep a value may be nested: half of what Python's stack takes, so that printing it can never overflow."""
+"""How deep a value may be nested: half of what Python's stack takes, so that printing never overflows it."""
 
 _ROUNDED = 9.2e18  # below 2**63: an integer that orjson could not hold is read as a float of at least this magnitude
 _INFINITE = float("inf")
@@ -25,7 +25,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Remark(NamedTuple):
-    """Something in a row that was accepted and is worth a report: its kind, the column if known, and the words."""
+    """Something unusual in a row that was accepted: its kind, the column if known, and a sentence for a report."""
 
     kind: str
     column: str | None
@@ -33,17 +33,17 @@ class Remark(NamedTuple):
 
 
 def loads(line: bytes | str) -> object:
-    """Return what ``json.loads`` gives for UTF-8 ``line``: integers exact, NaN read, the last of two keys kept.
+    """Return what ``json.loads`` returns for ``line``: exact integers, NaN accepted, the last of two equal keys kept.
 
     Raises:
         RowError: invalid JSON or UTF-8, a lone surrogate, an integer that Python refuses to convert, or nesting beyond
-            ``MAX_DEPTH``; ``where.offset`` is the character offset in ``line`` where it is known.
+            ``MAX_DEPTH``. ``where.offset`` is the character offset in ``line`` if it is known.
     """
     return loads_with_remarks(line)[0]
 
 
 def loads_with_remarks(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
-    """Return what ``loads`` returns, and the remarks of ``loads_noting`` that cost nothing: all but repeated keys.
+    """Return what ``loads`` returns, and all remarks of ``loads_noting`` but those on repeated keys, at no cost.
 
     Raises:
         RowError: as ``loads``.
@@ -62,7 +62,7 @@ def loads_with_remarks(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
 
 
 def faithful(value: dict[str, Any] | list[Any]) -> bool:
-    """Tell whether orjson read this container as ``json`` would: it holds no float that may be a rounded integer.
+    """Return whether orjson read this container as ``json`` does: it holds no float that may be a rounded integer.
 
     Raises:
         RowError: nesting beyond ``MAX_DEPTH``.
@@ -87,9 +87,9 @@ def faithful(value: dict[str, Any] | list[Any]) -> bool:
 
 
 def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
-    """Return what ``loads`` returns, read by ``json``, and remarks on what other readers would refuse or change.
+    """Return what ``loads`` returns, read by ``json``, and remarks on what other readers refuse or change.
 
-    Kinds of remarks: ``bom``, ``nan`` (also Infinity), ``integer`` (over 64 bits), ``key`` (repeated).
+    The kinds of remarks are ``bom``, ``nan`` (also Infinity), ``integer`` (over 64 bits) and ``key`` (repeated).
 
     Raises:
         RowError: as ``loads``.
@@ -102,7 +102,7 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
             remarks.append(Remark("bom", None, "begins with a byte order mark"))
             line = line[len(BOM) :]
         text = _decoded(line)
-    text = text.rstrip(" \t\r\n")  # a fault at its end is not to be blamed on the line end
+    text = text.rstrip(" \t\r\n")  # an error at its end must not point at the line end
     repeated: dict[str, None] = {}
 
     def pairs_to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -140,17 +140,17 @@ def _decoded(line: bytes) -> str:
 
 
 def invalid(message: str, offset: int, length: int) -> RowError:
-    """Return the error for invalid JSON, of ``json``'s words and offset, for a row of ``length`` characters."""
+    """Return the error for invalid JSON in a row of ``length`` characters, from the message and offset of ``json``."""
     cut = offset >= length or message.startswith("Unterminated string")
     hint = "it looks cut off: write the row again" if cut else "write one JSON value"
     return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), hint).located(offset=offset)
 
 
 def examine(value: object) -> list[Remark]:
-    """Return remarks on the numbers of a value from ``json``, column by column if it is a row.
+    """Return remarks on the numbers of a value that ``json`` read, column by column if the value is a row.
 
     Raises:
-        RowError: a lone surrogate in a string or key; ``where.column`` is the column, in a row.
+        RowError: a lone surrogate in a string or key. ``where.column`` is its column in a row.
     """
     if not isinstance(value, dict):
         return _examine_column(None, value)
@@ -194,10 +194,10 @@ def _check_surrogates(text: str, column: str | None) -> None:
 
 
 def dumps(value: object) -> bytes:
-    """Return ``value`` as JSON in UTF-8: compact, no ASCII escapes, numbers as ``json`` spells them.
+    """Return ``value`` as compact JSON in UTF-8, without ASCII escapes, with numbers as ``json`` prints them.
 
     Raises:
-        TargetError: an object that JSON does not have, a lone surrogate, a cycle, or nesting beyond Python's stack.
+        TargetError: an object that JSON cannot hold, a lone surrogate, a cycle, or nesting beyond Python's stack.
     """
     if not _has_float(value):
         try:
@@ -208,7 +208,7 @@ def dumps(value: object) -> bytes:
 
 
 def _has_float(value: object) -> bool:
-    """Tell whether a number is in it that orjson may spell otherwise (1e300) or not at all (NaN)."""
+    """Return whether it holds a number that orjson may print differently (1e300) or not at all (NaN)."""
     pending = [value]
     for item in pending:
         if isinstance(item, dict):
@@ -217,7 +217,7 @@ def _has_float(value: object) -> bool:
             pending.extend(item)
         elif isinstance(item, float):
             return True
-        if len(pending) > _MANY:  # a cycle, or so much that json alone is no slower
+        if len(pending) > _MANY:  # a cycle, or so large that json alone is as fast
             return True
     return False
 
@@ -232,12 +232,12 @@ def _dumps_slowly(value: object) -> bytes:
         ) from None
     except RecursionError:
         raise TargetError("a value is nested too deeply for JSON", "flatten it") from None
-    except (TypeError, ValueError) as error:  # a key that is no key, a cycle
+    except (TypeError, ValueError) as error:  # a key that is not a string, or a cycle
         raise TargetError(f"a value cannot be written as JSON: {error}", "use plain data") from None
 
 
 def _refuse(value: object) -> object:
-    """Return what ``json`` can write of a value that it cannot: a number of NumPy as Python's, nothing else."""
+    """Return a NumPy number as a Python number. ``json`` asks this for each value that it cannot write."""
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
     raise TargetError(

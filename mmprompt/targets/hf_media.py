@@ -1,9 +1,9 @@
-"""Media as the objects that Hugging Face processors take: PIL images, mono float32 arrays, rows of frames."""
+"""Media as the objects that Hugging Face processors take: PIL images, mono float32 arrays, lists of frames."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
@@ -16,20 +16,23 @@ from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image
+
+    Samples = NDArray[np.float32]
 
 _PICTURE = "mmprompt.media.image.reading:plain_image"
 _SOUND = "mmprompt.media.audio.reading:decode_audio"
 
 
 class HFDecoder:
-    """Decodes media parts, one after the other, and keeps what it made in lists; see ``HFRequest``.
+    """Decodes media parts one after the other, and keeps the objects in lists; see ``HFRequest``.
 
-    Decodes where ``policy.isolate`` says. All pictures together have at most ``KEPT_PICTURES`` times ``max_pixels``,
-    and each part has ``timeout`` seconds. Leave its context to end the child process.
+    ``policy.isolate`` says whether a child process decodes; leaving the context ends it. All pictures together have at
+    most ``KEPT_PICTURES`` times ``max_pixels``, and each part has ``timeout`` seconds.
 
     Raises:
-        TargetError: ``sampling_rate`` is no whole number from 4000 to 384000.
+        TargetError: ``sampling_rate`` is not a whole number from 4000 to 384000.
     """
 
     def __init__(self, policy: MediaPolicy, sampling_rate: int | None) -> None:
@@ -42,7 +45,7 @@ class HFDecoder:
         self._room = KEPT_PICTURES * policy.max_pixels
         self._sampling_rate = sampling_rate
         self.images: list[Image] = []
-        self.audios: list[np.ndarray[Any, Any]] = []
+        self.audios: list[Samples] = []
         self.sampling_rates: list[int] = []
         self.videos: list[list[Image]] = []
         self.notes: list[str] = []
@@ -51,15 +54,15 @@ class HFDecoder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the child process, if there is one."""
+        """End the child process if there is one."""
         self._decoder.close()
 
-    def decode(self, part: MediaPart) -> object:
+    def decode(self, part: MediaPart) -> Image | list[Image] | Samples:
         """Return the object of a part, and keep it in the list of its modality.
 
         Raises:
-            SourceError: the bytes cannot be decoded, or a child process crashed, swelled or took too long.
-            PolicyError: the medium is larger or longer than the policy allows, or the pictures are too many.
+            SourceError: the bytes cannot be decoded, or the child process crashed or used too much memory or time.
+            PolicyError: the medium is larger or longer than the policy allows, or there are too many pictures.
         """
         if part.modality == "image":
             self.images.append(self._picture(part.data, f"image {len(self.images) + 1}"))
@@ -75,11 +78,11 @@ class HFDecoder:
         plain: PlainImage = self._decoder.run(_PICTURE, data, self._policy, self._room)
         width, height = plain.size
         self._room -= width * height
-        if self._room < 0:  # a child that is whole has seen to it
-            raise SourceError("the decoder gave a picture that it was not to give", "leave the sample out")
+        if self._room < 0:  # an intact child process does not get here
+            raise SourceError("the decoder returned a picture over the limit", "remove the sample")
         image = image_of(plain)
         if image.mode[0] in "IF":
-            self.notes.append(f"{name}: processors clip mode {image.mode} at 255; mode RGB, asked for, is scaled")
+            self.notes.append(f"{name}: processors clip mode {image.mode} at 255; ask for mode RGB to scale it")
         if plain.turn:
             self.notes.append(f"{name}: {plain.turn} is not applied")
         return image
@@ -91,18 +94,18 @@ class HFDecoder:
             frames.append(self._picture(frame, f"{name}, frame {number}"))
             if time.monotonic() > end:
                 raise PolicyError(
-                    f"the video takes longer than timeout ({self._policy.timeout:g} s) to decode",
+                    f"decoding the video takes longer than timeout ({self._policy.timeout:g} s)",
                     "raise timeout to allow it, or use --policy trusted",
                 )
         return frames
 
-    def _sound(self, data: bytes, name: str) -> np.ndarray[Any, Any]:
+    def _sound(self, data: bytes, name: str) -> Samples:
         import numpy as np  # noqa: PLC0415  # heavy
 
         sound: Sound = self._decoder.run(_SOUND, data, self._policy)
         samples, rate, channels = sound.samples, sound.rate, sound.samples.shape[1]
         if not np.isfinite(samples).all():
-            raise SourceError("the samples hold values that are not finite", "put 0 in their place")
+            raise SourceError("some samples are not finite", "replace them by 0")
         if channels != 1:
             samples = to_mono(samples)
             self.notes.append(f"{name}: {channels} channels mixed into one")

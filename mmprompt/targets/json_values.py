@@ -11,6 +11,8 @@ from mmprompt.errors import TargetError, shown
 JSONValue = Union[None, bool, int, float, str, list["JSONValue"], dict[str, "JSONValue"]]
 """A value that JSON can hold."""
 
+JSONObject = dict[str, JSONValue]
+
 MAX_DEPTH = 100
 """How deep such a value may be nested. The JSON writers accept more than this."""
 

@@ -1,4 +1,4 @@
-"""What each target takes: read from ``limits.toml``, extended by ``register_target``, enforced by ``check_media``."""
+"""What each target takes. ``limits.toml`` says it, ``register_target`` adds to it, ``check_media`` enforces it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mmprompt.messages import MODALITIES, MediaPart
 
 
 class ModalityLimits(NamedTuple):
-    """What a target takes of one modality; ``None`` where no limit is known.
+    """What a target takes of one modality. A limit is ``None`` if none is known.
 
-    ``formats`` are media types, ``still`` those of which one frame only is taken. ``forms`` are content part types, the
-    target's own first. ``max_bytes`` counts one file before base64, ``max_count`` the parts of one request,
-    ``max_side`` the pixels of the longer side. ``date`` is when this was written, ``source`` where to check it.
+    ``formats`` are media types. ``still``: formats accepted only as single-frame images. ``forms`` are content part
+    types, the target's own first. ``max_bytes`` limits one file before base64, ``max_count`` the parts of one request,
+    ``max_side`` the pixels of the longer side. ``date`` is when this was checked, ``source`` where.
     """
 
     formats: frozenset[str]
@@ -35,12 +35,12 @@ class ModalityLimits(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a target takes: the emitter that writes for it, the URL schemes it follows, and its modalities.
+    """What a target takes: its wire form, the URL schemes that it follows, and its modalities.
 
-    ``request_bytes`` is the most of one request: its texts, and its media as base64. ``part_keys`` are the keys that a
-    content part may have of its own and ``source_keys`` those beside a source, ``None`` where any may; ``left_out`` are
-    keys of other wire forms that only hint, so that they are dropped without a word. ``counted`` says that it limits
-    how many parts of a modality a request may hold.
+    ``request_bytes`` limits the texts of one request plus its media as base64. ``part_keys`` are the further keys that
+    a content part may have, ``source_keys`` those beside a source; ``None`` allows all. ``left_out`` are optional keys
+    of other wire forms, which are dropped in silence. ``counted`` is true if the number of parts is limited for some
+    modality.
     """
 
     name: str
@@ -57,28 +57,28 @@ class Limits(NamedTuple):
 
     @property
     def frames_as_images(self) -> bool:
-        """Whether the frames of a video go as so many pictures."""
+        """Whether the frames of a video are sent as images."""
         video = self.modalities.get("video")
         return video is None or VIDEO_FRAMES not in video.formats
 
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _TARGETS: dict[str, Limits] = {}
-_OWN: dict[str, Limits] = {}
+_REGISTERED: dict[str, Limits] = {}
 
 
 def limits(target: str) -> Limits:
     """Return what ``target`` takes.
 
     Raises:
-        TargetError: nobody knows this target.
+        TargetError: an unknown target.
     """
-    found = _TARGETS.get(target) or _OWN.get(target)
+    found = _TARGETS.get(target) or _REGISTERED.get(target)
     if found is None and not _TARGETS:
         _TARGETS.update(_shipped())
         found = _TARGETS.get(target)
     if found is None:
-        raise TargetError(f"there is no target {shown(target)}", nearest(target, target_names()))
+        raise TargetError(f"unknown target {shown(target)}", nearest(target, target_names()))
     return found
 
 
@@ -100,7 +100,7 @@ def target_names() -> list[str]:
     """Return the names of all targets, the shipped ones first."""
     if not _TARGETS:
         _TARGETS.update(_shipped())
-    return [*_TARGETS, *_OWN]
+    return [*_TARGETS, *_REGISTERED]
 
 
 def register_target(
@@ -114,20 +114,27 @@ def register_target(
     max_side: Mapping[str, int] | None = None,
     source: str = "",
 ) -> Limits:
-    """Make a target of your own known to this process, and return it.
+    """Register a target of your own in this process, and return what it takes.
 
-    It takes what ``like`` takes and is written in its wire form, except for what is given: URL ``schemes``; ``formats``
-    by modality (media types; an empty list refuses the modality); ``max_bytes`` of one file, ``max_count`` in one
-    request and ``max_side`` in pixels (of a picture, and of the frames of a video), each by modality. Registering a
-    name again replaces it. Other processes, spawned workers included, register for themselves.
+    Registering a name again replaces it. Other processes, such as spawned workers, have to register it too.
+
+    Args:
+        name: the new name.
+        like: a known target. The new one has its wire form, and takes what it takes except for the following.
+        schemes: the URL schemes that it follows.
+        formats: media types by modality. An empty list refuses the modality.
+        max_bytes: the bytes of one file, by modality.
+        max_count: the parts of one request, by modality.
+        max_side: the pixels of the longer side of a picture or of a video's frames, by modality.
+        source: where these limits are documented.
 
     Raises:
-        TargetError: ``name`` is a shipped target, ``like`` is unknown, a key is no modality that the target takes, a
-            scheme or format is no such name, or a limit is no whole number from 1.
+        TargetError: ``name`` is a shipped target, ``like`` is unknown, ``like`` does not take the modality of a key, a
+            scheme or media type is malformed, or a limit is not a whole number from 1.
     """
     origin = limits(like)
     if not name or name in _TARGETS:
-        raise TargetError(f"the target {shown(name)} cannot be registered", "choose a name that is not taken")
+        raise TargetError(f"the target {shown(name)} cannot be registered", "choose another name")
     modalities = dict(origin.modalities)
     own = origin._replace(name=name, modalities=modalities, source=source)
     for modality, types in (formats or {}).items():
@@ -137,31 +144,31 @@ def register_target(
             if type(number) is not int or number < 1:
                 raise TargetError(f"{limit} of {modality} is {shown(number)}", "give a whole number from 1")
             if (limit, modality) == ("max_side", "audio"):
-                raise TargetError("max_side of audio is given, and sound has no sides", "leave it out")
+                raise TargetError("max_side is given for audio", "remove it: audio has no sides")
             changes: dict[str, Any] = {limit: number, "source": source}
             modalities[modality] = modality_limits(own, modality)._replace(**changes)
     if schemes is not None:
         own = own._replace(schemes=_schemes(schemes))
     kept = {modality: taken for modality, taken in modalities.items() if taken.formats}
-    _OWN[name] = own._replace(modalities=kept, counted=_counted(kept))
-    return _OWN[name]
+    _REGISTERED[name] = own._replace(modalities=kept, counted=_counted(kept))
+    return _REGISTERED[name]
 
 
 def _types(modality: str, types: Iterable[str] | str) -> frozenset[str]:
-    """Return media types under their usual names; a lone string is one type, not a row of letters."""
+    """Return media types under their usual names. A string is one type."""
     names = frozenset(normal_type(str(name)) for name in ((types,) if isinstance(types, str) else types))
     for name in names:
         if name.partition("/")[0] != modality:
-            raise TargetError(f"{shown(name)} is no media type of {modality}", f"write it as {modality}/FORMAT")
+            raise TargetError(f"{shown(name)} is not a media type of {modality}", f"write it as {modality}/FORMAT")
     return names
 
 
 def _schemes(schemes: Iterable[str] | str) -> frozenset[str]:
-    """Return URL schemes in lower case; a lone string is one of them."""
+    """Return URL schemes in lower case. A string is one scheme."""
     names = frozenset(str(name).lower() for name in ((schemes,) if isinstance(schemes, str) else schemes))
     for name in names:
         if not _SCHEME.fullmatch(name):
-            raise TargetError(f"{shown(name)} is no URL scheme", "write what stands before ://, such as https")
+            raise TargetError(f"{shown(name)} is not a URL scheme", "write the part before ://, such as https")
     return names
 
 
@@ -169,7 +176,7 @@ def modality_limits(known: Limits, modality: str) -> ModalityLimits:
     """Return what a target takes of a modality.
 
     Raises:
-        TargetError: nothing.
+        TargetError: it does not take the modality.
     """
     taken = known.modalities.get(modality)
     if taken is None:
@@ -189,12 +196,11 @@ def target_room(target: str, modality: str) -> TargetRoom:
 
 
 def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
-    """Return what the target takes of the part's modality, having held the part against it.
+    """Return what the target takes of the part's modality, having checked the part against it.
 
     Raises:
-        TargetError: the target refuses the modality, the format, an animation, or the size of file or picture.
-        SourceError: the target limits the sides of a picture, and this one's header cannot be read; or one of
-            which a single frame is taken has more blocks than any encoder writes.
+        TargetError: the target refuses the modality, the format, an animation, or the size of the file or picture.
+        SourceError: the header of a picture cannot be read where the target limits its sides or its frames.
     """
     taken = modality_limits(known, part.modality)
     if part.media_type not in taken.formats:
@@ -220,7 +226,7 @@ def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
 
 
 def _frames_of(known: Limits) -> str:
-    """Return what to do about a video that a target does not take as it is."""
+    """Return the hint for a video that a target does not take."""
     return "send frames as images: --frames N" if known.frames_as_images else "send its frames: --frames N"
 
 
@@ -228,11 +234,13 @@ def _check_side(picture: bytes, target: str, most: int) -> None:
     width, height = picture_size(picture)
     if max(width, height) > most:
         size = f"{width} x {height} pixels"
-        raise TargetError(f"the image has {size}, {target} takes {most} a side", "--max-side N, or let --fit do it")
+        raise TargetError(
+            f"the image has {size}, {target} takes {most} a side", "shrink it: --max-side N, or let --fit do it"
+        )
 
 
 def check_count(modality: str, count: int, known: Limits) -> None:
-    """Raise a TargetError where a request holds more parts of a modality than the target takes."""
+    """Raise a TargetError if a request holds more parts of a modality than the target takes."""
     most = known.modalities[modality].max_count
     if most is not None and count > most:
         raise TargetError(f"a request holds {count} parts of {modality}, {known.name} takes {most}", "send fewer")

@@ -66,7 +66,7 @@ def test_examples_without_a_place_without_rows_or_without_a_template_are_errors(
         prompts({"ice_template": TEXT, "prompt_template": TEXT, "retriever": fixk(1)})
     with pytest.raises(TaskError, match="examples; give dataset"):
         load_task({"dataset": {"rows": []}, "infer_cfg": {"ice_template": WITH_ICE, "retriever": fixk(1)}})
-    with pytest.raises(TaskError, match="FixKRetriever without ice_template"):
+    with pytest.raises(TaskError, match="FixKRetriever needs ice_template"):
         prompts({"prompt_template": WITH_ICE, "retriever": fixk(1)})
     with pytest.raises(TaskError, match=r"7.*0.*4"):
         prompts({"ice_template": WITH_ICE, "retriever": fixk(7)})

@@ -72,9 +72,9 @@ def test_fix_k_picks_the_test_sample_itself_if_told_so():
 
 @pytest.mark.parametrize("wrong", [-1, 3, 99])
 def test_fix_k_refuses_an_id_outside_the_index_set_with_the_range(wrong):
-    with pytest.raises(TaskError, match=f"fix_id_list holds {wrong}; the ids of the index set are 0 to 2"):
+    with pytest.raises(TaskError, match=f"fix_id_list holds {wrong}, and the index set has the ids 0 to 2"):
         FixKRetriever([0, wrong]).bind(rows(3))
-    with pytest.raises(TaskError, match="it is empty"):
+    with pytest.raises(TaskError, match="the index set is empty"):
         FixKRetriever([0]).bind([])
 
 
@@ -282,5 +282,5 @@ def test_dialogue_examples_are_put_in_a_row_each_a_section_of_its_own():
 
 
 def test_a_dialogue_among_string_examples_is_refused():
-    with pytest.raises(TemplateError, match="a dialogue among"):
+    with pytest.raises(TemplateError, match="a text template has a dialogue among its examples"):
         join_examples(["x", DIALOGUE.generate_ice_item(ENTRIES[0])], ZeroRetriever(), dialogue=False)

@@ -98,7 +98,7 @@ def test_zero_and_huge_vectors_have_a_cosine():
     [
         (([[1, 0]] * 3, [[1, 0]] * 2), "3 vectors of the index set for 4 rows"),
         ((VECTORS, [1, 0]), "of the test samples have 1 axes"),
-        (([[1, 0], [1], [1, 0], [1, 0]], [[1, 0]] * 2), "no array of numbers"),
+        (([[1, 0], [1], [1, 0], [1, 0]], [[1, 0]] * 2), "not an array of numbers"),
         (([[1, float("nan")]] * 4, [[1, 0]] * 2), "a vector of the index set is not finite"),
         ((VECTORS, [[1, 0]]), "1 vectors of the test samples for 2 rows"),
     ],

@@ -84,7 +84,7 @@ def test_input_without_a_slot_is_refused():
 
 
 def test_missing_slots_are_named():
-    with pytest.raises(TemplateError, match="no value for slots 'b', 'c'; the slots are 'a', 'b', 'c'"):
+    with pytest.raises(TemplateError, match="no value for slots 'b', 'c'; give values for 'a', 'b', 'c'"):
         AlpacaPrompter("{a} {b} {c}").generate_prompt({"a": "1"})
 
 
@@ -94,9 +94,11 @@ def test_a_mistyped_slot_is_named_with_what_was_given():
 
 
 def test_unknown_slots_are_named():
-    with pytest.raises(TemplateError, match="key that is no slot: 'qq'; did you mean 'q'"):
+    with pytest.raises(TemplateError, match="key that is not a slot: 'qq'; did you mean 'q'"):
         AlpacaPrompter("{q}").generate_prompt({"q": "1", "qq": "2"})
-    with pytest.raises(TemplateError, match="keys that are no slot: 'x', 'y'; the slots are 'q'"):
+    with pytest.raises(
+        TemplateError, match="keys that are not slots: 'x', 'y'; give one key for the user's turn, beside the slots 'q'"
+    ):
         AlpacaPrompter("{q}").generate_prompt({"q": "1", "x": "2", "y": "3"})
 
 
@@ -124,7 +126,7 @@ def test_instruction_keys_other_than_system_and_user_are_refused():
         AlpacaPrompter({"sys": "x"})
     with pytest.raises(TemplateError, match="the user half is int"):
         AlpacaPrompter({"user": 3})
-    with pytest.raises(TemplateError, match="a string or a dict of system and user, not list"):
+    with pytest.raises(TemplateError, match="in instruction: it is list; give text, or a dict of system and user"):
         AlpacaPrompter(["x"])
 
 

@@ -213,9 +213,9 @@ def test_the_input_may_be_messages_such_as_the_results_of_tools():
 
 
 def test_a_message_given_bare_as_input_is_refused_with_the_way_out():
-    with pytest.raises(TemplateError, match="goes into a list"):
+    with pytest.raises(TemplateError, match="put the message or content part into a list"):
         chat().generate_prompt(user("q"))
-    with pytest.raises(TemplateError, match="goes into a list"):
+    with pytest.raises(TemplateError, match="put the message or content part into a list"):
         chat().generate_prompt(IMAGE)
 
 
@@ -223,7 +223,9 @@ def test_one_key_beside_the_slots_is_the_input_and_two_are_refused():
     prompter = ChatPrompter("{a}")
     assert turns(prompter, {"a": "1", "b": "2"}) == [user("2")]
     assert turns(prompter, {"a": "1"}) == [user("")]
-    with pytest.raises(TemplateError, match="keys that are no slot: 'b', 'c'; the slots are 'a'; beside them one key"):
+    with pytest.raises(
+        TemplateError, match="keys that are not slots: 'b', 'c'; give one key for the user's turn, beside the slots 'a'"
+    ):
         prompter.generate_prompt({"a": "1", "b": "2", "c": "3"})
     with pytest.raises(TemplateError, match="input 'b' is null"):
         prompter.generate_prompt({"a": "1", "b": None})
@@ -292,7 +294,7 @@ def test_other_forms_of_parts_go_out_in_the_chat_form():
 
 
 def test_media_in_memory_that_nobody_read_are_refused_as_messages():
-    with pytest.raises(PromptError, match=r"image .*is an object, which a message cannot name"):
+    with pytest.raises(PromptError, match=r"image .*is an object in memory, which a message cannot name"):
         chat().generate_prompt([MediaRef("image", b"\x89PNG")], return_dict=True)
 
 
@@ -341,7 +343,7 @@ def test_tools_are_asked_of_a_function_at_each_call():
     assert "### Function-call Tools. \n\n" in prompter.generate_prompt("w")
     with pytest.raises(TemplateError, match="tools are given at construction and at the call"):
         prompter.generate_prompt("w", tools=TOOLS)
-    with pytest.raises(TemplateError, match="tools are no list"):
+    with pytest.raises(TemplateError, match="tools are not a list"):
         chat(tools=lambda: "x").generate_prompt("q")
 
 

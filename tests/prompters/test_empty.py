@@ -65,7 +65,10 @@ def test_media_need_a_placeholder_in_the_string():
 
 
 def test_several_keys_and_no_input_are_refused():
-    with pytest.raises(TemplateError, match="keys that are no slot: 'a', 'b'; the instruction has no slot"):
+    with pytest.raises(
+        TemplateError,
+        match="keys that are not slots: 'a', 'b'; give one key for the user's turn, since the instruction has no slots",
+    ):
         EmptyPrompter().generate_prompt({"a": "1", "b": "2"})
     with pytest.raises(TemplateError, match="there is no input"):
         EmptyPrompter().generate_prompt()

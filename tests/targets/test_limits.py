@@ -69,10 +69,10 @@ def test_the_formats_of_a_target_of_ones_own_may_have_any_of_their_names(given, 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"formats": {"image": ["png"]}}, "'png' is no media type of image; write it as image/FORMAT"),
-        ({"formats": {"image": ["audio/wav"]}}, "'audio/wav' is no media type of image"),
-        ({"schemes": ["https://"]}, "'https://' is no URL scheme; write what stands before ://"),
-        ({"max_side": {"audio": 9}}, "max_side of audio is given, and sound has no sides"),
+        ({"formats": {"image": ["png"]}}, "'png' is not a media type of image; write it as image/FORMAT"),
+        ({"formats": {"image": ["audio/wav"]}}, "'audio/wav' is not a media type of image"),
+        ({"schemes": ["https://"]}, "'https://' is not a URL scheme; write the part before ://"),
+        ({"max_side": {"audio": 9}}, "max_side is given for audio; remove it"),
     ],
 )
 def test_what_a_target_of_ones_own_can_never_hold_is_refused(given, said):
@@ -214,7 +214,9 @@ def test_a_picture_with_too_long_a_side_is_refused_without_fit():
     buffer = io.BytesIO()
     Image.new("L", (9000, 2)).save(buffer, "PNG")
     message = Message("HUMAN", [MediaPart("image", "image/png", buffer.getvalue())])
-    with pytest.raises(TargetError, match=r"9000 x 2 pixels, anthropic takes 8000 a side; --max-side N, or let --fit"):
+    with pytest.raises(
+        TargetError, match=r"9000 x 2 pixels, anthropic takes 8000 a side; shrink it: --max-side N, or let --fit"
+    ):
         to_anthropic([message])
 
 
@@ -235,5 +237,5 @@ def test_a_form_that_is_not_openais_is_refused_where_it_is_needed():
     words = "^a batch file needs OpenAI's chat form, and gemini has another; use the target vllm or openai$"
     with pytest.raises(TargetError, match=words):
         require_chat_target("gemini", "a batch file")
-    with pytest.raises(TargetError, match="there is no target 'opena'; did you mean 'openai'"):
+    with pytest.raises(TargetError, match="unknown target 'opena'; did you mean 'openai'"):
         require_chat_target("opena", "a batch file")

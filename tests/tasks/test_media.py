@@ -65,7 +65,7 @@ def run(folder: Path, tour: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
 @pytest.fixture(autouse=True)
 def own_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the targets that a test registers."""
-    monkeypatch.setattr("mmprompt.targets.limits._OWN", {})
+    monkeypatch.setattr("mmprompt.targets.limits._REGISTERED", {})
 
 
 def media_of(value: Any) -> list[bytes]:
