@@ -1,0 +1,76 @@
+"""``PartDict``: a content part as the dict that a prompt shows, with the part it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import is_
+
+from mmprompt.messages import PARTS, MediaRef, Part, TextPart, part_of
+
+_new = tuple.__new__  # half the time of the class, and this runs for every part
+
+
+class PartDict(dict[str, object]):
+    """A content part dict that keeps the part it was written from, so that nothing has to read it back.
+
+    It equals a plain dict with the same content. Edit it like any dict: an edited one is read anew.
+    """
+
+    __slots__ = ("_part", "_written")
+
+    def __init__(self, written: Mapping[str, object], part: TextPart | MediaRef) -> None:
+        super().__init__(written)
+        self._part = part
+        self._written = _contents(self)
+
+    @property
+    def part(self) -> TextPart | MediaRef:
+        """The part that the dict stands for.
+
+        Raises:
+            PromptError: the dict was edited and has no known type, or no source.
+        """
+        return self._part if self._is_unedited() else part_of(self)
+
+    def _is_unedited(self) -> bool:
+        """Return True while the dict, and each dict in it, holds the very objects it was made with."""
+        now = _contents(self)
+        return len(now) == len(self._written) and all(map(is_, now, self._written))
+
+    def copied(self, contents: Mapping[str, object]) -> dict[str, object]:
+        """Return a copy of this dict, whose ``contents`` were copied already."""
+        part = self._part
+        shared = part.extra or (isinstance(part, MediaRef) and (part.options or not isinstance(part.source, str)))
+        return dict(contents) if shared or not self._is_unedited() else PartDict(contents, part)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle with the part; an edited dict is pickled as a plain one."""
+        return (PartDict, (dict(self), self._part)) if self._is_unedited() else (dict, (dict(self),))
+
+
+def text_dict(text: str) -> PartDict:
+    """Return the content part dict of a text."""
+    return PartDict({"type": "text", "text": text}, _new(TextPart, (text, ())))
+
+
+def part_in(item: object) -> Part | None:
+    """Return the part that an element of a prompt is or stands for; None if it is neither a part nor a part dict.
+
+    Raises:
+        PromptError: a dict of no known type, or without a source.
+    """
+    if type(item) is PartDict:
+        return item.part
+    if isinstance(item, PARTS):
+        return item
+    return part_of(item) if isinstance(item, Mapping) else None
+
+
+def _contents(item: Mapping[str, object]) -> list[object]:
+    """Return the keys and values of a part dict, and those of the dicts in it."""
+    found = [*item, *item.values()]
+    for value in item.values():
+        if type(value) is dict:
+            found += value
+            found += value.values()
+    return found
