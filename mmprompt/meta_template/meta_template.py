@@ -23,8 +23,9 @@ from mmprompt.meta_template.roles import (
     compile_round,
     meta_messages,
 )
-from mmprompt.meta_template.text import RoleWriter, Tokenizer, affix_text, joined_lines, prompt_parts
+from mmprompt.meta_template.text import RoleWriter, Tokenizer, affix_text, joined_lines
 from mmprompt.meta_template.turns import walk
+from mmprompt.templates.part_dict import prompt_parts
 from mmprompt.templates.prompt_list import PromptList, copied
 from mmprompt.templates.raw_messages import is_ready, ready_messages
 
@@ -109,10 +110,10 @@ class MetaTemplate:
         writer = RoleWriter({} if media_placeholder is None else media_placeholder, tokenizer)
         if isinstance(prompt, str):
             return writer.finished(prompt)
-        if self._messages or is_ready(prompt):
+        items = None if self._messages else _role_items(prompt)
+        if items is None:
             lines = [{"role": m.role, "prompt": m.parts} for m in self.to_messages(prompt, mode)]
             return writer.finished(joined_lines(lines, writer))
-        items = _checked_items(prompt)
         if self._meta is None:
             return writer.finished(joined_lines(items, writer))
         steps = walk(items, self._round, mode)
@@ -135,9 +136,9 @@ class MetaTemplate:
             return [Message("user", prompt)]
         if _is_batch(prompt):
             return [self.to_messages(p, mode) for p in prompt]
-        if is_ready(prompt):
-            return merge_meta(self._messages, ready_messages(prompt, generate=mode == "gen"))
-        return merge_meta(self._messages, self._rendered(_checked_items(prompt), mode))
+        items = _role_items(prompt)
+        own = ready_messages(prompt, generate=mode == "gen") if items is None else self._rendered(items, mode)
+        return merge_meta(self._messages, own)
 
     def merge_messages(self, messages: Sequence[Message], mode: str = "gen") -> list[Message]:
         """Return messages as this meta template sends them, as ``to_messages`` does for a prompt of their roles.
@@ -146,7 +147,7 @@ class MetaTemplate:
             PromptError: an unknown role, or no messages.
         """
         _check_mode(mode)
-        return merge_meta(self._messages, self._rendered([_role_item(message) for message in messages], mode))
+        return merge_meta(self._messages, self._rendered([_role_dict(message) for message in messages], mode))
 
     def _rendered(self, items: list[Any], mode: str) -> list[Message]:
         """Return the items of a prompt as messages."""
@@ -220,7 +221,7 @@ def _outer_draft(outer: str | int | Mapping[str, Any], round_: Round, *, at_end:
     return MessageDraft(owner.api_role or owner.role, [TextPart(affix_text((outer,)))], seek=seek)
 
 
-def _role_item(message: Message) -> dict[str, Any]:
+def _role_dict(message: Message) -> dict[str, Any]:
     """Return a message as an item of a prompt, whose media are named as prompts name them."""
     parts = [_as_named(part) if isinstance(part, MediaRef) else part for part in message.parts]
     return {"role": _NAMES.get(message.role, message.role), "prompt": parts or "", **message.beside_content()}
@@ -235,11 +236,11 @@ def _as_named(ref: MediaRef) -> MediaRef:
     return ref._replace(source=source, form=form, name=None)
 
 
-def _checked_items(prompt: Any) -> list[Any]:
-    """Return the items of a prompt.
+def _role_items(prompt: object) -> list[Any] | None:
+    """Return the strings and role dicts of a prompt; None if it is a list of message dicts.
 
     Raises:
-        PromptError: it is not a list of strings and role dicts.
+        PromptError: it is neither.
     """
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise PromptError(f"a prompt is {type(prompt).__name__}", "give a string, a PromptList or a list of role dicts")
@@ -247,13 +248,16 @@ def _checked_items(prompt: Any) -> list[Any]:
     for number, item in enumerate(items):
         if not isinstance(item, (str, Mapping)):
             what = f"item {number} of the prompt is {type(item).__name__}"
-            raise PromptError(what, "its items are strings and role dicts")
+            raise PromptError(what, "give strings and role dicts")
         if isinstance(item, Mapping) and "prompt_mm" in item:
             what = f"item {number} of the prompt holds prompt_mm, which is a template"
             raise PromptError(what, "fill it first: MMPromptTemplate(…).generate_item(row)")
-        if isinstance(item, Mapping) and "content" in item and "prompt" not in item:
-            what = f"item {number} of the prompt is a message with 'content' among items of another form"
-            raise PromptError(what, "give messages only, or role dicts with 'prompt'")
+        if isinstance(item, Mapping) and "content" in item:
+            if number == 0 and is_ready(prompt):
+                return None
+            if "prompt" not in item:
+                what = f"item {number} of the prompt is a message with 'content' among items of another form"
+                raise PromptError(what, "give messages only, or role dicts with 'prompt'")
     return items
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mmprompt.errors import PromptError, Where, shown
-from mmprompt.messages import MediaRef, Part, TextPart
+from mmprompt.messages import MediaRef, TextPart
 from mmprompt.meta_template.roles import Affix, Outer, RoleSpec, Round, affix
 from mmprompt.meta_template.turns import Step
-from mmprompt.templates.part_dict import part_in
+from mmprompt.templates.part_dict import prompt_parts
 
 
 class Tokenizer(Protocol):
@@ -136,22 +136,3 @@ def joined_lines(items: Sequence[Any], writer: RoleWriter) -> str:
         if text:
             out += f"\n{text}" if number else text
     return out
-
-
-def prompt_parts(prompt: object) -> list[Part]:
-    """Return a prompt, text or content parts, as parts.
-
-    Raises:
-        PromptError: it is neither, or a part has no known type or no source.
-    """
-    if isinstance(prompt, str):
-        return [TextPart(prompt)]
-    if not isinstance(prompt, (list, tuple)):
-        raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
-    parts: list[Part] = []
-    for item in prompt:
-        part = part_in(item)
-        if part is None:
-            raise PromptError(f"a prompt holds {type(item).__name__}", "give a list of content parts")
-        parts.append(part)
-    return parts

@@ -109,7 +109,8 @@ def _add_round(items: Sequence[Any], meta: Round, stop: bool, steps: list[Step])
             steps.append(Step("role", own, item))
             continue
         in_last = stop and number >= last_start
-        if _add_defaults(meta.entries[position or 0 : index], in_last, steps):
+        left_out = meta.entries[position or 0 : index]
+        if left_out and _add_defaults(left_out, in_last, steps):
             return
         if in_last and own.generate and not item.get("tool_calls"):
             steps.append(Step("generate", own, item))

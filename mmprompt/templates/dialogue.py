@@ -180,6 +180,10 @@ def _compiled_line(item: object, compilers: Compilers, place: str, *, in_round: 
 
 def render_dialogue(dialogue: Dialogue, view: SampleView, examples: Examples) -> PromptList:
     """Return the whole dialogue for a sample, with the examples at their place."""
+    if not isinstance(examples, list):
+        return PromptList(
+            [render_line(line, view, examples, section) for section, lines in dialogue.sections for line in lines]
+        )
     out = PromptList()
     for section, lines in dialogue.sections:
         out.extend(render_section(lines, view, examples, section))
@@ -188,11 +192,9 @@ def render_dialogue(dialogue: Dialogue, view: SampleView, examples: Examples) ->
 
 def render_section(lines: Sequence[Line], view: SampleView, examples: Examples, section: Section) -> list[Any]:
     """Return the items of a section; dialogue examples take the place of their token in a string."""
-    if not isinstance(examples, list):
-        return [render_line(line, view, examples, section) for line in lines]
     out: list[Any] = []
     for line in lines:
-        if isinstance(line, LooseLine) and line.content.has_marker:
+        if isinstance(examples, list) and isinstance(line, LooseLine) and line.content.has_marker:
             out.extend(splice(line.content.around_examples(view), examples, section))
         else:
             out.append(render_line(line, view, examples, section))

@@ -14,25 +14,9 @@ from mmprompt.templates.dialogue import Form, Labels
 from mmprompt.templates.part_compiler import skeletons_of_prompt_mm
 from mmprompt.templates.role_parts import PartsContent, PartsOptions
 from mmprompt.templates.role_text import RoleContent, TextContent
-from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.text import PromptTemplate
 
 ORDERS = ("sample", "template")
-
-
-class MixedText(TextContent):
-    """Text of a multimodal template, in which a tagged column reads as its text segments joined."""
-
-    __slots__ = ()
-
-    def columns(self, view: SampleView) -> Mapping[str, object]:
-        """Return the columns that fill the slots.
-
-        Raises:
-            TemplateError: one of them holds media.
-        """
-        tagged = {c: view.text(c) for c in self.text.columns if view.segments(c) is not None}
-        return {**view.raw, **tagged} if tagged else view.raw
 
 
 class MMPromptTemplate(PromptTemplate):
@@ -89,7 +73,7 @@ class MMPromptTemplate(PromptTemplate):
         return PartsContent(skeletons_of_prompt_mm(item["prompt_mm"], self._tokens, here), here, self._options)
 
     def _text_content(self, text: str, place: str) -> TextContent:
-        return MixedText(self._tokens.compile(text), place)
+        return TextContent(self._tokens.compile(text), place, reads_tags=True)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import is_
 
+from mmprompt.errors import PromptError
 from mmprompt.messages import PARTS, MediaRef, Part, TextPart, part_of
 
 _new = tuple.__new__  # half the time of the class, and this runs for every part
@@ -64,6 +65,25 @@ def part_in(item: object) -> Part | None:
     if isinstance(item, PARTS):
         return item
     return part_of(item) if isinstance(item, Mapping) else None
+
+
+def prompt_parts(prompt: object) -> list[Part]:
+    """Return what an item of a prompt says, text or content parts, as parts.
+
+    Raises:
+        PromptError: it is neither, or a part has no known type or no source.
+    """
+    if isinstance(prompt, str):
+        return [_new(TextPart, (prompt, ()))]
+    if not isinstance(prompt, (list, tuple)):
+        raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
+    parts: list[Part] = []
+    for item in prompt:
+        part = item.part if type(item) is PartDict else part_in(item)
+        if part is None:
+            raise PromptError(f"a prompt holds {type(item).__name__}", "give a list of content parts")
+        parts.append(part)
+    return parts
 
 
 def _contents(item: Mapping[str, object]) -> list[object]:

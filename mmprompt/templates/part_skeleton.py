@@ -88,10 +88,14 @@ class MediaSkeleton(NamedTuple):
             SourceError: ``value`` is not a source.
             TemplateError: ``columns`` cannot fill the other slots.
         """
-        slot = next((slot for slot in self.slots if slot.column in slots), None)
-        if slot is None:
+        for slot in self.slots:
+            if slot.column in slots:
+                break
+        else:
             return None
-        prefix, suffix = slot.before.fill(columns), slot.after.fill(columns)
+        before, after = slot.before, slot.after
+        prefix = before.fill(columns) if before.literal is None else before.literal
+        suffix = after.fill(columns) if after.literal is None else after.literal
         if not isinstance(value, (MediaRef, MediaPart)):
             return self._part(modality, compose_as_written(prefix, value, suffix), columns)
         source: object = value.source if isinstance(value, MediaRef) else list(value.frames) or value.data

@@ -66,7 +66,7 @@ def precompiled(dialogue: Dialogue, examples: Sequence[Any] | None) -> Precompil
     for section, lines in dialogue.sections:
         for line in lines:
             content = line.content
-            if content is not None and type(content) is not TextContent:
+            if content is not None and (not isinstance(content, TextContent) or content.reads_tags):
                 return None
             if isinstance(line, LooseLine):
                 if line.content.text.slots:

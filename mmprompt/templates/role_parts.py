@@ -92,7 +92,7 @@ class PartsContent:
             if column not in view.raw:
                 what = f"the sample has no column '{column}'"
                 raise TemplateError(what, nearest(column, view.raw)).located(template=self._place)
-            return {column: view.segments(column) or []}
+            return _with_content({column: view.segments(column) or []})
         if self._options.is_list:
             found = next((c for c in (*self.names, CONTENT) if _holds_parts(view, c)), None)
             if found is None:
@@ -103,27 +103,26 @@ class PartsContent:
                 raise TemplateError(what, hint).located(template=self._place, column=found)
         named = {n: segments for n in self.names if n in view.raw and (segments := view.segments(n)) is not None}
         if not named and (content := view.segments(CONTENT)) is not None:
-            return {CONTENT: content}
-        return named
+            named[CONTENT] = content
+        return _with_content(named)
 
     def _add_segments(self, view: SampleView, tagged: Tagged, examples: Examples, made: Made) -> None:
         """Add one part for each segment, in order, and the parts of media that plain columns fill."""
-        own = own_slots(tagged)
-        columns = {**view.columns, **dict.fromkeys(own, "")}
+        all_own = own_slots(tagged)
+        columns = {**view.columns, **dict.fromkeys(all_own, "")}
         self._check_shadowed(view, tagged)
         early, late = self._without_segments(tagged)
         self._add_columns(early, view, columns, None, made)
-        last = 0 if self._options.repeat_text else sum(s.modality == "text" for s in _filled_segments(tagged))
+        last = 0 if self._options.repeat_text else sum(s.modality == "text" for each in tagged.values() for s in each)
         number = 0
         for column, segments in tagged.items():
+            own = own_slots([column])
             for segment in segments:
-                if _is_empty(segment):
-                    continue
                 try:
                     if segment.modality == "text":
                         number += 1
-                        skeleton, text = self._text_for(column, first=number == 1, last=number == last)
-                        own_columns = {**columns, **dict.fromkeys(own_slots([column]), segment.value)}
+                        skeleton, text = self._text_for(own, first=number == 1, last=number == last)
+                        own_columns = {**columns, **dict.fromkeys(own, segment.value)}
                         self._add_filled(skeleton, text, own_columns, examples if number == 1 else None, made)
                     else:
                         self._add_medium(column, segment, columns, made)
@@ -131,7 +130,7 @@ class PartsContent:
                     raise error.located(column=column, offset=view.offset(column, segment)) from None
         self._add_columns(late, view, columns, None, made)
         alone = self._text
-        if number == 0 and alone is not None and not alone.is_only(own) and any(made.values()):
+        if number == 0 and alone is not None and not alone.is_only(all_own) and any(made.values()):
             self._add_filled(alone, alone.text, columns, examples, made)
 
     def _check_shadowed(self, view: SampleView, tagged: Tagged) -> None:
@@ -154,7 +153,7 @@ class PartsContent:
 
     def _without_segments(self, tagged: Tagged) -> tuple[Skeletons, Skeletons]:
         """Return the media skeletons that no segment feeds: those before the text, and those after it."""
-        fed = {s.modality for s in _filled_segments(tagged)}
+        fed = {s.modality for segments in tagged.values() for s in segments}
         if fed & {*MODALITIES}:
             fed.add("mm_url")
         before: list[tuple[str, TextSkeleton | MediaSkeleton]] = []
@@ -167,17 +166,17 @@ class PartsContent:
                 unfed.append((key, skeleton))
         return before, after
 
-    def _text_for(self, column: str, *, first: bool, last: bool) -> tuple[TextSkeleton, SlotText]:
-        """Return the text part for a text segment of a column, and which text it fills.
+    def _text_for(self, own: set[str], *, first: bool, last: bool) -> tuple[TextSkeleton, SlotText]:
+        """Return the part for a text segment that fills the slots ``own``, and the text of that part.
 
         Raises:
             TemplateError: the template has no text part, or no slot in it for the column.
         """
         if self._text is None:
             raise TemplateError("the sample has text and the template no text part", "add 'text' to prompt_mm")
-        own, text = own_slots([column]), self._text.text
+        text = self._text.text
         if own.isdisjoint(text.columns):
-            slot = "question" if column == CONTENT else column
+            slot = "question" if CONTENT in own else next(iter(own))
             what = "a text segment that no slot of the template receives"
             raise TemplateError(what, f"write {{{slot}}} in the text part")
         return self._text, text if self._options.repeat_text else _around_slot(text, own, first=first, last=last)
@@ -238,12 +237,9 @@ def own_slots(columns: Collection[str]) -> set[str]:
     return own | {"question"} if CONTENT in own else own
 
 
-def _filled_segments(tagged: Tagged) -> list[Segment]:
-    return [s for segments in tagged.values() for s in segments if not _is_empty(s)]
-
-
-def _is_empty(segment: Segment) -> bool:
-    return isinstance(segment.value, str) and not segment.value
+def _with_content(tagged: Tagged) -> Tagged:
+    """Return tagged columns without their empty segments."""
+    return {c: [s for s in segments if not isinstance(s.value, str) or s.value] for c, segments in tagged.items()}
 
 
 def _around_slot(text: SlotText, own: set[str], *, first: bool, last: bool) -> SlotText:

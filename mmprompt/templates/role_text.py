@@ -32,19 +32,16 @@ class RoleContent(Protocol):
 
 
 class TextContent:
-    """Text with slots."""
+    """Text with slots. With ``reads_tags`` a tagged column reads as its text segments joined, else with its tags."""
 
-    __slots__ = ("_place", "has_marker", "names", "text")
+    __slots__ = ("_place", "has_marker", "names", "reads_tags", "text")
 
-    def __init__(self, text: SlotText, place: str) -> None:
+    def __init__(self, text: SlotText, place: str, *, reads_tags: bool = False) -> None:
         self.text = text
         self._place = place
+        self.reads_tags = reads_tags
         self.names = text.columns
         self.has_marker = text.has_marker
-
-    def columns(self, view: SampleView) -> Mapping[str, object]:
-        """Return the columns that fill the slots; the hidden one is masked while the text is filled."""
-        return view.raw
 
     def render(self, view: SampleView, examples: Examples) -> Content:
         """Return the text for a sample; content parts if examples with media stand inside it.
@@ -55,10 +52,11 @@ class TextContent:
         text = self.text
         if text.literal is not None:
             return text.literal
-        if isinstance(examples, list):
+        if isinstance(examples, list) and self.has_marker:
             return _text_or_parts(parts_with_examples(self.around_examples(view), examples))
         try:
-            return text.fill(self.columns(view), view.hidden, examples or "")
+            columns = self._columns(view) if self.reads_tags else view.raw
+            return text.fill(columns, view.hidden, examples if isinstance(examples, str) else "")
         except TemplateError as error:
             raise error.located(template=self._place) from None
 
@@ -69,9 +67,22 @@ class TextContent:
             TemplateError: the sample cannot fill the text.
         """
         try:
-            return self.text.around_examples(self.columns(view), view.hidden)
+            columns = self._columns(view) if self.reads_tags else view.raw
+            return self.text.around_examples(columns, view.hidden)
         except TemplateError as error:
             raise error.located(template=self._place) from None
+
+    def _columns(self, view: SampleView) -> Mapping[str, object]:
+        """Return the columns of a sample, the tagged ones as their text.
+
+        Raises:
+            TemplateError: one of them holds media.
+        """
+        tagged = {}
+        for column in self.names:
+            if column in view.raw and view.segments(column) is not None:
+                tagged[column] = view.text(column)
+        return {**view.raw, **tagged} if tagged else view.raw
 
 
 class Tokens(NamedTuple):

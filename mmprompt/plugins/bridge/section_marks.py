@@ -7,8 +7,8 @@ from typing import Any
 
 from mmprompt.errors import PromptError
 from mmprompt.messages import Part, TextPart
-from mmprompt.meta_template.text import prompt_parts
 from mmprompt.plugins.bridge.message_writer import MessageWriter
+from mmprompt.templates.part_dict import prompt_parts
 from mmprompt.templates.prompt_list import PromptList, Section, in_section, section_of
 
 
