@@ -7,10 +7,10 @@ this module asks only that it can be rendered for a sample.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Union, cast
+from typing import NamedTuple, TypedDict, TypeGuard, Union, cast
 
 from mmprompt.errors import TemplateError, nearest, shown
-from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem, copied
+from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict, RoleItem, Section, TextItem, copied
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView
 
@@ -35,6 +35,14 @@ _KEY_TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
+class DialogueDict(TypedDict, total=False):
+    """A dialogue, as a template has it."""
+
+    begin: PromptItem | Sequence[PromptItem]
+    round: Sequence[PromptItem]
+    end: PromptItem | Sequence[PromptItem]
+
+
 class RoleLine(NamedTuple):
     """One role dict of a template.
 
@@ -42,7 +50,7 @@ class RoleLine(NamedTuple):
     meta template. ``nested``: some of the keys hold lists or dicts, which each item needs a copy of.
     """
 
-    keys: dict[str, Any]
+    keys: RoleDict
     content: RoleContent | None
     nested: bool
 
@@ -86,12 +94,12 @@ class Compilers(NamedTuple):
     ``role`` takes a role dict and its place in the template, ``text`` a text and its place.
     """
 
-    role: Callable[[Mapping[str, Any], str], RoleContent | None]
+    role: Callable[[RoleDict, str], RoleContent | None]
     text: Callable[[str, str], TextContent]
     tokens: Tokens
 
 
-def is_dialogue(template: object) -> bool:
+def is_dialogue(template: object) -> TypeGuard[DialogueDict]:
     """Return True for a dialogue: a dict whose keys are all among begin, round and end."""
     return isinstance(template, Mapping) and set(template) <= DIALOGUE_KEYS
 
@@ -121,7 +129,7 @@ def compile_form(template: object, compilers: Compilers) -> Form:
     return Labels(forms)
 
 
-def _compiled_form(template: str | Mapping[str, Any], compilers: Compilers, place: str) -> TextContent | Dialogue:
+def _compiled_form(template: str | DialogueDict, compilers: Compilers, place: str) -> TextContent | Dialogue:
     if not isinstance(template, str):
         return _compiled_dialogue(template, compilers, place)
     text, token = compilers.text(template, place), compilers.tokens.ice
@@ -131,12 +139,12 @@ def _compiled_form(template: str | Mapping[str, Any], compilers: Compilers, plac
     return text
 
 
-def _compiled_dialogue(template: Mapping[str, Any], compilers: Compilers, place: str) -> Dialogue:
+def _compiled_dialogue(template: DialogueDict, compilers: Compilers, place: str) -> Dialogue:
     if "round" not in template:
         raise TemplateError("a dialogue has no round", "give 'round', a list of role dicts").located(template=place)
     sections = []
     for name in ("begin", "round", "end"):
-        value = template.get(name, ())
+        value: object = template.get(name, ())
         if name != "round" and isinstance(value, (str, Mapping)):
             value = [value]
         if not isinstance(value, (list, tuple)):
@@ -175,7 +183,7 @@ def _compiled_line(item: object, compilers: Compilers, place: str, *, in_round: 
             raise TemplateError(f"'{key}' is {type(item[key]).__name__}", f"give {names}").located(template=place)
     keys = {k: v for k, v in item.items() if k not in {"prompt", "prompt_mm"}}
     nested = any(isinstance(v, (list, Mapping)) for v in keys.values())
-    return RoleLine(copied(keys), compilers.role(item, place), nested)
+    return RoleLine(cast("RoleDict", copied(keys)), compilers.role(cast("RoleDict", item), place), nested)
 
 
 def render_dialogue(dialogue: Dialogue, view: SampleView, examples: Examples) -> PromptList:
@@ -190,9 +198,11 @@ def render_dialogue(dialogue: Dialogue, view: SampleView, examples: Examples) ->
     return out
 
 
-def render_section(lines: Sequence[Line], view: SampleView, examples: Examples, section: Section) -> list[Any]:
+def render_section(
+    lines: Sequence[Line], view: SampleView, examples: Examples, section: Section
+) -> list[PromptItem | RoleItem]:
     """Return the items of a section; dialogue examples take the place of their token in a string."""
-    out: list[Any] = []
+    out: list[PromptItem | RoleItem] = []
     for line in lines:
         if isinstance(examples, list) and isinstance(line, LooseLine) and line.content.has_marker:
             out.extend(splice(line.content.around_examples(view), examples, section))
@@ -225,9 +235,9 @@ def render_line(line: Line, view: SampleView, examples: Examples, section: Secti
     return item
 
 
-def splice(texts: Sequence[str], examples: Sequence[Any], section: Section) -> list[Any]:
+def splice(texts: Sequence[str], examples: Sequence[PromptItem], section: Section) -> list[PromptItem | RoleItem]:
     """Return items: the texts that are not empty, with all examples between each two of them."""
-    out: list[Any] = []
+    out: list[PromptItem | RoleItem] = []
     for number, text in enumerate(texts):
         out += examples if number else ()
         out += [TextItem(text, section)] if text else []

@@ -14,12 +14,13 @@ _new = tuple.__new__  # half the time of the class, and this runs for every part
 class PartDict(dict[str, object]):
     """A content part dict that keeps the part it was written from, so that nothing has to read it back.
 
-    It equals a plain dict with the same content. Edit it like any dict: an edited one is read anew.
+    It equals a plain dict with the same content. Edit it like any dict: the part of an edited one is read from it, as
+    is that of one made without ``part``.
     """
 
     __slots__ = ("_part", "_written")
 
-    def __init__(self, written: Mapping[str, object], part: TextPart | MediaRef) -> None:
+    def __init__(self, written: Mapping[str, object], part: TextPart | MediaRef | None = None) -> None:
         super().__init__(written)
         self._part = part
         self._written = _contents(self)
@@ -29,24 +30,25 @@ class PartDict(dict[str, object]):
         """The part that the dict stands for.
 
         Raises:
-            PromptError: the dict was edited and has no known type, or no source.
+            PromptError: the dict has no known type, or no source.
         """
-        return self._part if self._is_unedited() else part_of(self)
+        return self._kept() or part_of(self)
 
-    def _is_unedited(self) -> bool:
-        """Return True while the dict, and each dict in it, holds the very objects it was made with."""
+    def _kept(self) -> TextPart | MediaRef | None:
+        """Return the part, if the dict and each dict in it hold the very objects they were made with; else None."""
         now = _contents(self)
-        return len(now) == len(self._written) and all(map(is_, now, self._written))
+        return self._part if len(now) == len(self._written) and all(map(is_, now, self._written)) else None
 
-    def copied(self, contents: Mapping[str, object]) -> dict[str, object]:
-        """Return a copy of this dict, whose ``contents`` were copied already."""
-        part = self._part
-        shared = part.extra or (isinstance(part, MediaRef) and (part.options or not isinstance(part.source, str)))
-        return dict(contents) if shared or not self._is_unedited() else PartDict(contents, part)
+    def copied(self, contents: Mapping[str, object]) -> PartDict:
+        """Return this dict with ``contents``, which are a copy of its own."""
+        part = self._kept()
+        if isinstance(part, MediaRef) and (part.options or not isinstance(part.source, str)):
+            part = None  # it would share what was copied
+        return PartDict(contents, None if part is None or part.extra else part)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with the part; an edited dict is pickled as a plain one."""
-        return (PartDict, (dict(self), self._part)) if self._is_unedited() else (dict, (dict(self),))
+        """Pickle with the part, unless the dict was edited."""
+        return (PartDict, (dict(self), self._kept()))
 
 
 def text_dict(text: str) -> PartDict:

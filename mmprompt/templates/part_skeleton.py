@@ -79,7 +79,7 @@ class MediaSkeleton(NamedTuple):
 
     def part(
         self, modality: str, value: object, slots: Collection[str], columns: Mapping[str, object]
-    ) -> dict[str, object] | None:
+    ) -> PartDict | None:
         """Return the part whose source is ``value``, put where the first of ``slots`` stands; None if none does.
 
         A ``value`` that is a part gives its source, and its own options and keys win over the skeleton's.
@@ -102,7 +102,7 @@ class MediaSkeleton(NamedTuple):
         written = compose_as_written(prefix, source, suffix)
         return self._part(modality, written, columns, dict(value.options), dict(value.extra))
 
-    def from_columns(self, view: SampleView, columns: Mapping[str, object]) -> list[dict[str, object]]:
+    def from_columns(self, view: SampleView, columns: Mapping[str, object]) -> list[PartDict]:
         """Return the parts that a plain column fills, one for each element of a list; one part for a constant source.
 
         Raises:
@@ -136,7 +136,7 @@ class MediaSkeleton(NamedTuple):
         columns: Mapping[str, object],
         own_options: Mapping[str, object] | None = None,
         own_keys: Mapping[str, object] | None = None,
-    ) -> dict[str, object]:
+    ) -> PartDict:
         kind = f"{modality}_url" if self.key == "mm_url" else self.type
         options = _filled_deep(self.options, columns) if self.options else {}
         extra = _filled_deep(self.extra, columns) if self.extra else {}
@@ -145,7 +145,7 @@ class MediaSkeleton(NamedTuple):
             body = {self.source_key or "url": source, **options, **(own_options or {})}
         item = {"type": kind, kind if self.body == self.type else self.body: body, **extra, **(own_keys or {})}
         if not self.is_plain or isinstance(source, Mapping):
-            return item  # the source may be read from another key
+            return PartDict(item)  # the source may be read from another key
         if own_options or own_keys:
             return PartDict(item, part_of(item))
         form = "" if kind == f"{modality}_url" else kind

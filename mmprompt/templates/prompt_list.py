@@ -6,12 +6,34 @@ template made knows its section (begin, round, end, or one of the examples); any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, SupportsIndex, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex, TypedDict, TypeVar, Union, overload
 
 from mmprompt.errors import PromptError, shown
 from mmprompt.templates.part_dict import PartDict
 from mmprompt.templates.slots import compile_text
+
+_T = TypeVar("_T")
+
+
+class RoleDict(TypedDict, total=False):
+    """A role dict, as templates and prompts have them."""
+
+    role: str
+    fallback_role: str
+    prompt: str | Sequence[object] | None
+    prompt_mm: Mapping[str, object]
+    begin: str | int | Sequence[str | int]
+    end: str | int | Sequence[str | int]
+    generate: bool
+    api_role: str
+    name: str
+    tool_calls: Sequence[object]
+    tool_call_id: str
+
+
+PromptItem = Union[str, RoleDict]
+"""An item of a prompt"""
 
 
 class Section:
@@ -114,7 +136,7 @@ class PromptList(list[Any]):
         values = {**(mapping or {}), **columns}
         return self._map_texts(lambda text: compile_text(text).fill(values))
 
-    def replace(self, src: str, dst: str | list[Any]) -> PromptList:
+    def replace(self, src: str, dst: str | list[PromptItem]) -> PromptList:
         """Return a copy with ``src`` replaced by a text; in the strings of the list also by the items of a list.
 
         Raises:
@@ -190,7 +212,7 @@ class PromptList(list[Any]):
         return f"PromptList({super().__repr__()})"
 
 
-def _items(other: object) -> list[Any]:
+def _items(other: object) -> list[PromptItem]:
     if other is None or (isinstance(other, (str, list, tuple)) and not other):
         return []
     if isinstance(other, str):
@@ -200,9 +222,9 @@ def _items(other: object) -> list[Any]:
     raise PromptError(f"cannot add {type(other).__name__} to a prompt", "add a string or a list of items")
 
 
-def _spliced(text: str, src: str, dst: list[Any]) -> list[Any]:
+def _spliced(text: str, src: str, dst: Sequence[PromptItem]) -> list[PromptItem | RoleItem]:
     section = section_of(text)
-    out: list[Any] = []
+    out: list[PromptItem | RoleItem] = []
     for position, piece in enumerate(text.split(src)):
         if position:
             out.extend(dst)
@@ -211,11 +233,12 @@ def _spliced(text: str, src: str, dst: list[Any]) -> list[Any]:
     return out
 
 
-def copied(value: Any) -> Any:
+def copied(value: _T) -> _T:
     """Return ``value`` with its mappings, lists and tuples copied, all the way down; other objects are shared."""
-    if isinstance(value, Mapping):
-        contents = {key: copied(item) for key, item in value.items()}
-        return value.copied(contents) if type(value) is PartDict else contents
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)([copied(item) for item in value])
-    return value
+    given: Any = value
+    if isinstance(given, Mapping):
+        contents = {key: copied(item) for key, item in given.items()}
+        given = given.copied(contents) if type(given) is PartDict else contents
+    elif type(given) in (list, tuple):
+        given = type(given)([copied(item) for item in given])
+    return given  # type: ignore[no-any-return]  # of the type of the value

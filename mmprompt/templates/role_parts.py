@@ -9,6 +9,7 @@ from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.errors import MMPromptError, TemplateError, nearest
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import Segment, begins_tagged
+from mmprompt.templates.part_dict import PartDict
 from mmprompt.templates.part_skeleton import MediaSkeleton, Skeletons, TextSkeleton
 from mmprompt.templates.role_text import Content, Examples, parts_with_examples
 from mmprompt.templates.sample_view import CONTENT, SampleView
@@ -17,7 +18,7 @@ from mmprompt.templates.slots import Slot, SlotText, slot_text
 Tagged = Mapping[str, Sequence[Segment]]
 """The tagged columns that feed an item, with their segments"""
 
-Made = Mapping[str, list[dict[str, object]]]
+Made = Mapping[str, list[PartDict]]
 """The list that takes the finished parts, for each key; one list for all keys keeps the order of the sample"""
 
 
@@ -63,7 +64,7 @@ class PartsContent:
             TemplateError: no skeleton or slot receives a segment, or the sample gives no part.
             MMPromptError: the tags or a source of the sample are wrong; ``where.column`` names the column.
         """
-        whole: list[dict[str, object]] = []
+        whole: list[PartDict] = []
         made: Made = {key: [] if self._options.by_key else whole for key in self._keys}
         tagged = self._tagged(view)
         try:

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from mmprompt.errors import TemplateError
-from mmprompt.templates.part_dict import text_dict
+from mmprompt.templates.part_dict import PartDict, text_dict
+from mmprompt.templates.prompt_list import PromptItem
 from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.slots import SlotText, compile_text
 
-Examples = Union[str, list[Any], None]
+Examples = Union[str, list[PromptItem], None]
 """In-context examples: text, or the items of a prompt"""
 
-Content = Union[str, list[dict[str, object]]]
+Content = Union[str, list[PartDict]]
 """What an item of a prompt says: text, or content part dicts"""
 
 
@@ -53,7 +54,9 @@ class TextContent:
         if text.literal is not None:
             return text.literal
         if isinstance(examples, list) and self.has_marker:
-            return _text_or_parts(parts_with_examples(self.around_examples(view), examples))
+            parts = parts_with_examples(self.around_examples(view), examples)
+            has_media = any(part.get("type") != "text" for part in parts)
+            return parts if has_media else "".join([str(part["text"]) for part in parts])
         try:
             columns = self._columns(view) if self.reads_tags else view.raw
             return text.fill(columns, view.hidden, examples if isinstance(examples, str) else "")
@@ -97,7 +100,7 @@ class Tokens(NamedTuple):
         return compile_text(text, tokens=self.columns, ice_token=self.ice, sep_token=self.sep)
 
 
-def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[dict[str, object]]:
+def parts_with_examples(texts: Sequence[str], examples: Sequence[PromptItem]) -> list[PartDict]:
     """Return content parts: the texts with all examples between each two of them. Texts that touch become one."""
     pieces: list[Any] = [texts[0]]
     for after in texts[1:]:
@@ -105,7 +108,7 @@ def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[d
             said = example if isinstance(example, str) else example.get("prompt") or ""
             pieces += [said] if isinstance(said, str) else said
         pieces.append(after)
-    parts: list[dict[str, object]] = []
+    parts: list[PartDict] = []
     touching: list[str] = []
     for piece in [*pieces, None]:
         if isinstance(piece, str):
@@ -119,8 +122,3 @@ def parts_with_examples(texts: Sequence[str], examples: Sequence[Any]) -> list[d
             if piece is not None:
                 parts.append(piece)
     return parts
-
-
-def _text_or_parts(parts: list[dict[str, object]]) -> Content:
-    """Return content parts as they are, or as one text if there are no media among them."""
-    return parts if any(p.get("type") != "text" for p in parts) else "".join([str(p["text"]) for p in parts])
