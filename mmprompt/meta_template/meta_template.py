@@ -7,7 +7,7 @@ The rules are those of the documentation of OpenCompass and AISBench; where thei
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from mmprompt._log import log
 from mmprompt.errors import PromptError, shown
@@ -16,6 +16,8 @@ from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.meta_template.merge import MessageDraft, merge, merge_meta
 from mmprompt.meta_template.roles import (
     Affix,
+    MetaDict,
+    MetaRoleDict,
     RoleSpec,
     Round,
     checked_meta,
@@ -26,17 +28,17 @@ from mmprompt.meta_template.roles import (
 from mmprompt.meta_template.text import RoleWriter, Tokenizer, affix_text, joined_lines
 from mmprompt.meta_template.turns import walk
 from mmprompt.templates.part_dict import prompt_parts
-from mmprompt.templates.prompt_list import PromptList, copied
+from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict, copied
 from mmprompt.templates.raw_messages import is_ready, ready_messages
 
 MODES = ("gen", "ppl")
 _NAMES = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM", "tool": "TOOL"}
-_DEFAULT = {
+_DEFAULT: MetaDict = {
     "round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM"}, {"role": "TOOL", "api_role": "tool"}],
 }
 
-Meta = Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]
+Meta = Union[MetaDict, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 """A meta template as it is given"""
 
 
@@ -58,7 +60,7 @@ class MetaTemplate:
     def __init__(self, meta: Meta | None = None) -> None:
         self._given = copied(meta)
         self._messages: tuple[Message, ...] = ()
-        self._meta: Mapping[str, Any] | None = None
+        self._meta: MetaDict | None = None
         if meta and isinstance(meta, (list, tuple)):
             self._messages = meta_messages(meta)
         elif meta is not None:
@@ -112,13 +114,13 @@ class MetaTemplate:
             return writer.finished(prompt)
         items = None if self._messages else _role_items(prompt)
         if items is None:
-            lines = [{"role": m.role, "prompt": m.parts} for m in self.to_messages(prompt, mode)]
+            lines: list[PromptItem] = [{"role": m.role, "prompt": m.parts} for m in self.to_messages(prompt, mode)]
             return writer.finished(joined_lines(lines, writer))
         if self._meta is None:
             return writer.finished(joined_lines(items, writer))
         steps = walk(items, self._round, mode)
         out = [writer.outer(self._begin, self._round), *map(writer.step, steps)]
-        if not steps or steps[-1].kind != "generate":
+        if not (steps and steps[-1].generates):
             out.append(writer.outer(self._end, self._round))
         return writer.finished("".join(out))
 
@@ -149,17 +151,17 @@ class MetaTemplate:
         _check_mode(mode)
         return merge_meta(self._messages, self._rendered([_role_dict(message) for message in messages], mode))
 
-    def _rendered(self, items: list[Any], mode: str) -> list[Message]:
+    def _rendered(self, items: Sequence[PromptItem], mode: str) -> list[Message]:
         """Return the items of a prompt as messages."""
         drafts = [_outer_draft(outer, self._round) for outer in self._begin]
         steps = walk(items, self._round, mode)
-        for kind, spec, item in steps:
+        for spec, item, text, generates in steps:
             if spec is None:
-                self._warn_loose(item)
-                drafts.append(MessageDraft("", [TextPart(item)] if item else []))
-            elif kind == "role" and (draft := _draft(spec, item)) is not None:
+                self._warn_loose(text)
+                drafts.append(MessageDraft("", [TextPart(text)] if text else []))
+            elif not generates and (draft := _draft(spec, item)) is not None:
                 drafts.append(draft)
-        if not steps or steps[-1].kind != "generate":
+        if not (steps and steps[-1].generates):
             drafts += [_outer_draft(outer, self._round, at_end=True) for outer in self._end]
         messages = merge(drafts)
         if not messages:
@@ -180,7 +182,7 @@ class MetaTemplate:
         return f"MetaTemplate({self._given!r})"
 
 
-def _draft(spec: RoleSpec, item: Mapping[str, Any] | None) -> MessageDraft | None:
+def _draft(spec: RoleSpec, item: RoleDict | None) -> MessageDraft | None:
     """Return what a role says as a draft; None for a role without item and default."""
     said = None if item is None else item.get("prompt")
     if said is None:
@@ -209,7 +211,7 @@ def _wrapped(begin: Affix, parts: list[Part], end: Affix) -> list[Part]:
     return parts
 
 
-def _outer_draft(outer: str | int | Mapping[str, Any], round_: Round, *, at_end: bool = False) -> MessageDraft:
+def _outer_draft(outer: str | int | MetaRoleDict, round_: Round, *, at_end: bool = False) -> MessageDraft:
     """Return the meta template's begin or end as a draft: of SYSTEM if there is such a role, else of HUMAN."""
     if isinstance(outer, Mapping):
         spec = round_.outer_spec(outer)
@@ -221,10 +223,11 @@ def _outer_draft(outer: str | int | Mapping[str, Any], round_: Round, *, at_end:
     return MessageDraft(owner.api_role or owner.role, [TextPart(affix_text((outer,)))], seek=seek)
 
 
-def _role_dict(message: Message) -> dict[str, Any]:
+def _role_dict(message: Message) -> RoleDict:
     """Return a message as an item of a prompt, whose media are named as prompts name them."""
     parts = [_as_named(part) if isinstance(part, MediaRef) else part for part in message.parts]
-    return {"role": _NAMES.get(message.role, message.role), "prompt": parts or "", **message.beside_content()}
+    item = {"role": _NAMES.get(message.role, message.role), "prompt": parts or "", **message.beside_content()}
+    return cast("RoleDict", item)
 
 
 def _as_named(ref: MediaRef) -> MediaRef:
@@ -236,7 +239,7 @@ def _as_named(ref: MediaRef) -> MediaRef:
     return ref._replace(source=source, form=form, name=None)
 
 
-def _role_items(prompt: object) -> list[Any] | None:
+def _role_items(prompt: object) -> list[PromptItem] | None:
     """Return the strings and role dicts of a prompt; None if it is a list of message dicts.
 
     Raises:

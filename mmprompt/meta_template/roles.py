@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypedDict, Union, cast
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
 from mmprompt.messages import Message
-from mmprompt.templates.raw_messages import ROLES, message_of
+from mmprompt.templates.prompt_list import RoleDict
+from mmprompt.templates.raw_messages import ROLES, MessageDict, message_of
 
 _KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
 _ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role"})
@@ -16,7 +17,29 @@ _OVERRIDES = frozenset({"begin", "end", "generate", "api_role"})
 Affix = tuple[Union[str, int], ...]
 """A ``begin`` or ``end``: strings and token ids"""
 
-Outer = tuple[Union[str, int, Mapping[str, Any]], ...]
+
+class MetaRoleDict(TypedDict, total=False):
+    """A role dict of a meta template."""
+
+    role: str
+    begin: str | int | Sequence[str | int]
+    end: str | int | Sequence[str | int]
+    prompt: str
+    generate: bool
+    api_role: str
+
+
+class MetaDict(TypedDict, total=False):
+    """A meta template."""
+
+    begin: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    round: Sequence[str | MetaRoleDict]
+    end: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    reserved_roles: Sequence[MetaRoleDict]
+    eos_token_id: int | list[int]
+
+
+Outer = tuple[Union[str, int, MetaRoleDict], ...]
 """The begin or end of a whole meta template: strings, token ids and role dicts"""
 
 
@@ -31,7 +54,7 @@ class RoleSpec(NamedTuple):
     api_role: str | None = None
     place: int | None = None
 
-    def with_values_of(self, item: Mapping[str, Any]) -> RoleSpec:
+    def with_values_of(self, item: RoleDict) -> RoleSpec:
         """Return this role with the values that an item of the dataset gives, which win.
 
         Raises:
@@ -39,7 +62,11 @@ class RoleSpec(NamedTuple):
         """
         if _OVERRIDES.isdisjoint(item):
             return self
-        changes: dict[str, Any] = {k: affix(item[k], f"{k} of role {self.role}") for k in ("begin", "end") if k in item}
+        changes: dict[str, Any] = {}
+        if "begin" in item:
+            changes["begin"] = affix(item["begin"], f"begin of role {self.role}")
+        if "end" in item:
+            changes["end"] = affix(item["end"], f"end of role {self.role}")
         if "generate" in item:
             changes["generate"] = bool(item["generate"])
         if item.get("api_role") is not None:
@@ -58,7 +85,7 @@ class Round(NamedTuple):
     roles: Mapping[str, RoleSpec]
     generates: bool
 
-    def spec_of(self, item: Mapping[str, Any]) -> RoleSpec:
+    def spec_of(self, item: RoleDict) -> RoleSpec:
         """Return the role of an item, or its fallback role if the role is unknown.
 
         Raises:
@@ -78,11 +105,12 @@ class Round(NamedTuple):
             )
         return spec
 
-    def outer_spec(self, outer: Mapping[str, Any]) -> RoleSpec:
+    def outer_spec(self, outer: MetaRoleDict) -> RoleSpec:
         """Return the role of a role dict in the begin or end of the meta template."""
         known = self.roles.get(outer["role"]) or RoleSpec(outer["role"])
-        changes: dict[str, Any] = {k: affix(outer[k], k) for k in ("begin", "end") if k in outer}
-        return known._replace(**changes, api_role=outer.get("api_role", known.api_role))
+        begin = affix(outer["begin"], "begin") if "begin" in outer else known.begin
+        end = affix(outer["end"], "end") if "end" in outer else known.end
+        return known._replace(begin=begin, end=end, api_role=outer.get("api_role", known.api_role))
 
 
 def affix(value: object, place: str) -> Affix:
@@ -100,7 +128,7 @@ def affix(value: object, place: str) -> Affix:
     return tuple(items)
 
 
-def checked_meta(meta: object) -> Mapping[str, Any]:
+def checked_meta(meta: object) -> MetaDict:
     """Return a meta template that is a dict with known keys.
 
     Raises:
@@ -119,10 +147,10 @@ def checked_meta(meta: object) -> Mapping[str, Any]:
     ids = meta.get("eos_token_id")
     if ids is not None and not all(type(i) is int for i in (ids if isinstance(ids, list) else [ids])):
         raise TemplateError(f"eos_token_id is {shown(ids)}", "give the id of a token").located(template="meta_template")
-    return meta
+    return cast("MetaDict", meta)
 
 
-def compile_round(meta: Mapping[str, Any]) -> Round:
+def compile_round(meta: MetaDict) -> Round:
     """Return the round and the reserved roles of a meta template compiled.
 
     Raises:
@@ -167,11 +195,11 @@ def compile_outer(value: object, place: str) -> Outer:
     Raises:
         TemplateError: it holds something else.
     """
-    out: list[str | int | Mapping[str, Any]] = []
+    out: list[str | int | MetaRoleDict] = []
     for item in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(item, Mapping):
             _compiled_role(item, None, place, {})
-            out.append(item)
+            out.append(cast("MetaRoleDict", item))
             continue
         try:
             out.extend(affix(item, place.rpartition(".")[2]))
@@ -180,7 +208,7 @@ def compile_outer(value: object, place: str) -> Outer:
     return tuple(out)
 
 
-def meta_messages(meta: Sequence[Any]) -> tuple[Message, ...]:
+def meta_messages(meta: Sequence[object]) -> tuple[Message, ...]:
     """Return a meta template that is a list of message dicts as messages.
 
     Raises:
@@ -200,7 +228,7 @@ def meta_messages(meta: Sequence[Any]) -> tuple[Message, ...]:
                 hint = nearest(key, ("role", "content", "name"))
                 raise TemplateError(f"unknown key {shown(key)}", hint).located(template=place)
         try:
-            messages.append(message_of(item, number))
+            messages.append(message_of(cast("MessageDict", item), number))
         except MMPromptError as error:
             raise TemplateError(error.what, error.hint).located(template=place) from None
     return tuple(messages)

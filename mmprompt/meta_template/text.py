@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from mmprompt.errors import PromptError, Where, shown
 from mmprompt.messages import MediaRef, TextPart
-from mmprompt.meta_template.roles import Affix, Outer, RoleSpec, Round, affix
+from mmprompt.meta_template.roles import Affix, MetaRoleDict, Outer, RoleSpec, Round, affix
 from mmprompt.meta_template.turns import Step
 from mmprompt.templates.part_dict import prompt_parts
+from mmprompt.templates.prompt_list import PromptItem, RoleDict
 
 
 class Tokenizer(Protocol):
@@ -26,7 +27,7 @@ class RenderedString(str):
     __slots__ = ("media",)
     media: tuple[MediaRef, ...]
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[Callable[..., RenderedString], tuple[str, tuple[MediaRef, ...]]]:
         """Pickle with the media."""
         return (rendered_string, (str(self), self.media))
 
@@ -71,12 +72,12 @@ class RoleWriter:
     def step(self, step: Step) -> str:
         """Return one step as text; where the model generates, only the begin of its role."""
         if step.spec is None:
-            return str(step.item)
-        if step.kind == "generate":
+            return step.text
+        if step.generates:
             return affix_text(step.spec.begin, self._tokenizer)
         return self.role(step.spec, step.item)
 
-    def role(self, spec: RoleSpec, item: Mapping[str, Any] | None) -> str:
+    def role(self, spec: RoleSpec, item: RoleDict | MetaRoleDict | None) -> str:
         """Return ``begin + prompt + end`` of a role."""
         prompt = None if item is None else item.get("prompt")
         text = spec.prompt or "" if prompt is None else self.prompt(prompt)
@@ -91,7 +92,7 @@ class RoleWriter:
             ]
         )
 
-    def prompt(self, prompt: Any) -> str:
+    def prompt(self, prompt: str | Sequence[object]) -> str:
         """Return a prompt, text or content parts, with placeholders for its media.
 
         Raises:
@@ -124,7 +125,7 @@ def affix_text(pieces: Affix, tokenizer: Tokenizer | None = None) -> str:
     return "".join(decoded)
 
 
-def joined_lines(items: Sequence[Any], writer: RoleWriter) -> str:
+def joined_lines(items: Sequence[PromptItem], writer: RoleWriter) -> str:
     """Return a prompt without a meta template: the items that are not empty, each on a line of its own."""
     out = ""
     for number, item in enumerate(items):

@@ -7,26 +7,27 @@ the model starts to generate and nothing follows. Both outputs of a meta templat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmprompt.meta_template.roles import RoleSpec, Round
-from mmprompt.templates.prompt_list import BY_HAND, Section
+from mmprompt.templates.prompt_list import BY_HAND, PromptItem, RoleDict, Section
 
 
 class Step(NamedTuple):
-    """One step of the walk.
+    """One step of the walk: a role, or a loose ``text`` if ``spec`` is None.
 
-    ``kind`` is ``"role"``, ``"text"`` or ``"generate"``. ``item`` is the role dict or text of the dataset, None for a
-    role that the dataset left out. ``spec`` has the values of the item in it.
+    ``item`` is the role dict of the dataset, None for a role that the dataset left out; ``spec`` has its values in it.
+    ``generates``: the model starts to speak here, and nothing follows.
     """
 
-    kind: str
     spec: RoleSpec | None
-    item: Any
+    item: RoleDict | None = None
+    text: str = ""
+    generates: bool = False
 
 
-def walk(prompt: Iterable[Any], meta: Round, mode: str) -> list[Step]:
-    """Return the steps of a whole prompt; if there is a ``"generate"`` step, it is the last one.
+def walk(prompt: Iterable[PromptItem], meta: Round, mode: str) -> list[Step]:
+    """Return the steps of a whole prompt; if the model generates, that is the last step.
 
     Raises:
         PromptError: an unknown role.
@@ -44,14 +45,14 @@ def walk(prompt: Iterable[Any], meta: Round, mode: str) -> list[Step]:
             continue
         stop = generating and number == last_round
         (_add_round if meta.entries else _add_in_order)(items, meta, stop, steps)
-        if stop and steps[-1].kind == "generate":
+        if stop and steps[-1].generates:
             break
     return steps
 
 
-def _groups(prompt: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+def _groups(prompt: Iterable[PromptItem]) -> list[tuple[str, list[PromptItem]]]:
     """Return the prompt cut into runs of items of one section; an item put in by hand continues the round beside it."""
-    groups: list[tuple[str, list[Any]]] = []
+    groups: list[tuple[str, list[PromptItem]]] = []
     before: Section | None = None
     for item in prompt:
         section = getattr(item, "section", BY_HAND)
@@ -64,29 +65,29 @@ def _groups(prompt: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     return groups
 
 
-def _generates(items: Iterable[Any]) -> bool:
+def _generates(items: Iterable[PromptItem]) -> bool:
     return any(isinstance(item, Mapping) and item.get("generate") for item in items)
 
 
-def _alone(item: Any, meta: Round) -> Step:
+def _alone(item: PromptItem, meta: Round) -> Step:
     """Return the step of an item that is not part of a turn."""
     if isinstance(item, str):
-        return Step("text", None, item)
-    return Step("role", meta.spec_of(item).with_values_of(item), item)
+        return Step(None, text=item)
+    return Step(meta.spec_of(item).with_values_of(item), item)
 
 
-def _add_in_order(items: Sequence[Any], meta: Round, stop: bool, steps: list[Step]) -> None:
+def _add_in_order(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list[Step]) -> None:
     """Add the items of one round under a meta template without a round: in order, each by itself."""
     speakers = [n for n, item in enumerate(items) if isinstance(item, Mapping) and item.get("generate")]
     for number, item in enumerate(items):
         step = _alone(item, meta)
         if stop and speakers and number == speakers[-1]:
-            steps.append(step._replace(kind="generate"))
+            steps.append(step._replace(generates=True))
             return
         steps.append(step)
 
 
-def _add_round(items: Sequence[Any], meta: Round, stop: bool, steps: list[Step]) -> None:
+def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list[Step]) -> None:
     """Add the items of one round, with the roles that they leave out; with ``stop`` it ends where a role generates."""
     specs = [None if isinstance(item, str) else meta.spec_of(item) for item in items]
     indices = _turn_indices(items, specs, meta)
@@ -101,32 +102,32 @@ def _add_round(items: Sequence[Any], meta: Round, stop: bool, steps: list[Step])
             _add_defaults(meta.entries[position:], False, steps)
             position, called = None, None
         spec = specs[number]
-        if spec is None:
-            steps.append(Step("text", None, item))
+        if spec is None or isinstance(item, str):
+            steps.append(Step(None, text=str(item)))
             continue
         own = spec.with_values_of(item)
         if index is None:
-            steps.append(Step("role", own, item))
+            steps.append(Step(own, item))
             continue
         in_last = stop and number >= last_start
         left_out = meta.entries[position or 0 : index]
         if left_out and _add_defaults(left_out, in_last, steps):
             return
         if in_last and own.generate and not item.get("tool_calls"):
-            steps.append(Step("generate", own, item))
+            steps.append(Step(own, item, generates=True))
             return
         called = own if own.generate else None  # it has called a tool, and speaks again after the results
-        steps.append(Step("role", own, item))
+        steps.append(Step(own, item))
         position = index + 1
     if position is None:
         return
     if stop and called is not None:
-        steps.append(Step("generate", called, None))
+        steps.append(Step(called, None, generates=True))
         return
     _add_defaults(meta.entries[position:], stop, steps)
 
 
-def _turn_indices(items: Sequence[Any], specs: Sequence[RoleSpec | None], meta: Round) -> list[int | None]:
+def _turn_indices(items: Sequence[PromptItem], specs: Sequence[RoleSpec | None], meta: Round) -> list[int | None]:
     """Return for each item its position in the meta round; None where it is rendered alone.
 
     An item that falls back counts as its fallback role. But where it would begin a turn and the next item with a
@@ -142,9 +143,11 @@ def _turn_indices(items: Sequence[Any], specs: Sequence[RoleSpec | None], meta: 
         if index is None:
             continue
         after = following[number]
-        if index <= previous and after is not None and after <= index and items[number].get("role") not in meta.roles:
-            indices[number] = None
-            continue
+        if index <= previous and after is not None and after <= index:
+            item = items[number]
+            if not isinstance(item, str) and item.get("role") not in meta.roles:
+                indices[number] = None
+                continue
         previous = index
     return indices
 
@@ -174,10 +177,10 @@ def _add_defaults(entries: Iterable[RoleSpec | str], stop: bool, steps: list[Ste
     """Add the entries of the meta round that the dataset left out; return True if a role among them generates."""
     for entry in entries:
         if isinstance(entry, str):
-            steps.append(Step("text", None, entry))
+            steps.append(Step(None, text=entry))
         elif stop and entry.generate:
-            steps.append(Step("generate", entry, None))
+            steps.append(Step(entry, None, generates=True))
             return True
         else:
-            steps.append(Step("role", entry, None))
+            steps.append(Step(entry))
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
@@ -12,10 +12,11 @@ from mmprompt.messages import ROLES as ROLE_NAMES
 from mmprompt.messages import MediaRef, part_of
 from mmprompt.templates.part_dict import PartDict
 from mmprompt.templates.prompt_list import copied
+from mmprompt.templates.raw_messages import MessageDict
 from mmprompt.templates.sample_view import SampleView, null_column
 
 
-def messages_in(column: str, view: SampleView) -> list[dict[str, Any]]:
+def messages_in(column: str, view: SampleView) -> list[MessageDict]:
     """Return copies of the messages that a column holds; a hidden column holds none.
 
     Raises:
@@ -35,17 +36,17 @@ def messages_in(column: str, view: SampleView) -> list[dict[str, Any]]:
     return [_message_in(column, number, item) for number, item in enumerate(messages)]
 
 
-def _message_in(column: str, number: int, item: object) -> dict[str, Any]:
+def _message_in(column: str, number: int, item: object) -> MessageDict:
     if not isinstance(item, Mapping) or not isinstance(item.get("role"), str) or "content" not in item:
         what = f"element {number} of column '{column}' is no message"
         raise TemplateError(what, 'give {"role": …, "content": …}').located(column=column)
     try:
-        return {**copied(item), "content": shown_content(item["content"])}
+        return cast("MessageDict", {**copied(item), "content": shown_content(item["content"])})
     except MMPromptError as error:
         raise error.located(column=column) from None
 
 
-def example_messages(items: Iterable[object]) -> list[dict[str, Any]]:
+def example_messages(items: Iterable[object]) -> list[MessageDict]:
     """Return in-context examples as messages. Each is a message or the role dict of a dialogue; blank text is skipped.
 
     Raises:
@@ -54,12 +55,12 @@ def example_messages(items: Iterable[object]) -> list[dict[str, Any]]:
     return [_example(item) for item in items if not isinstance(item, str) or item.strip()]
 
 
-def _example(item: object) -> dict[str, Any]:
+def _example(item: object) -> MessageDict:
     if not isinstance(item, Mapping):
         what = f"the examples hold {shown(item) if isinstance(item, str) else type(item).__name__}, which has no role"
         raise TemplateError(what, "give messages, or role dicts")
     if "content" in item:
-        return {**copied(item), "content": shown_content(item["content"])}
+        return cast("MessageDict", {**copied(item), "content": shown_content(item["content"])})
     role, said = item.get("role"), item.get("prompt")
     begin, end = item.get("begin") or "", item.get("end") or ""
     if begin or end:
@@ -68,7 +69,8 @@ def _example(item: object) -> dict[str, Any]:
             raise TemplateError(what, "leave them out")
         said = f"{begin}{said or ''}{end}"
     kept = {k: copied(item[k]) for k in ("name", "tool_calls", "tool_call_id") if k in item}
-    return {"role": ROLE_NAMES.get(str(role), str(role)), "content": copied(said or ""), **kept}
+    message = {"role": ROLE_NAMES.get(str(role), str(role)), "content": copied(said or ""), **kept}
+    return cast("MessageDict", message)
 
 
 def shown_content(content: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from mmprompt.errors import TemplateError, shown
 from mmprompt.templates.dialogue import Form, Labels
 from mmprompt.templates.part_compiler import skeletons_of_prompt_mm
+from mmprompt.templates.prompt_list import RoleDict
 from mmprompt.templates.role_parts import PartsContent, PartsOptions
 from mmprompt.templates.role_text import RoleContent, TextContent
 from mmprompt.templates.text import PromptTemplate
@@ -64,7 +65,7 @@ class MMPromptTemplate(PromptTemplate):
             raise TemplateError("a multimodal template is a dialogue, not a string", "give a dict with 'round'")
         return form
 
-    def _role_content(self, item: Mapping[str, Any], place: str) -> RoleContent | None:
+    def _role_content(self, item: RoleDict, place: str) -> RoleContent | None:
         if "prompt_mm" not in item:
             return super()._role_content(item, place)
         if "prompt" in item:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmprompt.errors import TemplateError, shown
 from mmprompt.templates.dialogue import Dialogue, LooseLine, render_line, render_section
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.precompiled import PrecompiledPrompt
-from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem
+from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleItem, Section, TextItem, in_section, section_of
 from mmprompt.templates.role_text import Examples
 from mmprompt.templates.sample_view import SampleView, view_of
 
@@ -25,15 +25,15 @@ class Exchange(NamedTuple):
 
     turn: int
     before: int
-    hidden: Any
+    hidden: RoleItem | TextItem
 
 
 class Expanded(NamedTuple):
     """A sample's dialogue: the items of begin, of all turns and of end, and the places where the model speaks."""
 
-    begin: list[Any]
-    items: list[Any]
-    end: list[Any]
+    begin: list[PromptItem | RoleItem]
+    items: list[PromptItem | RoleItem]
+    end: list[PromptItem | RoleItem]
     exchanges: list[Exchange]
 
     def prompt(self, exchange: Exchange, replies: Mapping[int, str] | None = None) -> PromptList:
@@ -94,7 +94,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
         whole = view_of(entry, None, self._column)
         turns = self._turns(whole)
         section = Section("round")
-        items: list[Any] = []
+        items: list[PromptItem | RoleItem] = []
         exchanges: list[Exchange] = []
         for number, turn in enumerate(turns):
             masked = view_of(turn, output_field)
@@ -139,11 +139,11 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
         return [entry.with_columns({n: v[turn] for n, v in lists.items()}) for turn in range(count)]
 
 
-def _with_prompt(item: Any, text: str) -> RoleItem | TextItem:
+def _with_prompt(item: PromptItem | RoleItem, text: str) -> RoleItem | TextItem:
     """Return a copy of a role dict that says ``text``."""
     if not isinstance(text, str):
         raise TemplateError(f"a reply is {type(text).__name__}: {shown(text)}", "reply with text")
-    copy = RoleItem(item)
-    copy.section = item.section
-    copy["prompt"] = text
+    copy = in_section(item, section_of(item))
+    if isinstance(copy, RoleItem):
+        copy["prompt"] = text
     return copy

@@ -69,26 +69,26 @@ def part_in(item: object) -> Part | None:
     return part_of(item) if isinstance(item, Mapping) else None
 
 
-def prompt_parts(prompt: object) -> list[Part]:
-    """Return what an item of a prompt says, text or content parts, as parts.
+def prompt_parts(prompt: object, what: str = "a prompt") -> list[Part]:
+    """Return what an item of a prompt says, text or content parts, as parts; ``what`` names it in errors.
 
     Raises:
         PromptError: it is neither, or a part has no known type or no source.
     """
     if isinstance(prompt, str):
         return [_new(TextPart, (prompt, ()))]
-    if not isinstance(prompt, (list, tuple)):
-        raise PromptError(f"a prompt is {type(prompt).__name__}", "give text, or a list of content parts")
+    if not isinstance(prompt, (list, tuple)) or isinstance(prompt, PARTS):
+        raise PromptError(f"{what} is {type(prompt).__name__}", "give text, or a list of content parts")
     parts: list[Part] = []
     for item in prompt:
         part = item.part if type(item) is PartDict else part_in(item)
         if part is None:
-            raise PromptError(f"a prompt holds {type(item).__name__}", "give a list of content parts")
+            raise PromptError(f"{what} holds {type(item).__name__}", "give a list of content parts")
         parts.append(part)
     return parts
 
 
-def _contents(item: Mapping[str, object]) -> list[object]:
+def _contents(item: PartDict) -> list[object]:
     """Return the keys and values of a part dict, and those of the dicts in it."""
     found = [*item, *item.values()]
     for value in item.values():

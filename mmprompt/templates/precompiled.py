@@ -6,10 +6,18 @@ The result equals that of ``render_dialogue`` and takes a fraction of its time; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from mmprompt.templates.dialogue import Dialogue, LooseLine, splice
-from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, TextItem, copied, in_section, section_of
+from mmprompt.templates.prompt_list import (
+    PromptItem,
+    PromptList,
+    RoleItem,
+    Section,
+    TextItem,
+    copied,
+    in_section,
+    section_of,
+)
 from mmprompt.templates.role_text import TextContent
 from mmprompt.templates.slots import SlotText
 
@@ -22,7 +30,7 @@ class PrecompiledPrompt:
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Iterable[Any], fills: Mapping[int, SlotText] | None = None) -> None:
+    def __init__(self, items: Iterable[PromptItem | RoleItem], fills: Mapping[int, SlotText] | None = None) -> None:
         fill = {place: text.fill for place, text in (fills or {}).items()}
         self._items = [(item, _flat_section(item), fill.get(place)) for place, item in enumerate(items)]
 
@@ -36,7 +44,7 @@ class PrecompiledPrompt:
         add = out.append
         for item, section, fill in self._items:
             if section is not None:
-                copy = RoleItem(item)
+                copy = RoleItem(item)  # type: ignore[arg-type]  # only a role dict has a section here
                 copy.section = section
                 if fill is not None:
                     copy["prompt"] = fill(columns or {}, masked)
@@ -55,13 +63,13 @@ def _flat_section(item: object) -> Section | None:
     return item.section if all(v is None or isinstance(v, (str, int, float)) for v in item.values()) else None
 
 
-def precompiled(dialogue: Dialogue, examples: Sequence[Any] | None) -> PrecompiledPrompt | None:
+def precompiled(dialogue: Dialogue, examples: Sequence[PromptItem] | None) -> PrecompiledPrompt | None:
     """Return the dialogue with these examples precompiled.
 
     None if it has to be rendered for each sample: content parts, keys that hold lists, a string of begin or end that
     has slots, or a place of the examples inside a role's text.
     """
-    items: list[Any] = []
+    items: list[PromptItem | RoleItem] = []
     fills: dict[int, SlotText] = {}
     for section, lines in dialogue.sections:
         for line in lines:

@@ -44,7 +44,7 @@ class Section:
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def __reduce__(self) -> str | tuple[object, ...]:
+    def __reduce__(self) -> str | tuple[type[Section], tuple[str]]:
         """Pickle by kind; ``BY_HAND`` stays the one object that it is."""
         return "BY_HAND" if self is BY_HAND else (Section, (self.kind,))
 
@@ -76,7 +76,7 @@ class TextItem(str):
         self.section = section
         return self
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[type[TextItem], tuple[str, Section]]:
         """Pickle and copy with the section."""
         return (TextItem, (str(self), self.section))
 

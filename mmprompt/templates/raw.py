@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, Union, cast
 
 from mmprompt._log import log
 from mmprompt.errors import TemplateError, nearest, shown
@@ -11,7 +11,7 @@ from mmprompt.messages import ROLES as ROLE_NAMES
 from mmprompt.templates.message_data import example_messages, messages_in, shown_content
 from mmprompt.templates.part_compiler import skeletons_of_list
 from mmprompt.templates.prompt_list import copied
-from mmprompt.templates.raw_messages import ROLES, RawMessages
+from mmprompt.templates.raw_messages import ROLES, MessageDict, RawMessages
 from mmprompt.templates.role_parts import PartsContent, PartsOptions
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView, view_of
@@ -26,8 +26,8 @@ _NO_TOKENS = Tokens(None, None, {})
 class MessageLine(NamedTuple):
     """One message of a template: its keys, and its content (``constant`` as it is, ``filled`` for each sample)."""
 
-    keys: dict[str, Any]
-    constant: Any
+    keys: MessageDict
+    constant: str | list[object] | None
     filled: RoleContent | None
 
 
@@ -94,14 +94,14 @@ class RawPromptTemplate:
             raise TemplateError(what, 'give {"role": …, "content": …}').located(template=place)
         if EXPAND in element:
             return _column_place(element, place)
-        _check_message(element, place)
-        keys = {k: v for k, v in element.items() if k != "content"}
+        _check_message(cast("MessageDict", element), place)
+        keys = cast("MessageDict", {k: v for k, v in element.items() if k != "content"})
         content = element["content"]
         if not self._formats or content is None:
             return MessageLine(keys, shown_content(content), None)
         return MessageLine(keys, None, self._compiled_content(content, f"{place}.content"))
 
-    def _compiled_content(self, content: str | list[Any], place: str) -> RoleContent:
+    def _compiled_content(self, content: str | Sequence[object], place: str) -> RoleContent:
         if not isinstance(content, str):
             return PartsContent(skeletons_of_list(content, _NO_TOKENS, place), place, PartsOptions(is_list=True))
         if self._ice_token and self._ice_token in content:
@@ -185,7 +185,7 @@ class RawPromptTemplate:
             hint = f"put {shown(self._ice_token)} between the messages" if self._ice_token else "give ice_token"
             raise TemplateError(what, hint).located(template="messages")
 
-    def _examples(self, ice: Examples) -> list[dict[str, Any]]:
+    def _examples(self, ice: Examples) -> list[MessageDict]:
         if ice is not None and not isinstance(ice, (str, list)):
             raise TemplateError(f"in-context examples are {type(ice).__name__}", "give messages, or a PromptList")
         try:
@@ -197,7 +197,7 @@ class RawPromptTemplate:
             return []
         return example_messages(ice) if isinstance(ice, list) else []
 
-    def _render(self, view: SampleView, examples: list[dict[str, Any]]) -> RawMessages:
+    def _render(self, view: SampleView, examples: list[MessageDict]) -> RawMessages:
         out = RawMessages()
         for element in self._elements:
             if type(element) is MessageLine:
@@ -220,7 +220,7 @@ class RawPromptTemplate:
         return f"{type(self).__name__}({self._messages!r})"
 
 
-def _checked_list(messages: Any) -> list[Any]:
+def _checked_list(messages: object) -> list[object]:
     if not isinstance(messages, (list, tuple)):
         hint = 'give a list of {"role": …, "content": …}'
         raise TemplateError(f"messages is {type(messages).__name__}", hint).located(template="messages")
@@ -229,25 +229,25 @@ def _checked_list(messages: Any) -> list[Any]:
     return list(messages)
 
 
-def _column_place(element: Mapping[str, Any], place: str) -> ColumnPlace:
+def _column_place(element: Mapping[object, object], place: str) -> ColumnPlace:
     for key in element:
         if key != EXPAND:
             what = f"unknown key {shown(key)} beside {EXPAND}"
             raise TemplateError(what, "remove it: the messages of the column have their own keys").located(
                 template=place
             )
-    if not isinstance(element[EXPAND], str):
-        what = f"{EXPAND} is {type(element[EXPAND]).__name__}"
+    column = element[EXPAND]
+    if not isinstance(column, str):
+        what = f"{EXPAND} is {type(column).__name__}"
         raise TemplateError(what, "give the name of a column").located(template=place)
-    return ColumnPlace(element[EXPAND])
+    return ColumnPlace(column)
 
 
-def _check_message(message: Mapping[str, Any], place: str) -> None:
+def _check_message(message: MessageDict, place: str) -> None:
     for key in message:
         if key not in KEYS:
-            raise TemplateError(f"unknown key {shown(key)} in a message", nearest(key, (*KEYS, EXPAND))).located(
-                template=place
-            )
+            what = f"unknown key {shown(key)} in a message"
+            raise TemplateError(what, nearest(key, (*KEYS, EXPAND))).located(template=place)
     for key in ("role", "content"):
         if key not in message:
             raise TemplateError(f"a message without {key}", f"give '{key}'").located(template=place)
@@ -257,8 +257,9 @@ def _check_message(message: Mapping[str, Any], place: str) -> None:
         hint = f"write '{meant}'" if meant else nearest(role, ROLES)
         raise TemplateError(f"unknown role {shown(role)} of a message", hint).located(template=place)
     for key, kind in (("name", str), ("tool_call_id", str), ("tool_calls", list)):
-        if message.get(key) is not None and not isinstance(message[key], kind):
-            what = f"'{key}' is {type(message[key]).__name__}"
+        value: object = message.get(key)
+        if value is not None and not isinstance(value, kind):
+            what = f"'{key}' is {type(value).__name__}"
             raise TemplateError(what, f"give {kind.__name__}").located(template=place)
     content = message["content"]
     if content is None and message.get("tool_calls"):

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from mmprompt.errors import PromptError, shown
 from mmprompt.messages import PARTS, Message, Part, TextPart
-from mmprompt.templates.part_dict import part_in
+from mmprompt.templates.part_dict import prompt_parts
 
 ROLES = ("system", "user", "assistant")
 """The roles that a template of messages may name; messages from a sample may have others."""
+
+
+class MessageDict(TypedDict, total=False):
+    """A message dict, as templates and prompts have it."""
+
+    role: str
+    content: str | Sequence[object] | None
+    name: str
+    tool_calls: Sequence[object]
+    tool_call_id: str
 
 
 class RawMessages(list[Any]):
@@ -37,7 +47,7 @@ def is_ready(prompt: object) -> bool:
     return all(isinstance(item, Mapping) and "role" in item and "content" in item for item in prompt)
 
 
-def ready_messages(prompt: Iterable[Mapping[str, Any]], *, generate: bool) -> list[Message]:
+def ready_messages(prompt: Iterable[MessageDict], *, generate: bool) -> list[Message]:
     """Return message dicts as messages, with their roles as they are.
 
     With ``generate`` an empty last message of the assistant is left out: the model speaks there.
@@ -55,7 +65,7 @@ def ready_messages(prompt: Iterable[Mapping[str, Any]], *, generate: bool) -> li
     return messages
 
 
-def message_of(item: Mapping[str, Any], number: int) -> Message:
+def message_of(item: MessageDict, number: int) -> Message:
     """Return one message dict as a message.
 
     Raises:
@@ -71,21 +81,13 @@ def message_of(item: Mapping[str, Any], number: int) -> Message:
 
 
 def content_parts(content: object, number: int) -> str | list[Part]:
-    """Return the content of a message as text or parts; null is an empty text.
+    """Return the content of a message as text or parts; null is an empty text, and a part may be a plain text.
 
     Raises:
         PromptError: it is neither text nor a list of content parts.
     """
     if content is None or isinstance(content, str):
         return content or ""
-    if not isinstance(content, (list, tuple)) or isinstance(content, PARTS):
-        hint = "give text, or a list of content parts"
-        raise PromptError(f"the content of message {number} is {type(content).__name__}", hint)
-    parts: list[Part] = []
-    for item in content:
-        part = TextPart(item) if isinstance(item, str) else part_in(item)
-        if part is None:
-            what = f"the content of message {number} holds {type(item).__name__}"
-            raise PromptError(what, "give a list of content parts")
-        parts.append(part)
-    return parts
+    if isinstance(content, (list, tuple)) and not isinstance(content, PARTS):
+        content = [TextPart(item) if isinstance(item, str) else item for item in content]
+    return prompt_parts(content, f"the content of message {number}")

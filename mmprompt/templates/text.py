@@ -18,7 +18,7 @@ from mmprompt.templates.dialogue import (
     splice,
 )
 from mmprompt.templates.precompiled import PrecompiledPrompt, precompiled
-from mmprompt.templates.prompt_list import PromptList, Section, copied
+from mmprompt.templates.prompt_list import PromptList, RoleDict, Section, copied
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView, view_of
 
@@ -58,7 +58,7 @@ class PromptTemplate:
     def _compile(self) -> Form:
         return compile_form(self._template, Compilers(self._role_content, self._text_content, self._tokens))
 
-    def _role_content(self, item: Mapping[str, Any], place: str) -> RoleContent | None:
+    def _role_content(self, item: RoleDict, place: str) -> RoleContent | None:
         """Return what a role says compiled; None if the template leaves it to the meta template."""
         if "prompt_mm" in item:
             raise TemplateError("prompt_mm in a text template", "use MMPromptTemplate").located(template=place)
