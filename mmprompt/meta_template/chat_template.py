@@ -130,9 +130,7 @@ class ChatTemplate:
             without = self._shows_probe(role, _probe(as_parts=True))
             forms = ({"type": modality}, media_part(modality, ""))
             shows = (
-                form
-                for form in forms
-                if self._shows_probe(role, [dict(form), *_probe(as_parts=True)]) not in ("", without)
+                form for form in forms if self._shows_probe(role, [dict(form), text_part(_PROBE)]) not in ("", without)
             )
             self._media_parts[key] = next(shows, None)
         part = self._media_parts[key]
@@ -143,7 +141,7 @@ class ChatTemplate:
             )
         return dict(part)
 
-    def _shows_probe(self, role: str, content: Any) -> str:
+    def _shows_probe(self, role: str, content: str | list[dict[str, str]]) -> str:
         """Return what the template writes for a message; empty if it refuses the message or leaves out its text."""
         conversation = [{"role": role, "content": content}]
         if role != "user":  # many templates want a user message before the assistant's, or after the system's
@@ -239,7 +237,7 @@ def _applier(given: Any, tokenizer: Any, *, with_variables: bool) -> Callable[..
     )
 
 
-def _probe(*, as_parts: bool) -> Any:
+def _probe(*, as_parts: bool) -> str | list[dict[str, str]]:
     return [text_part(_PROBE)] if as_parts else _PROBE
 
 

@@ -74,8 +74,7 @@ class MetaTemplate:
     @property
     def meta(self) -> Meta | None:
         """A copy of the meta template as given."""
-        given: Meta | None = copied(self._given)
-        return given
+        return copied(self._given)
 
     @property
     def generating_roles(self) -> frozenset[str]:

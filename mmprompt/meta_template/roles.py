@@ -219,7 +219,7 @@ def meta_messages(meta: Sequence[object]) -> tuple[Message, ...]:
         place = f"meta_template[{number}]"
         if not isinstance(item, Mapping) or "role" not in item or "content" not in item:
             hint = 'give {"role": "system", "content": "…"}, or a meta template with \'round\''
-            raise TemplateError("an element is no message", hint).located(template=place)
+            raise TemplateError("an element is not a message", hint).located(template=place)
         if item["role"] not in ROLES:
             what = f"unknown role {shown(item['role'])} in a meta template of messages"
             raise TemplateError(what, nearest(item["role"], ROLES)).located(template=place)

@@ -44,7 +44,8 @@ def walk(prompt: Iterable[PromptItem], meta: Round, mode: str) -> list[Step]:
             steps += [_alone(item, meta) for item in items]
             continue
         stop = generating and number == last_round
-        (_add_round if meta.entries else _add_in_order)(items, meta, stop, steps)
+        add = _add_round if meta.entries else _add_in_order
+        add(items, meta, stop, steps)
         if stop and steps[-1].generates:
             break
     return steps

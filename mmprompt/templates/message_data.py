@@ -38,7 +38,7 @@ def messages_in(column: str, view: SampleView) -> list[MessageDict]:
 
 def _message_in(column: str, number: int, item: object) -> MessageDict:
     if not isinstance(item, Mapping) or not isinstance(item.get("role"), str) or "content" not in item:
-        what = f"element {number} of column '{column}' is no message"
+        what = f"element {number} of column '{column}' is not a message"
         raise TemplateError(what, 'give {"role": …, "content": …}').located(column=column)
     try:
         return cast("MessageDict", {**copied(item), "content": shown_content(item["content"])})

@@ -30,8 +30,8 @@ class MMPromptTemplate(PromptTemplate):
         ice_token: the literal text that the in-context examples replace.
         sep_token: a literal text that is removed.
         column_token_map: maps a column to the literal token that its value replaces.
-        column: the tagged column that feeds every item. By default the tagged columns that the item's slots name do,
-            else a tagged ``content``.
+        column: the tagged column that feeds every item. Without it, an item takes the tagged columns that its slots
+            name, or else a tagged ``content``.
         order: ``"sample"`` keeps the order of the segments, ``"template"`` groups them by the keys of ``prompt_mm``.
         repeat_text: True repeats the text around the slot for each text segment, False puts it once around them all.
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.messages import MODALITIES
-from mmprompt.templates.part_skeleton import MediaSkeleton, Skeletons, SourceSlot, TextSkeleton
+from mmprompt.templates.part_skeleton import MediaSkeleton, Skeletons, TextSkeleton
 from mmprompt.templates.role_text import Tokens
-from mmprompt.templates.slots import Slot, SlotText, slot_text
+from mmprompt.templates.slots import Slot, slot_text
 
 PART_TYPES = (
     "image_url", "audio_url", "video_url", "input_audio", "input_image", "input_video", "image", "audio", "video",
@@ -123,19 +123,15 @@ def _compiled_medium(key: str, skeleton: object, tokens: Tokens, place: str) -> 
         raise TemplateError(f"the {key} part names no source", hint).located(template=place)
     extra = {k: _compiled_deep(v, tokens) for k, v in skeleton.items() if k not in {"type", body_key}}
     text = tokens.compile(source)
-    slots = _source_slots(text)
-    typed = bool(slots) if key == "mm_url" else key in kind
-    plain = typed and not (_BODY_KEYS & set(extra) or _STRUCT_KEYS & set(options))
-    return MediaSkeleton(key, kind, body_key, text, slots, source_key, options, extra, plain, place)
-
-
-def _source_slots(text: SlotText) -> tuple[SourceSlot, ...]:
     pieces = text.pieces
-    return tuple(
-        SourceSlot(piece.column, slot_text(pieces[:at]), slot_text(pieces[at + 1 :]))
+    slots = tuple(
+        (piece.column, slot_text(pieces[:at]), slot_text(pieces[at + 1 :]))
         for at, piece in enumerate(pieces)
         if isinstance(piece, Slot)
     )
+    typed = bool(slots) if key == "mm_url" else key in kind
+    plain = typed and not (_BODY_KEYS & set(extra) or _STRUCT_KEYS & set(options))
+    return MediaSkeleton(key, kind, body_key, text, slots, source_key, options, extra, plain, place)
 
 
 def _compiled_deep(value: Any, tokens: Tokens) -> Any:

@@ -22,11 +22,6 @@ class TextSkeleton(NamedTuple):
     keys: dict[str, Any]
     text: SlotText
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names in braces of the text."""
-        return self.text.columns
-
     def part(self, text: str, columns: Mapping[str, object]) -> PartDict:
         """Return the part that says ``text``.
 
@@ -43,39 +38,26 @@ class TextSkeleton(NamedTuple):
         return all(isinstance(p, Slot) and p.column in slots for p in self.text.pieces)
 
 
-class SourceSlot(NamedTuple):
-    """One slot of a source: its column, and the texts before and after it."""
-
-    column: str
-    before: SlotText
-    after: SlotText
-
-
 class MediaSkeleton(NamedTuple):
     """A media part.
 
-    ``key`` is its key in ``prompt_mm``, ``type`` its content part type, ``body`` the key of its body. ``source`` is
-    the text of its source and ``slots`` are the slots in it. The source stands in the body under ``source_key``, or is
-    the body itself if that is empty. ``options`` are the keys beside the source, ``extra`` those of the part.
-    ``is_plain``: no other key can be taken for that of the body or of the source. ``place`` is where the part stands in
-    the template.
+    ``key`` is its key in ``prompt_mm``, ``type`` its content part type, ``body`` the key of its body. ``text`` is that
+    of its source, and ``slots`` has each slot in it: the column, and the texts before and after the slot. The source
+    stands in the body under ``source_key``, or is the body itself if that is empty. ``options`` are the keys beside the
+    source, ``extra`` those of the part. ``is_plain``: no other key can be taken for that of the body or of the source.
+    ``place`` is where the part stands in the template.
     """
 
     key: str
     type: str
     body: str
-    source: SlotText
-    slots: tuple[SourceSlot, ...]
+    text: SlotText
+    slots: tuple[tuple[str, SlotText, SlotText], ...]
     source_key: str
     options: dict[str, Any]
     extra: dict[str, Any]
     is_plain: bool
     place: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names in braces of the source."""
-        return self.source.columns
 
     def part(
         self, modality: str, value: object, slots: Collection[str], columns: Mapping[str, object]
@@ -89,11 +71,11 @@ class MediaSkeleton(NamedTuple):
             TemplateError: ``columns`` cannot fill the other slots.
         """
         for slot in self.slots:
-            if slot.column in slots:
+            if slot[0] in slots:
                 break
         else:
             return None
-        before, after = slot.before, slot.after
+        _, before, after = slot
         prefix = before.fill(columns) if before.literal is None else before.literal
         suffix = after.fill(columns) if after.literal is None else after.literal
         if not isinstance(value, (MediaRef, MediaPart)):
@@ -110,8 +92,8 @@ class MediaSkeleton(NamedTuple):
             SourceError: the column is blank.
         """
         if not self.slots:
-            return [self._part(self.key, self.source.fill(columns), columns)]
-        named = [column for column in self.source.columns if column in columns]
+            return [self._part(self.key, self.text.fill(columns), columns)]
+        named = [column for column in self.text.columns if column in columns]
         if not named:
             return []
         column = self.key if self.key in named else named[-1]

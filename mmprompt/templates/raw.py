@@ -87,7 +87,7 @@ class RawPromptTemplate:
         if isinstance(element, str):
             if element != self._ice_token:
                 hint = f"give a message, or {shown(self._ice_token)} for the examples"
-                raise TemplateError(f"the string {shown(element)} is no message", hint).located(template=place)
+                raise TemplateError(f"the string {shown(element)} is not a message", hint).located(template=place)
             return ExamplesPlace()
         if not isinstance(element, Mapping):
             what = f"a message is {type(element).__name__}"
@@ -113,8 +113,7 @@ class RawPromptTemplate:
     @property
     def template(self) -> list[Any]:
         """A copy of the messages as given."""
-        messages: list[Any] = copied(self._messages)
-        return messages
+        return copied(self._messages)
 
     @property
     def messages(self) -> list[Any]:

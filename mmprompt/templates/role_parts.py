@@ -54,7 +54,7 @@ class PartsContent:
         self._twice = next((key for at, (key, _) in enumerate(skeletons) if key in dict(skeletons[:at])), None)
         self._text = next((s for _, s in skeletons if isinstance(s, TextSkeleton)), None)
         self._media = {key: s for key, s in skeletons if isinstance(s, MediaSkeleton)}
-        self.names = tuple(dict.fromkeys(name for _, skeleton in skeletons for name in skeleton.columns))
+        self.names = tuple(dict.fromkeys(name for _, skeleton in skeletons for name in skeleton.text.columns))
         self.has_marker = self._text is not None and self._text.text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:
@@ -146,7 +146,9 @@ class PartsContent:
             if view.tagged_by_rule(column):
                 continue
             for modality in {s.modality for s in segments} & set(self._media):
-                other = next((c for c in self._media[modality].columns if view.raw.get(c) and c not in tagged), None)
+                other = next(
+                    (c for c in self._media[modality].text.columns if view.raw.get(c) and c not in tagged), None
+                )
                 if other is not None:
                     what = f"{modality} in the text of column '{column}', beside the column '{other}'"
                     hint = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"

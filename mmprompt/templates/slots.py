@@ -53,7 +53,7 @@ class SlotText(NamedTuple):
 
     @property
     def has_marker(self) -> bool:
-        """Whether the examples have a place in this text."""
+        """True if the examples have a place in this text."""
         return bool(self.markers)
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:

@@ -76,8 +76,7 @@ class PromptTemplate:
     @property
     def template(self) -> str | Mapping[Any, Any]:
         """A copy of the template as given."""
-        template: str | Mapping[Any, Any] = copied(self._template)
-        return template
+        return copied(self._template)
 
     @property
     def ice_token(self) -> str | None:
