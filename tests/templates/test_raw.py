@@ -289,8 +289,8 @@ def test_a_string_of_ready_messages_joins_their_texts():
     ("meta", "message"),
     [
         ([{"role": "tool", "content": "x"}], "unknown role 'tool'"),
-        ([{"role": "system"}], "no message"),
-        (["x"], "no message"),
+        ([{"role": "system"}], "not a message"),
+        (["x"], "not a message"),
         ([{"role": "system", "content": 3}], "is int"),
         ([{"role": "system", "content": "x", "prompt": "y"}], "unknown key 'prompt'"),
     ],
