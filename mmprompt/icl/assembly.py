@@ -13,7 +13,8 @@ from mmprompt.icl.rooted_examples import rooted_items
 from mmprompt.icl.types import Template, build_retriever, build_template, inferencer_of
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
-from mmprompt.templates.prompt_list import PromptList, Stencil
+from mmprompt.templates.precompiled import PrecompiledPrompt
+from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
 from mmprompt.templates.role_text import Examples
@@ -80,8 +81,8 @@ class Assembly:
         self._bound: BoundRetriever | None = None
         self._root: str | None = None
         self._examples: dict[int, Prompt] = {}
-        self._kept: dict[tuple[int, ...], Stencil | str] = {}
-        self._stencils: dict[tuple[int, ...], Stencil | None] = {}
+        self._kept: dict[tuple[int, ...], PrecompiledPrompt | str] = {}
+        self._precompiled: dict[tuple[int, ...], PrecompiledPrompt | None] = {}
 
     def _check_together(self) -> None:
         """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
@@ -172,25 +173,25 @@ class Assembly:
         return [Assembled(prompt, turn, ids[:kept], len(ids) - kept) for turn, prompt in made]
 
     def _filled(self, entry: SampleView, ids: tuple[int, ...]) -> Assembled | None:
-        """Return the prompt from a stencil, None where the template has to be rendered for this sample."""
-        stencil = self._stencils.get(ids)
-        if stencil is None:
-            if ids in self._stencils or len(self._stencils) == _KEPT_JOINED:
+        """Return the prompt from the precompiled template; None if it has to be rendered for this sample."""
+        compiled = self._precompiled.get(ids)
+        if compiled is None:
+            if ids in self._precompiled or len(self._precompiled) == _KEPT_JOINED:
                 return None
-            stencil = self._stencils[ids] = self._stencil(ids)
-            if stencil is None:
+            compiled = self._precompiled[ids] = self._compiled(ids)
+            if compiled is None:
                 return None
         try:
-            return _new(Assembled, (stencil.items(entry.raw, self._columns.masked), None, ids, 0))
-        except KeyError:
+            return _new(Assembled, (compiled.items(entry.raw, self._columns.masked), None, ids, 0))
+        except TemplateError:
             return None  # a column is missing: rendering line by line says where
 
-    def _stencil(self, ids: tuple[int, ...]) -> Stencil | None:
-        """Return the stencil of the template with these examples, None where it has none."""
+    def _compiled(self, ids: tuple[int, ...]) -> PrecompiledPrompt | None:
+        """Return the template precompiled with these examples; None if it cannot be."""
         template = self._template
         if self.mode != "gen" or isinstance(template, (RawPromptTemplate, MultiTurnPromptTemplate)):
             return None
-        return template.stencil(self._joined(ids))
+        return template.precompiled(self._joined(ids))
 
     def _made(self, entry: SampleView, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
         masked = self._columns.masked
@@ -201,7 +202,7 @@ class Assembly:
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
         make = self._template.generate_label_prompt_item
-        own = Stencil(ice).items if isinstance(ice, list) else lambda: ice
+        own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
         return [(None, {label: make(entry, own(), label) for label in self._labels})]
 
     def _ids(self, sample: IndexRow, position: int) -> tuple[int, ...]:
@@ -222,10 +223,10 @@ class Assembly:
             examples = [self._example(number) for number in ids]
             dialogue = any(isinstance(e, list) for e in examples)
             joined = join_examples(examples, self.retriever, dialogue)
-            kept = Stencil(joined) if isinstance(joined, list) else joined
+            kept = PrecompiledPrompt(joined) if isinstance(joined, list) else joined
             if len(self._kept) < _KEPT_JOINED:
                 self._kept[ids] = kept
-        return kept.items() if isinstance(kept, Stencil) else kept or None
+        return kept.items() if isinstance(kept, PrecompiledPrompt) else kept or None
 
     def _example(self, number: int) -> Prompt:
         """Return a rendered example. Each is rendered once."""
@@ -250,7 +251,7 @@ class Assembly:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle with the index set, without cached examples."""
-        return {**vars(self), "_examples": {}, "_kept": {}, "_stencils": {}}
+        return {**vars(self), "_examples": {}, "_kept": {}, "_precompiled": {}}
 
 
 def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:

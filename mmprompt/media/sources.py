@@ -215,6 +215,21 @@ def compose(prefix: str, source: object, suffix: str) -> object:
     return f"{prefix}{source}{suffix}"
 
 
+def compose_as_written(prefix: str, source: object, suffix: str) -> object:
+    """Return ``as_written(compose(prefix, source, suffix))``, classifying a plain string once.
+
+    Raises:
+        SourceError: as ``compose``.
+    """
+    if type(source) is str and source[:1] > " " and not source[0].isspace():
+        kind = classify_or_path(source)
+        if kind == "base64":
+            return _data_uri(source, "")
+        if kind != "path" or (not suffix and prefix in ("", "file://")):
+            return source
+    return as_written(compose(prefix, source, suffix))
+
+
 def has_own_form(source: str) -> bool:
     """Return whether a string is a data URI, a URL of any scheme, or bare base64; if not, it is a plain path."""
     if source.find(":", 0, _SCHEME_SPAN) > 0 and _scheme_kind(source):
@@ -231,8 +246,11 @@ def as_written(source: object, modality: str = "") -> object:
     The bytes decide the type of the data URI; ``modality`` decides where a kind may be audio or video. Frames that
     commas separate become ``data:video/jpeg``.
     """
-    if not isinstance(source, str) or classify_or_path(source) != "base64":
-        return source
+    return _data_uri(source, modality) if isinstance(source, str) and classify_or_path(source) == "base64" else source
+
+
+def _data_uri(source: str, modality: str) -> str:
+    """Return bare base64 as a data URI of the type its bytes say."""
     text = source.strip()
     if "," in text:
         return f"data:{VIDEO_FRAMES};base64,{text}"

@@ -1,13 +1,13 @@
 """``ChatTemplate``: a prompt through the chat template of a Hugging Face tokenizer or processor.
 
-Templates differ in what they take: some want text where others want a list of parts, some pass media over in silence
-or print the list itself. So each form is tried once with a probe, and only one that shows the probe is used.
+Chat templates differ in what they take: some want text, others a list of parts; some ignore media, others print the
+list itself. So each form is tried once with a probe text, and a form is used only if its result shows the probe.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from mmprompt.errors import PromptError, TaskError, TemplateError, nearest, shown
 from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.meta_template.meta_template import MetaTemplate
+from mmprompt.meta_template.special_tokens import SpecialTokens, special_tokens_of
 from mmprompt.meta_template.text import RenderedString, rendered_string
 from mmprompt.targets.hf import media_part, text_part
 
@@ -27,18 +28,20 @@ _QUIET = "TRANSFORMERS_NO_ADVISORY_WARNINGS"
 class ChatTemplate:
     """Renders prompts as ``apply_chat_template`` does; roles map as in ``MetaTemplate(None)``. Immutable.
 
-    The string begins with whatever the template puts there, so it is tokenized with ``add_special_tokens=False``.
+    The template writes the special tokens at the head of the string itself: tokenize the string with
+    ``add_special_tokens=False``.
 
     Args:
-        tokenizer_or_processor: a Hugging Face tokenizer or processor. Of a processor without a chat template the
-            tokenizer's is used.
-        special_tokens: ``"refuse"``, or ``"allow"`` for a prompt whose text may hold the model's special tokens.
+        tokenizer_or_processor: a Hugging Face tokenizer or processor. If a processor has no chat template, that of
+            its tokenizer is used.
+        special_tokens: ``"refuse"`` raises an error for sample text that holds one of the model's special tokens;
+            ``"allow"`` renders it.
         variables: further variables of the template, such as ``enable_thinking`` or ``date_string``.
 
     Source: Hugging Face transformers, Chat templates.
 
     Raises:
-        TemplateError: there is no chat template, or an unknown ``special_tokens``.
+        TemplateError: there is no chat template, or ``special_tokens`` is unknown.
     """
 
     def __init__(
@@ -58,7 +61,8 @@ class ChatTemplate:
         tokenizer = _tokenizer_of(tokenizer_or_processor)
         self._is_processor = tokenizer is not tokenizer_or_processor
         self._apply = _applier(tokenizer_or_processor, tokenizer, with_variables=bool(variables))
-        self._tokens = _Tokens(_special_tokens(tokenizer_or_processor, tokenizer) if special_tokens == "refuse" else ())
+        refused = special_tokens_of(tokenizer_or_processor, tokenizer) if special_tokens == "refuse" else ()
+        self._tokens = SpecialTokens(refused)
         self._roles = MetaTemplate(None)
         self._takes_parts: dict[str, bool] = {}
         self._media_parts: dict[tuple[str, str], dict[str, str] | None] = {}
@@ -67,22 +71,22 @@ class ChatTemplate:
         """Return the prompt as a list of messages; a plain list of prompts is a batch and gives a list of lists.
 
         Raises:
-            PromptError: an unknown role, a prompt that gives no message, or a special token in its text.
+            PromptError: an unknown role, a special token in the text, or a prompt that gives no message.
         """
         messages = self._roles.to_messages(prompt, mode)
         for message in messages:
             for each in message if isinstance(message, list) else (message,):
-                self._check(each)
+                self._tokens.check(each)
         return messages
 
     def to_string(self, prompt: Any, mode: str = "gen") -> Any:
         """Return the prompt as the string of the chat template, with ``media`` beside it in order.
 
-        In ``gen`` it ends with the template's generation prompt, in ``ppl`` without one. A string is one user message;
+        In ``gen`` it ends with the template's generation prompt, in ``ppl`` it does not. A string is one user message;
         a plain list of prompts is a batch and gives a list.
 
         Raises:
-            PromptError: as ``to_messages``; the template refuses the messages, or has no place for their media.
+            PromptError: as ``to_messages``; or the template refuses the messages or has no place for their media.
         """
         messages = self.to_messages(prompt, mode)
         if isinstance(messages[0], list):
@@ -92,23 +96,6 @@ class ChatTemplate:
     def _rendered(self, messages: list[Message], mode: str) -> RenderedString:
         text = self._render([self._wire(message) for message in messages], generate=mode == "gen")
         return rendered_string(text, [p for m in messages for p in m.parts if isinstance(p, MediaRef)])
-
-    def _check(self, message: Message) -> None:
-        """Refuse special tokens in all that the template may write; parts without media between count as one text."""
-        texts = [message.role, message.name or "", message.tool_call_id or "", *_strings(message.tool_calls)]
-        run = ""
-        for part in message.parts:
-            if isinstance(part, TextPart):
-                run += part.text
-            else:
-                texts.append(run)
-                run = ""
-        for text in (*texts, run):
-            if found := self._tokens.first_in(text):
-                raise PromptError(
-                    f"the text holds {shown(found)}, a special token of the model",
-                    'change the text, or give special_tokens="allow" if it is meant',
-                )
 
     def _wire(self, message: Message) -> dict[str, Any]:
         return {"role": message.role, "content": self._content(message), **message.beside_content()}
@@ -122,7 +109,10 @@ class ChatTemplate:
         ]
 
     def _wants_parts(self, role: str) -> bool:
-        """Tell whether text of a role is given as parts: the usual form of a tokenizer or processor, if it works."""
+        """Return True if the text of a role is given as parts.
+
+        Processors usually take parts and tokenizers text; the other form is used if only that works.
+        """
         if role not in self._takes_parts:
             usual = self._is_processor
             works = (form for form in (usual, not usual) if self._shows_probe(role, _probe(as_parts=form)))
@@ -130,27 +120,29 @@ class ChatTemplate:
         return self._takes_parts[role]
 
     def _media_part(self, role: str, modality: str) -> dict[str, str]:
-        """Return the content part that makes the template write its placeholder of a medium."""
+        """Return the content part for which the template writes its placeholder of a medium.
+
+        Raises:
+            PromptError: there is none.
+        """
         key = role, modality
         if key not in self._media_parts:
             without = self._shows_probe(role, _probe(as_parts=True))
             forms = ({"type": modality}, media_part(modality, ""))
             shows = (
-                form
-                for form in forms
-                if self._shows_probe(role, [dict(form), *_probe(as_parts=True)]) not in ("", without)
+                form for form in forms if self._shows_probe(role, [dict(form), text_part(_PROBE)]) not in ("", without)
             )
             self._media_parts[key] = next(shows, None)
         part = self._media_parts[key]
         if part is None:
             raise PromptError(
                 f"the chat template has no place for {modality} in a message of role {role}",
-                f"take the processor of a model that takes {modality}, or use to_messages",
+                f"use the processor of a model that takes {modality}, or use to_messages",
             )
         return dict(part)
 
-    def _shows_probe(self, role: str, content: Any) -> str:
-        """Return what the template makes of a message; empty if it refuses it or does not show its text."""
+    def _shows_probe(self, role: str, content: str | list[dict[str, str]]) -> str:
+        """Return what the template writes for a message; empty if it refuses the message or leaves out its text."""
         conversation = [{"role": role, "content": content}]
         if role != "user":  # many templates want a user message before the assistant's, or after the system's
             user = {"role": "user", "content": [text_part("-")] if self._wants_parts("user") else "-"}
@@ -170,7 +162,7 @@ class ChatTemplate:
         except (JinjaError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             said = shown(str(error) or type(error).__name__, _WORDS)
             raise PromptError(
-                f"the chat template refuses the messages: {said}", "change the prompt's roles or order"
+                f"the chat template refuses the messages: {said}", "change the roles of the prompt, or their order"
             ) from None
         except ImportError as error:
             raise PromptError(
@@ -190,13 +182,13 @@ class ChatTemplate:
 def load_chat_template(
     path: str | os.PathLike[str], *, special_tokens: str = "refuse", variables: Mapping[str, Any] | None = None
 ) -> ChatTemplate:
-    """Return the chat template of a model's folder: of its processor, or of its tokenizer if it has no processor.
+    """Return the chat template in a model's folder: that of its processor, or else that of its tokenizer.
 
-    Nothing is downloaded and no code of the model is run. A processor that cannot be loaded, for instance without
-    PyTorch, is done without.
+    Nothing is downloaded and no code of the model is run. If the processor cannot be loaded, for instance because
+    PyTorch is missing, the tokenizer is used.
 
     Raises:
-        TaskError: there is neither, or no such folder.
+        TaskError: there is no such folder, or neither of them can be loaded.
         TemplateError: as ``ChatTemplate``.
     """
     name = os.fspath(path)
@@ -214,40 +206,22 @@ def load_chat_template(
     raise TaskError(f"no tokenizer can be loaded from {shown(name)}", "give the folder of a model")
 
 
-class _Tokens:
-    """Finds the first of many literal texts in time that is linear in the text, however many they are."""
-
-    def __init__(self, tokens: Iterable[str]) -> None:
-        self._tokens = frozenset(t for t in tokens if t)
-        lengths: dict[str, set[int]] = {}
-        for token in self._tokens:
-            lengths.setdefault(token[0], set()).add(len(token))
-        self._lengths = {head: sorted(each, reverse=True) for head, each in lengths.items()}
-
-    def first_in(self, text: str) -> str:
-        """Return a token that stands in ``text``, or an empty string."""
-        for head, lengths in self._lengths.items():
-            at = text.find(head)
-            while at >= 0:
-                for length in lengths:
-                    if text[at : at + length] in self._tokens:
-                        return text[at : at + length]
-                at = text.find(head, at + 1)
-        return ""
-
-
 def _remade(given: Any, special_tokens: str, variables: Mapping[str, Any]) -> ChatTemplate:
     return ChatTemplate(given, special_tokens=special_tokens, variables=variables)
 
 
 def _tokenizer_of(given: Any) -> Any:
-    """Return the tokenizer of a processor; anything else is one itself."""
+    """Return the tokenizer of a processor; a tokenizer is returned as it is."""
     own = getattr(given, "tokenizer", None)
     return own if hasattr(own, "all_special_tokens") else given
 
 
 def _applier(given: Any, tokenizer: Any, *, with_variables: bool) -> Callable[..., Any]:
-    """Return ``apply_chat_template`` of what has a chat template."""
+    """Return the ``apply_chat_template`` method of the processor or tokenizer that has a chat template.
+
+    Raises:
+        TemplateError: neither has one.
+    """
     for owner in (given, tokenizer):
         apply: Callable[..., Any] | None = getattr(owner, "apply_chat_template", None)
         template = getattr(owner, "chat_template", "its own")
@@ -263,35 +237,13 @@ def _applier(given: Any, tokenizer: Any, *, with_variables: bool) -> Callable[..
     )
 
 
-def _special_tokens(given: Any, tokenizer: Any) -> Iterator[str]:
-    """Give the special tokens of a tokenizer, and the placeholders that a processor knows."""
-    yield from map(str, getattr(tokenizer, "all_special_tokens", ()))
-    yield from (token.content for token in getattr(tokenizer, "added_tokens_decoder", {}).values() if token.special)
-    for owner in (given, tokenizer):
-        named = {k: v for k, v in getattr(owner, "__dict__", {}).items() if k.endswith("_token")}
-        yield from (str(v) for v in named.values() if isinstance(v, str) or hasattr(v, "content"))
-
-
-def _strings(value: object) -> Iterator[str]:
-    """Give all texts in plain data, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield str(key)
-            yield from _strings(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _strings(item)
-
-
-def _probe(*, as_parts: bool) -> Any:
+def _probe(*, as_parts: bool) -> str | list[dict[str, str]]:
     return [text_part(_PROBE)] if as_parts else _PROBE
 
 
 @contextmanager
 def _without_advice() -> Iterator[None]:
-    """Keep transformers from saying on stderr that there is no PyTorch, while it is imported and no longer."""
+    """Keep transformers from writing to stderr, while it is imported, that PyTorch is missing."""
     before = os.environ.get(_QUIET)
     os.environ[_QUIET] = "1"
     try:

@@ -1,4 +1,4 @@
-"""Drafts of messages to messages: loose texts find their message, neighbours of one role become one."""
+"""Messages put together: loose texts join their message, neighbours of one role become one message."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from mmprompt.messages import ROLES, Message, Part, TextPart
 
 
-class Draft(NamedTuple):
-    """A message in the making; ``role`` is empty for loose text. ``seek``: it goes before the first of its role."""
+class MessageDraft(NamedTuple):
+    """A message in the making. Loose text has no ``role``. With ``seek`` it goes before the first of its role."""
 
     role: str
     parts: Sequence[Part]
@@ -18,55 +18,51 @@ class Draft(NamedTuple):
     tool_call_id: str | None = None
     seek: bool = False
 
-    @classmethod
-    def loose(cls, text: str) -> Draft:
-        """Make a draft of text without a role."""
-        return cls("", [TextPart(text)] if text else [])
+    def takes(self, following: MessageDraft) -> bool:
+        """Return True if ``following`` can continue this message.
 
-    def takes(self, following: Draft) -> bool:
-        """Whether ``following`` can continue this message; a tool call ends it, and a tool's result stands alone."""
-        same = self.role == following.role and self.name == following.name
-        return same and not self.tool_calls and self.tool_call_id is None and following.tool_call_id is None
+        A tool call ends a message, and the result of a tool is a message of its own.
+        """
+        if self.tool_calls or self.tool_call_id is not None or following.tool_call_id is not None:
+            return False
+        same_role = ROLES.get(self.role, self.role) == ROLES.get(following.role, following.role)
+        return same_role and self.name == following.name
 
 
-def merge(drafts: Sequence[Draft]) -> list[Message]:
+def merge(drafts: Sequence[MessageDraft]) -> list[Message]:
     """Return the messages of ``drafts``.
 
-    A loose text joins the message after it, or the one before if none follows. Neighbours of one role merge, with a
-    line break between two texts at the seam.
+    Loose text joins the message after it, or the one before it if none follows. Neighbours of one role merge, with a
+    line break between two texts that touch.
     """
-    groups: list[list[Draft]] = []
-    loose: list[Draft] = []
+    groups: list[list[MessageDraft]] = []
+    loose: list[MessageDraft] = []
     for draft in _sought(drafts):
         if not draft.role:
             loose.append(draft)
             continue
-        named = draft._replace(role=ROLES.get(draft.role, draft.role))
-        held, loose = ([], loose) if named.tool_call_id is not None else (loose, [])
-        if groups and groups[-1][-1].takes(named):
-            groups[-1] += [*held, named]
+        held, loose = ([], loose) if draft.tool_call_id is not None else (loose, [])
+        if groups and groups[-1][-1].takes(draft):
+            groups[-1] += [*held, draft]
         else:
-            groups.append([*held, named])
+            groups.append([*held, draft])
     if loose and groups:
-        groups[-1] = _followed(groups[-1], loose)
+        last = groups[-1].pop()
+        groups[-1].append(last._replace(parts=joined([last, *loose])))
     elif loose:
-        groups.append([*loose, Draft("user", [])])
+        groups.append([*loose, MessageDraft("user", [])])
     return [_message(group) for group in groups]
 
 
-def _followed(group: Sequence[Draft], loose: Sequence[Draft]) -> list[Draft]:
-    """Put loose text behind the last message, which keeps what it is besides text."""
-    *before, last = group
-    return [*before, last._replace(parts=joined([last, *loose]))]
-
-
-def _message(group: Sequence[Draft]) -> Message:
+def _message(group: Sequence[MessageDraft]) -> Message:
+    """Return one message of neighbours, which is what the last of them is."""
     last = group[-1]
-    return Message(last.role, joined(group), last.name, last.tool_calls, last.tool_call_id)
+    parts = last.parts if len(group) == 1 else joined(group)
+    return Message(last.role, parts, last.name, last.tool_calls, last.tool_call_id)
 
 
-def joined(drafts: Iterable[Draft]) -> list[Part]:
-    """Return the parts of neighbours as one; a line break joins two texts at a seam."""
+def joined(drafts: Iterable[MessageDraft]) -> list[Part]:
+    """Return the parts of neighbours as one list; a line break joins two texts that touch."""
     out: list[Part] = []
     texts: list[str] = []  # of the last part, joined once: a thousand neighbours are joined in linear time
     for draft in drafts:
@@ -86,12 +82,46 @@ def joined(drafts: Iterable[Draft]) -> list[Part]:
     return out
 
 
-def _sought(drafts: Sequence[Draft]) -> list[Draft]:
-    """Put each seeking draft before the first other draft of its role, and before the loose text that joins it."""
+def _sought(drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
+    """Return the drafts with each one that seeks before the first other of its role, and before loose text there."""
+    seeking = [d for d in drafts if d.seek]
+    if not seeking:
+        return drafts
     out = [d for d in drafts if not d.seek]
-    for draft in reversed([d for d in drafts if d.seek]):
+    for draft in reversed(seeking):
         at = next((i for i, d in enumerate(out) if d.role == draft.role), 0)
         while at and not out[at - 1].role:
             at -= 1
         out.insert(at, draft._replace(seek=False))
     return out
+
+
+def merge_meta(meta: Sequence[Message], prompt: Sequence[Message]) -> list[Message]:
+    """Return the messages of a prompt with those of a meta template put in.
+
+    A message of the meta template goes to the next message of its role: the contents are joined, the meta template's
+    first. Where the rest of the prompt has no such message, it becomes a message of its own at that position.
+    """
+    out: list[Message] = []
+    at = 0
+    for own in meta:
+        while at < len(prompt) and prompt[at].role != own.role:
+            if all(message.role != own.role for message in prompt[at:]):
+                break
+            out.append(prompt[at])
+            at += 1
+        if at < len(prompt) and prompt[at].role == own.role:
+            out.append(_put_before(own, prompt[at]))
+            at += 1
+        else:
+            out.append(own)
+    return [*out, *prompt[at:]]
+
+
+def _put_before(own: Message, message: Message) -> Message:
+    """Return ``message`` with the content of ``own`` before its own; two texts that touch become one."""
+    before, after = list(own.parts), list(message.parts)
+    last, first = before[-1] if before else None, after[0] if after else None
+    if isinstance(last, TextPart) and isinstance(first, TextPart) and last.extra == first.extra:
+        before[-1:], after[0] = [], TextPart(last.text + first.text, first.extra)
+    return message._replace(parts=(*before, *after), name=message.name or own.name)

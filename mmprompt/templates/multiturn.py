@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmprompt.errors import TemplateError, shown
 from mmprompt.templates.dialogue import Dialogue, LooseLine, render_line, render_section
 from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.prompt_list import PromptList, RoleItem, Section, Stencil, TextItem
+from mmprompt.templates.precompiled import PrecompiledPrompt
+from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleItem, Section, TextItem, in_section, section_of
 from mmprompt.templates.role_text import Examples
-from mmprompt.templates.sample_view import SampleView
+from mmprompt.templates.sample_view import SampleView, view_of
 
 INFER_MODES = ("every", "every_with_gt", "last")
 BOT = frozenset({"BOT"})
@@ -24,34 +25,34 @@ class Exchange(NamedTuple):
 
     turn: int
     before: int
-    hidden: Any
+    hidden: RoleItem | TextItem
 
 
 class Expanded(NamedTuple):
-    """A sample's dialogue: the items of begin, of all turns, and of end, and where the model speaks."""
+    """A sample's dialogue: the items of begin, of all turns and of end, and the places where the model speaks."""
 
-    begin: list[Any]
-    items: list[Any]
-    end: list[Any]
+    begin: list[PromptItem | RoleItem]
+    items: list[PromptItem | RoleItem]
+    end: list[PromptItem | RoleItem]
     exchanges: list[Exchange]
 
     def prompt(self, exchange: Exchange, replies: Mapping[int, str] | None = None) -> PromptList:
-        """Return the prompt of an exchange; ``replies`` by turn take the place of what the model said before.
+        """Return the prompt of an exchange; ``replies``, turn to text, replace the model's words in earlier turns.
 
-        A reply is data: it is put in as it is. No two prompts share items.
+        A reply is data and goes in unchanged. No two prompts share items.
         """
         items = self.items[: exchange.before]
         for earlier in self.exchanges[: exchange.turn]:
             if replies is not None and earlier.turn in replies:
                 items[earlier.before] = _with_prompt(items[earlier.before], replies[earlier.turn])
-        return Stencil([*self.begin, *items, *self.end]).items()
+        return PrecompiledPrompt([*self.begin, *items, *self.end]).items()
 
 
 class MultiTurnPromptTemplate(MMPromptTemplate):
-    """A dialogue of several turns, compiled and validated at construction; immutable.
+    """A template of dialogues with several turns, checked and compiled at construction; immutable.
 
     The round is repeated for each turn. The columns that its slots name hold lists, one element a turn; other columns
-    are visible in every turn. Turns may hold media as in ``MMPromptTemplate``, whose arguments it takes.
+    read the same in every turn. Turns may hold media as in ``MMPromptTemplate``, whose arguments it takes.
 
     Source: AISBench, Prompt Template, on dialogues of several turns.
 
@@ -83,20 +84,20 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
     ) -> Expanded:
         """Return the dialogue of a sample; the model speaks where a role of ``generating`` has an item.
 
-        What those roles say shows the answer ``output_field``; everywhere else it reads as ``""``.
+        The column ``output_field`` holds the answers: items of those roles show them, elsewhere it reads as ``""``.
 
         Raises:
             TemplateError: the lists are of unequal lengths, or no column holds one; examples without a place.
         """
         dialogue = self._dialogue()
         self._check_examples(dialogue, ice)
-        whole = self._entry(entry)
+        whole = view_of(entry, None, self._column)
         turns = self._turns(whole)
         section = Section("round")
-        items: list[Any] = []
+        items: list[PromptItem | RoleItem] = []
         exchanges: list[Exchange] = []
         for number, turn in enumerate(turns):
-            masked = turn.masked(output_field)
+            masked = view_of(turn, output_field)
             for line in dialogue.round:
                 if isinstance(line, LooseLine):
                     if number == 0:
@@ -106,7 +107,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
                 if generates:
                     exchanges.append(Exchange(len(exchanges), len(items), render_line(line, masked, None, section)))
                 items.append(render_line(line, turn if generates else masked, None, section))
-        hidden = whole.masked(output_field)
+        hidden = view_of(whole, output_field)
         outer = {s.kind: render_section(lines, hidden, ice, s) for s, lines in dialogue.sections if s.kind != "round"}
         return Expanded(outer.get("begin", []), items, outer.get("end", []), exchanges)
 
@@ -117,9 +118,9 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
         return form
 
     def _turns(self, entry: SampleView) -> list[SampleView]:
-        """Return one entry for each turn, in which the list columns of the round read as their element."""
-        speeches = [line.speech for line in self._dialogue().round if line.speech is not None]
-        names = dict.fromkeys(name for speech in speeches for name in speech.names)
+        """Return one view for each turn, in which the list columns of the round read as their element."""
+        contents = [line.content for line in self._dialogue().round if line.content is not None]
+        names = dict.fromkeys(name for content in contents for name in content.names)
         lists = {n: v for n in names if isinstance(v := entry.raw.get(n), (list, tuple))}
         if not lists:
             columns = ", ".join(names) or "none"
@@ -128,19 +129,21 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
             )
         lengths = {name: len(value) for name, value in lists.items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
-            raise TemplateError(f"the turns are of unequal lengths: {told}", "give each column one element a turn")
+            listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
+            raise TemplateError(f"the turns are of unequal lengths: {listed}", "give each column one element a turn")
         count = next(iter(lengths.values()))
         if not count:
-            raise TemplateError("the dialogue has no turn: its lists are empty", "give one element a turn, or drop it")
+            raise TemplateError(
+                "the dialogue has no turn: its lists are empty", "give one element a turn, or drop the row"
+            )
         return [entry.with_columns({n: v[turn] for n, v in lists.items()}) for turn in range(count)]
 
 
-def _with_prompt(item: Any, text: str) -> RoleItem | TextItem:
+def _with_prompt(item: PromptItem | RoleItem, text: str) -> RoleItem | TextItem:
     """Return a copy of a role dict that says ``text``."""
     if not isinstance(text, str):
         raise TemplateError(f"a reply is {type(text).__name__}: {shown(text)}", "reply with text")
-    copy = RoleItem(item)
-    copy.section = item.section
-    copy["prompt"] = text
+    copy = in_section(item, section_of(item))
+    if isinstance(copy, RoleItem):
+        copy["prompt"] = text
     return copy

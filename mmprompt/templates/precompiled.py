@@ -1,50 +1,95 @@
-"""Dialogues of plain text made ready once: what no sample changes is copied, what a sample fills is filled.
+"""Text-only dialogues, precompiled: constant items are copied for each sample, items with slots are filled.
 
-Gives what ``render_dialogue`` gives, several times as fast; it is for the dialogues that a run makes by the million.
+The result equals that of ``render_dialogue`` and takes a fraction of its time; a run makes it once for every row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from mmprompt.templates.dialogue import Dialogue, LooseLine
-from mmprompt.templates.prompt_list import RoleItem, Stencil, TextItem
-from mmprompt.templates.role_text import TextSpeech
+from mmprompt.templates.dialogue import Dialogue, LooseLine, splice
+from mmprompt.templates.prompt_list import (
+    PromptItem,
+    PromptList,
+    RoleItem,
+    Section,
+    TextItem,
+    copied,
+    in_section,
+    section_of,
+)
+from mmprompt.templates.role_text import TextContent
 from mmprompt.templates.slots import SlotText
 
 
-def stencil_of(dialogue: Dialogue, examples: Sequence[Any] | None) -> Stencil | None:
-    """Return the dialogue with these examples as a stencil.
+class PrecompiledPrompt:
+    """Items of a prompt, of which any number of copies can be made; no two copies share an item.
 
-    None where it has to be rendered line by line: content parts, keys that hold lists, a loose text with slots, or a
-    place of the examples inside a text.
+    ``fills`` maps the position of an item to the text with slots that is its prompt.
     """
-    items: list[Any] = []
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterable[PromptItem | RoleItem], fills: Mapping[int, SlotText] | None = None) -> None:
+        fill = {place: text.fill for place, text in (fills or {}).items()}
+        self._items = [(item, _flat_section(item), fill.get(place)) for place, item in enumerate(items)]
+
+    def items(self, columns: Mapping[str, object] | None = None, masked: str | None = None) -> PromptList:
+        """Return new copies of the items, filled from ``columns``; the column ``masked`` reads as ``""``.
+
+        Raises:
+            TemplateError: the sample lacks a column that ``column_token_map`` names.
+        """
+        out = PromptList()
+        add = out.append
+        for item, section, fill in self._items:
+            if section is not None:
+                copy = RoleItem(item)  # type: ignore[arg-type]  # only a role dict has a section here
+                copy.section = section
+                if fill is not None:
+                    copy["prompt"] = fill(columns or {}, masked)
+                add(copy)
+            elif isinstance(item, Mapping):
+                add(in_section(copied(item), section_of(item)))
+            else:
+                add(item)
+        return out
+
+
+def _flat_section(item: object) -> Section | None:
+    """Return the section of a role dict without lists and dicts, which a shallow copy is enough for; else None."""
+    if type(item) is not RoleItem or not hasattr(item, "section"):
+        return None
+    return item.section if all(v is None or isinstance(v, (str, int, float)) for v in item.values()) else None
+
+
+def precompiled(dialogue: Dialogue, examples: Sequence[PromptItem] | None) -> PrecompiledPrompt | None:
+    """Return the dialogue with these examples precompiled.
+
+    None if it has to be rendered for each sample: content parts, keys that hold lists, a string of begin or end that
+    has slots, or a place of the examples inside a role's text.
+    """
+    items: list[PromptItem | RoleItem] = []
     fills: dict[int, SlotText] = {}
     for section, lines in dialogue.sections:
         for line in lines:
-            speech = line.speech
-            if speech is not None and type(speech) is not TextSpeech:
+            content = line.content
+            if content is not None and (not isinstance(content, TextContent) or content.reads_tags):
                 return None
             if isinstance(line, LooseLine):
-                loose = line.speech.constants()
-                if loose is None:
+                if line.content.text.slots:
                     return None
-                if examples is None or len(loose) == 1:
-                    items.append(TextItem("".join(loose), section))
-                    continue
-                for number, text in enumerate(loose):
-                    items += examples if number else ()
-                    items += [TextItem(text, section)] if text else []
+                texts = line.content.text.around_examples({})
+                whole = examples is None or len(texts) == 1
+                items += [TextItem("".join(texts), section)] if whole else splice(texts, examples or (), section)
                 continue
-            if line.nested or (speech is not None and speech.has_marker):
+            if line.nested or (content is not None and content.has_marker):
                 return None
             item = RoleItem(line.keys)
             item.section = section
-            if isinstance(speech, TextSpeech):
-                item["prompt"] = speech.text.literal
-                if speech.text.literal is None:
-                    fills[len(items)] = speech.text
+            if isinstance(content, TextContent):
+                item["prompt"] = content.text.literal
+                if content.text.literal is None:
+                    fills[len(items)] = content.text
             items.append(item)
-    return Stencil(items, fills)
+    return PrecompiledPrompt(items, fills)

@@ -1,29 +1,52 @@
-"""``PromptList``: what a dialogue template gives, before the meta template.
+"""``PromptList``: the prompt that a dialogue template makes, before the meta template.
 
-A list of strings and role dicts, equal to the plain lists that the documentation prints. Each item that a template
-made knows the section it belongs to (begin, round, end, or one of the examples); a plain item is part of a round.
+It is a list of strings and role dicts, equal to the plain lists that the documentation prints. Each item that a
+template made knows its section (begin, round, end, or one of the examples); any other item belongs to a round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, SupportsIndex, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex, TypedDict, TypeVar, Union, overload
 
 from mmprompt.errors import PromptError, shown
 from mmprompt.messages import PARTS, TextPart
-from mmprompt.templates.slots import SlotText, compile_text
+from mmprompt.templates.part_dict import PartDict
+from mmprompt.templates.slots import compile_text
+
+_T = TypeVar("_T")
+
+
+class RoleDict(TypedDict, total=False):
+    """A role dict, as templates and prompts have them."""
+
+    role: str
+    fallback_role: str
+    prompt: str | Sequence[object] | None
+    prompt_mm: Mapping[str, object]
+    begin: str | int | Sequence[str | int]
+    end: str | int | Sequence[str | int]
+    generate: bool
+    api_role: str
+    name: str
+    tool_calls: Sequence[object]
+    tool_call_id: str
+
+
+PromptItem = Union[str, RoleDict]
+"""An item of a prompt"""
 
 
 class Section:
-    """One stretch of a prompt; two examples side by side are two sections, though they look alike."""
+    """One stretch of a prompt. Sections compare by identity: two examples side by side are two sections."""
 
     __slots__ = ("kind",)
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def __reduce__(self) -> str | tuple[object, ...]:
-        """Pickle by kind; the section of items put in by hand stays itself."""
+    def __reduce__(self) -> str | tuple[type[Section], tuple[str]]:
+        """Pickle by kind; ``BY_HAND`` stays the one object that it is."""
         return "BY_HAND" if self is BY_HAND else (Section, (self.kind,))
 
     def __repr__(self) -> str:
@@ -32,7 +55,7 @@ class Section:
 
 
 class RoleItem(dict[str, Any]):
-    """A role dict that knows its section; made by ``in_section``."""
+    """A role dict that knows its section. ``in_section`` makes it."""
 
     __slots__ = ("section",)
     section: Section
@@ -54,16 +77,17 @@ class TextItem(str):
         self.section = section
         return self
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[type[TextItem], tuple[str, Section]]:
         """Pickle and copy with the section."""
         return (TextItem, (str(self), self.section))
 
 
 BY_HAND = Section("round")
+"""The section of items that no template made"""
 
 
 def section_of(item: object) -> Section:
-    """Return the section of an item; one put in by hand belongs to a round."""
+    """Return the section of an item; ``BY_HAND``, a round, if no template made it."""
     return getattr(item, "section", BY_HAND)
 
 
@@ -76,52 +100,11 @@ def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | Te
     return copy
 
 
-class Stencil:
-    """Items of a prompt that are handed out again and again, each time as copies that share nothing.
-
-    ``fills`` are texts with slots by the place of the item whose prompt they are.
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Iterable[Any], fills: Mapping[int, SlotText] | None = None) -> None:
-        fill = {place: text.fill for place, text in (fills or {}).items()}
-        self._items = [(item, _own_section(item), fill.get(place)) for place, item in enumerate(items)]
-
-    def items(self, columns: Mapping[str, object] | None = None, masked: str | None = None) -> PromptList:
-        """Return new copies of the items, filled from ``columns``; strings are themselves.
-
-        Raises:
-            KeyError: a token of ``column_token_map`` whose column the sample lacks.
-        """
-        out = PromptList()
-        add = out.append
-        for item, section, fill in self._items:
-            if section is not None:
-                copy = RoleItem(item)
-                copy.section = section
-                if fill is not None:
-                    copy["prompt"] = fill(columns or {}, masked)
-                add(copy)
-            elif isinstance(item, Mapping):
-                add(in_section(copied(item), section_of(item)))
-            else:
-                add(item)
-        return out
-
-
-def _own_section(item: Any) -> Section | None:
-    """Return the section of an item that a shallow copy is enough for, None for all others."""
-    if type(item) is not RoleItem or not hasattr(item, "section"):
-        return None
-    return item.section if all(v is None or isinstance(v, (str, int, float)) for v in item.values()) else None
-
-
 def text_of(item: object) -> str:
-    """Return the text of an item: a string, a role dict's prompt, or the texts of its content parts joined.
+    """Return the text of an item: the string itself, or the prompt of a role dict, its text parts joined.
 
     Raises:
-        PromptError: the item is neither a string nor a dict, or its prompt neither text nor content parts.
+        PromptError: the item is neither a string nor a dict, or its prompt is neither text nor content parts.
     """
     if isinstance(item, str):
         return item
@@ -131,7 +114,8 @@ def text_of(item: object) -> str:
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
     if not isinstance(prompt, Iterable):
-        raise PromptError(f"prompt {shown(prompt)} of role {item.get('role')} is no text", "give text or content parts")
+        what = f"the prompt {shown(prompt)} of role {item.get('role')} is not text"
+        raise PromptError(what, "give text, or a list of content parts")
     return "".join([_text_of_part(part) for part in prompt])
 
 
@@ -144,7 +128,7 @@ def _text_of_part(part: object) -> str:
 
 
 class PromptList(list[Any]):
-    """A prompt as a list of strings and role dicts (``role``, ``prompt`` and what else the template gave).
+    """A prompt: a list of strings and role dicts (``role``, ``prompt`` and the template's further keys).
 
     ``prompt`` is text, or a list of content part dicts. ``+`` and ``+=`` take strings and lists on either side,
     slices are PromptLists, and ``str()`` joins the texts without a separator.
@@ -155,18 +139,19 @@ class PromptList(list[Any]):
     __slots__ = ()
 
     def format(self, mapping: Mapping[str, object] | None = None, /, **columns: object) -> PromptList:
-        """Return a copy whose texts have their slots filled, in one pass, from a mapping or from keywords."""
+        """Return a copy with the slots of its texts filled, in one pass, from a mapping or from keywords."""
         values = {**(mapping or {}), **columns}
         return self._map_texts(lambda text: compile_text(text).fill(values))
 
-    def replace(self, src: str, dst: str | list[Any]) -> PromptList:
-        """Return a copy with ``src`` replaced by text, or (in loose strings) by the items of a list.
+    def replace(self, src: str, dst: str | list[PromptItem]) -> PromptList:
+        """Return a copy with ``src`` replaced by a text; in the strings of the list also by the items of a list.
 
         Raises:
             PromptError: ``dst`` is a list and ``src`` stands inside a role's prompt.
         """
         if not isinstance(src, str) or not isinstance(dst, (str, list)) or (isinstance(dst, list) and not src):
-            raise PromptError(f"cannot replace {shown(src)} by {type(dst).__name__}", "give text and text or a list")
+            what = f"cannot replace {shown(src)} by {type(dst).__name__}"
+            raise PromptError(what, "give a text to find, and a text or a list in its place")
         if isinstance(dst, str):
             return self._map_texts(lambda text: text.replace(src, dst))
         out = PromptList()
@@ -176,7 +161,7 @@ class PromptList(list[Any]):
             elif src in text_of(item):
                 raise PromptError(
                     f"{shown(src)} stands inside the prompt of role {item.get('role')}",
-                    "a list can take the place of a loose string only",
+                    "put it into a string of its own: a list cannot replace part of a role's prompt",
                 )
             else:
                 out.append(item)
@@ -188,7 +173,7 @@ class PromptList(list[Any]):
             if isinstance(item, str):
                 out.append(in_section(change(item), section_of(item)))
                 continue
-            text_of(item)  # an item that is none is refused
+            text_of(item)  # refuses what is neither a string nor a role dict
             changed = copied(item)
             prompt = changed.get("prompt")
             if isinstance(prompt, str):
@@ -200,7 +185,7 @@ class PromptList(list[Any]):
         return out
 
     def __add__(self, other: Any) -> PromptList:
-        """Return this prompt followed by ``other``: a string is one item, nothing adds nothing."""
+        """Return this prompt followed by ``other``: a string is one item; None and ``""`` add none."""
         return PromptList([*self, *_items(other)])
 
     def __radd__(self, other: Any) -> PromptList:
@@ -208,7 +193,7 @@ class PromptList(list[Any]):
         return PromptList([*_items(other), *self])
 
     def __iadd__(self, other: Any) -> PromptList:
-        """Append ``other``: a string is one item, nothing adds nothing."""
+        """Append ``other``: a string is one item; None and ``""`` add none."""
         self.extend(_items(other))
         return self
 
@@ -234,7 +219,7 @@ class PromptList(list[Any]):
         return f"PromptList({super().__repr__()})"
 
 
-def _items(other: Any) -> list[Any]:
+def _items(other: object) -> list[PromptItem]:
     if other is None or (isinstance(other, (str, list, tuple)) and not other):
         return []
     if isinstance(other, str):
@@ -244,9 +229,9 @@ def _items(other: Any) -> list[Any]:
     raise PromptError(f"cannot add {type(other).__name__} to a prompt", "add a string or a list of items")
 
 
-def _spliced(text: str, src: str, dst: list[Any]) -> list[Any]:
+def _spliced(text: str, src: str, dst: Sequence[PromptItem]) -> list[PromptItem | RoleItem]:
     section = section_of(text)
-    out: list[Any] = []
+    out: list[PromptItem | RoleItem] = []
     for position, piece in enumerate(text.split(src)):
         if position:
             out.extend(dst)
@@ -255,10 +240,12 @@ def _spliced(text: str, src: str, dst: list[Any]) -> list[Any]:
     return out
 
 
-def copied(value: Any) -> Any:
-    """Return ``value`` with its mappings and lists copied, all the way down; other objects are shared."""
-    if isinstance(value, Mapping):
-        return {key: copied(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)([copied(item) for item in value])
-    return value
+def copied(value: _T) -> _T:
+    """Return ``value`` with its mappings, lists and tuples copied, all the way down; other objects are shared."""
+    given: Any = value
+    if isinstance(given, Mapping):
+        contents = {key: copied(item) for key, item in given.items()}
+        given = given.copied(contents) if type(given) is PartDict else contents
+    elif type(given) in (list, tuple):
+        given = type(given)([copied(item) for item in given])
+    return given  # type: ignore[no-any-return]  # of the type of the value

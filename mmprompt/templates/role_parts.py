@@ -1,125 +1,140 @@
-"""One ``prompt_mm``: its skeletons compiled, and the content parts they give for a sample."""
+"""What a role says as content parts, compiled once: ``prompt_mm``, or the list of parts of a message."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
-from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
+from mmprompt.datasets.media_columns import parts_of_value
+from mmprompt.errors import MMPromptError, TemplateError, nearest
 from mmprompt.messages import MODALITIES
-from mmprompt.segments import Segment
-from mmprompt.templates.part_skeleton import MediaSkeleton, TextSkeleton, compile_media, compile_text_skeleton
-from mmprompt.templates.role_text import Examples, Tokens, around_marker, filled, parts_with_examples
+from mmprompt.segments import Segment, begins_tagged
+from mmprompt.templates.part_dict import PartDict
+from mmprompt.templates.part_skeleton import MediaSkeleton, Skeletons, TextSkeleton
+from mmprompt.templates.role_text import Content, Examples, parts_with_examples
 from mmprompt.templates.sample_view import CONTENT, SampleView
 from mmprompt.templates.slots import Slot, SlotText, slot_text
 
-KEYS = ("text", *MODALITIES, "mm_url")
+Tagged = Mapping[str, Sequence[Segment]]
+"""The tagged columns that feed an item, with their segments"""
 
-Fed = tuple[str, Segment]
-"""a column and a segment of it"""
-
-
-class Keyed(NamedTuple):
-    """A part and the key of ``prompt_mm`` that made it."""
-
-    key: str
-    part: dict[str, Any]
+Made = Mapping[str, list[PartDict]]
+"""The list that takes the finished parts, for each key; one list for all keys keeps the order of the sample"""
 
 
-class ContentItem:
-    """What a role of a multimodal template says: content parts."""
+class PartsOptions(NamedTuple):
+    """How parts are made of a sample: the arguments of ``MMPromptTemplate``.
 
-    __slots__ = ("_by_key", "_column", "_keys", "_media", "_place", "_repeat", "_text", "has_marker", "names")
+    ``is_list``: the parts are those of a list. A list keeps texts that are empty, and takes a column as tagged only if
+    the column holds tags or parts.
+    """
 
-    def __init__(
-        self, prompt_mm: object, tokens: Tokens, place: str, *, column: str | None, by_key: bool, repeat_text: bool
-    ) -> None:
-        if not isinstance(prompt_mm, Mapping) or not prompt_mm:
-            what = "prompt_mm is no dict of modality to content part"
-            raise TemplateError(what, "see MMPromptTemplate").located(template=place)
+    column: str | None = None
+    by_key: bool = False
+    repeat_text: bool = True
+    is_list: bool = False
+
+
+class PartsContent:
+    """Content parts with slots.
+
+    Tagged columns give one part for each segment, in the order of the sample. Without them each skeleton is filled
+    from plain columns, a medium once for each element of a list.
+    """
+
+    __slots__ = (
+        "_keys", "_media", "_options", "_place", "_skeletons", "_text", "_twice", "has_marker", "names",
+    )  # fmt: skip
+
+    def __init__(self, skeletons: Skeletons, place: str, options: PartsOptions) -> None:
+        self._skeletons = skeletons
         self._place = place
-        self._column = column
-        self._by_key = by_key
-        self._repeat = repeat_text
-        self._keys = tuple(prompt_mm)
-        self._text: TextSkeleton | None = None
-        self._media: dict[str, MediaSkeleton] = {}
-        names: dict[str, None] = {}
-        for key, skeleton in prompt_mm.items():
-            if key not in KEYS:
-                what = f"unknown modality {shown(key)} in prompt_mm"
-                raise TemplateError(what, nearest(key, KEYS)).located(template=place)
-            if key == "text":
-                self._text = compile_text_skeleton(skeleton, tokens, f"{place}['text']")
-                names.update(dict.fromkeys(self._text.text.columns))
-            else:
-                self._media[key] = compile_media(key, skeleton, tokens, f"{place}['{key}']")
-                names.update(dict.fromkeys(self._media[key].columns))
-        self.names = tuple(names)
+        self._options = options
+        self._keys = tuple(dict.fromkeys(key for key, _ in skeletons))
+        self._twice = next((key for at, (key, _) in enumerate(skeletons) if key in dict(skeletons[:at])), None)
+        self._text = next((s for _, s in skeletons if isinstance(s, TextSkeleton)), None)
+        self._media = {key: s for key, s in skeletons if isinstance(s, MediaSkeleton)}
+        self.names = tuple(dict.fromkeys(name for _, skeleton in skeletons for name in skeleton.text.columns))
         self.has_marker = self._text is not None and self._text.text.has_marker
 
-    def render(self, entry: SampleView, examples: Examples) -> list[dict[str, Any]]:
-        """Return the content parts for ``entry``; ``examples`` go where the first text has its marker.
+    def render(self, view: SampleView, examples: Examples) -> Content:
+        """Return the content parts for a sample; ``examples`` go where the first text has its marker.
 
         Raises:
-            TemplateError: a segment that no skeleton or slot receives, or a sample that gives no part at all.
-            MMPromptError: the tags or a source of the sample are at fault; ``where.column`` says where.
+            TemplateError: no skeleton or slot receives a segment, or the sample gives no part.
+            MMPromptError: the tags or a source of the sample are wrong; ``where.column`` names the column.
         """
-        tagged = self._tagged(entry)
-        if tagged:
-            parts = list(self._from_segments(entry, tagged, examples))
-        else:
-            parts = list(self._from_columns(entry, self._keys, entry.columns, examples))
+        whole: list[PartDict] = []
+        made: Made = {key: [] if self._options.by_key else whole for key in self._keys}
+        tagged = self._tagged(view)
+        try:
+            if tagged:
+                self._add_segments(view, tagged, examples, made)
+            else:
+                self._add_columns(self._skeletons, view, view.columns, examples, made)
+        except MMPromptError as error:
+            raise error.located(template=self._place) from None
+        parts = [part for key in self._keys for part in made[key]] if self._options.by_key else whole
         if not parts:
             column = ", ".join(tagged or self.names or (CONTENT,))
             what = f"the sample gives no content part: nothing to send in column {column}"
             hint = "fill it, or drop the row"
             raise TemplateError(what, hint).located(template=self._place, column=next(iter(tagged), None))
-        if self._by_key:
-            parts.sort(key=lambda keyed: self._keys.index(keyed.key))
-        return [keyed.part for keyed in parts]
+        return parts
 
-    def _tagged(self, entry: SampleView) -> dict[str, list[Segment]]:
-        """Return the tagged columns that feed this item, with their segments."""
-        if self._column is not None:
-            if self._column not in entry.columns:
-                what = f"the sample has no column '{self._column}'"
-                raise TemplateError(what, nearest(self._column, entry.columns)).located(template=self._place)
-            return {self._column: entry.segments(self._column) or []}
-        named = {name: segments for name in self.names if (segments := entry.segments(name)) is not None}
-        if not named and (content := entry.segments(CONTENT)) is not None:
-            return {CONTENT: content}
-        return named
+    def _tagged(self, view: SampleView) -> Tagged:
+        """Return the tagged columns that feed this item.
 
-    def _from_segments(
-        self, entry: SampleView, tagged: Mapping[str, list[Segment]], examples: Examples
-    ) -> Iterator[Keyed]:
-        """Give one part a segment, in order, and beside them the parts of media that plain columns fill."""
-        columns = {**entry.columns, **dict.fromkeys(own_slots(tagged), "")}
-        self._check_shadowed(entry, tagged)
-        fed: list[Fed] = [(c, s) for c, segments in tagged.items() for s in segments if not _is_empty(s)]
-        early, late = self._plain_keys({s.modality for _, s in fed})
-        before = list(self._from_columns(entry, early, columns, None))
-        yield from before
-        last = sum(s.modality == "text" for _, s in fed) - 1
+        Raises:
+            TemplateError: the sample lacks the column, or the template has two parts for its segments.
+        """
+        column = self._options.column
+        if column is not None:
+            if column not in view.raw:
+                what = f"the sample has no column '{column}'"
+                raise TemplateError(what, nearest(column, view.raw)).located(template=self._place)
+            return _with_content({column: view.segments(column) or []})
+        if self._options.is_list:
+            found = next((c for c in (*self.names, CONTENT) if _holds_parts(view, c)), None)
+            if found is None:
+                return {}
+            if self._twice is not None:
+                what = f"column '{found}' is tagged and the message has several {self._twice} parts"
+                hint = "give one part per modality, which takes all segments of it"
+                raise TemplateError(what, hint).located(template=self._place, column=found)
+        named = {n: segments for n in self.names if n in view.raw and (segments := view.segments(n)) is not None}
+        if not named and (content := view.segments(CONTENT)) is not None:
+            named[CONTENT] = content
+        return _with_content(named)
+
+    def _add_segments(self, view: SampleView, tagged: Tagged, examples: Examples, made: Made) -> None:
+        """Add one part for each segment, in order, and the parts of media that plain columns fill."""
+        all_own = own_slots(tagged)
+        columns = {**view.columns, **dict.fromkeys(all_own, "")}
+        self._check_shadowed(view, tagged)
+        early, late = self._without_segments(tagged)
+        self._add_columns(early, view, columns, None, made)
+        last = 0 if self._options.repeat_text else sum(s.modality == "text" for each in tagged.values() for s in each)
         number = 0
-        for column, segment in fed:
-            try:
-                if segment.modality == "text":
-                    ends = (number == 0, number == last)
-                    yield from self._text_parts(column, segment, columns, ends, examples if number == 0 else None)
-                    number += 1
-                else:
-                    yield self._media_part(column, segment, columns)
-            except MMPromptError as error:
-                offset = entry.offset(column, segment)
-                raise error.located(column=column, offset=offset, template=self._place) from None
-        after = list(self._from_columns(entry, late, columns, None))
-        yield from after
-        if number == 0 and (fed or before or after) and self._says_more_than(tagged):
-            yield from self._from_columns(entry, ["text"], columns, examples)
+        for column, segments in tagged.items():
+            own = own_slots([column])
+            for segment in segments:
+                try:
+                    if segment.modality == "text":
+                        number += 1
+                        skeleton, text = self._text_for(own, first=number == 1, last=number == last)
+                        own_columns = {**columns, **dict.fromkeys(own, segment.value)}
+                        self._add_filled(skeleton, text, own_columns, examples if number == 1 else None, made)
+                    else:
+                        self._add_medium(column, segment, columns, made)
+                except MMPromptError as error:
+                    raise error.located(column=column, offset=view.offset(column, segment)) from None
+        self._add_columns(late, view, columns, None, made)
+        alone = self._text
+        if number == 0 and alone is not None and not alone.is_only(all_own) and any(made.values()):
+            self._add_filled(alone, alone.text, columns, examples, made)
 
-    def _check_shadowed(self, entry: SampleView, tagged: Mapping[str, list[Segment]]) -> None:
+    def _check_shadowed(self, view: SampleView, tagged: Tagged) -> None:
         """Refuse media in a column that only its text made a tagged one, beside a plain column of that medium.
 
         A question could otherwise put its own picture in the place of the row's.
@@ -128,55 +143,61 @@ class ContentItem:
             TemplateError: there is such a pair.
         """
         for column, segments in tagged.items():
-            if entry.tagged_by_rule(column):
+            if view.tagged_by_rule(column):
                 continue
             for modality in {s.modality for s in segments} & set(self._media):
-                other = next((c for c in self._media[modality].columns if entry.raw.get(c) and c not in tagged), None)
+                other = next(
+                    (c for c in self._media[modality].text.columns if view.raw.get(c) and c not in tagged), None
+                )
                 if other is not None:
                     what = f"{modality} in the text of column '{column}', beside the column '{other}'"
                     hint = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"
-                    raise TemplateError(what, hint).located(column=column, template=self._place)
+                    raise TemplateError(what, hint).located(column=column)
 
-    def _says_more_than(self, tagged: Collection[str]) -> bool:
-        return self._text is not None and not self._text.is_only(own_slots(tagged))
+    def _without_segments(self, tagged: Tagged) -> tuple[Skeletons, Skeletons]:
+        """Return the media skeletons that no segment feeds: those before the text, and those after it."""
+        fed = {s.modality for segments in tagged.values() for s in segments}
+        if fed & {*MODALITIES}:
+            fed.add("mm_url")
+        before: list[tuple[str, TextSkeleton | MediaSkeleton]] = []
+        after: list[tuple[str, TextSkeleton | MediaSkeleton]] = []
+        unfed = before
+        for key, skeleton in self._skeletons:
+            if key == "text":
+                unfed = after
+            elif key not in fed:
+                unfed.append((key, skeleton))
+        return before, after
 
-    def _plain_keys(self, fed: set[str]) -> tuple[list[str], list[str]]:
-        """Return the media keys that no segment feeds: those before the text key, and those after it."""
-        keys = [k for k in self._media if k not in fed and not (k == "mm_url" and fed & set(MODALITIES))]
-        at = self._keys.index("text") if self._text else len(self._keys)
-        return [k for k in keys if self._keys.index(k) < at], [k for k in keys if self._keys.index(k) > at]
+    def _text_for(self, own: set[str], *, first: bool, last: bool) -> tuple[TextSkeleton, SlotText]:
+        """Return the part for a text segment that fills the slots ``own``, and the text of that part.
 
-    def _text_parts(
-        self,
-        column: str,
-        segment: Segment,
-        columns: Mapping[str, object],
-        ends: tuple[bool, bool],
-        examples: Examples,
-    ) -> Iterator[Keyed]:
+        Raises:
+            TemplateError: the template has no text part, or no slot in it for the column.
+        """
         if self._text is None:
             raise TemplateError("the sample has text and the template no text part", "add 'text' to prompt_mm")
-        own = own_slots([column])
-        if not own & set(self._text.text.columns):
-            slot = "question" if column == CONTENT else column
+        text = self._text.text
+        if own.isdisjoint(text.columns):
+            slot = "question" if CONTENT in own else next(iter(own))
             what = "a text segment that no slot of the template receives"
             raise TemplateError(what, f"write {{{slot}}} in the text part")
-        text = self._text.text if self._repeat else _around(self._text.text, own, *ends)
-        yield from self._said(text, {**columns, **dict.fromkeys(own, segment.value)}, examples)
+        return self._text, text if self._options.repeat_text else _around_slot(text, own, first=first, last=last)
 
-    def _said(self, text: SlotText, columns: Mapping[str, object], examples: Examples) -> Iterator[Keyed]:
-        """Give the text part, or with dialogue examples at its marker the parts around and of them."""
-        if self._text is None:
-            return
+    def _add_filled(
+        self, skeleton: TextSkeleton, text: SlotText, columns: Mapping[str, object], examples: Examples, made: Made
+    ) -> None:
+        """Add the part that says ``text``; with dialogue examples at its marker the parts around and of them."""
         if isinstance(examples, list) and text.has_marker:
-            said = parts_with_examples(around_marker(text, columns, self._place), examples)
-            for part in said:
+            for part in parts_with_examples(text.around_examples(columns), examples):
                 plain = part.get("type") == "text"
-                yield Keyed("text", self._text.part(part["text"], columns, self._place) if plain else part)
-        elif filling := filled(text, columns, examples if isinstance(examples, str) else "", self._place):
-            yield Keyed("text", self._text.part(filling, columns, self._place))
+                made["text"].append(skeleton.part(str(part["text"]), columns) if plain else part)
+            return
+        filled = text.fill(columns, None, examples if isinstance(examples, str) else "")
+        if filled or self._options.is_list:
+            made["text"].append(skeleton.part(filled, columns))
 
-    def _media_part(self, column: str, segment: Segment, columns: Mapping[str, object]) -> Keyed:
+    def _add_medium(self, column: str, segment: Segment, columns: Mapping[str, object], made: Made) -> None:
         modality = segment.modality
         key = modality if modality in self._media else "mm_url"
         skeleton = self._media.get(key)
@@ -187,32 +208,44 @@ class ContentItem:
         if part is None:
             what = f"{modality} that no slot of the template receives"
             raise TemplateError(what, f"write {{{modality}}} as its source")
-        return Keyed(key, part)
+        made[key].append(part)
 
-    def _from_columns(
-        self, entry: SampleView, keys: Sequence[str], columns: Mapping[str, object], examples: Examples
-    ) -> Iterator[Keyed]:
-        """Give the parts that plain columns fill, in the order of ``keys``."""
-        for key in keys:
-            if key == "text":
-                if self._text is not None:
-                    yield from self._said(self._text.text, columns, examples)
-                continue
-            for part in self._media[key].from_columns(entry, columns):
-                yield Keyed(key, part)
+    def _add_columns(
+        self, skeletons: Skeletons, view: SampleView, columns: Mapping[str, object], examples: Examples, made: Made
+    ) -> None:
+        """Add the parts that plain columns fill, in the order of the skeletons."""
+        for key, skeleton in skeletons:
+            if isinstance(skeleton, TextSkeleton):
+                self._add_filled(skeleton, skeleton.text, columns, examples, made)
+            else:
+                made[key].extend(skeleton.from_columns(view, columns))
+
+
+def _holds_parts(view: SampleView, column: str) -> bool:
+    """Return True if a column holds more than plain text or one medium: tags, or a list of parts."""
+    if column not in view.raw or column == view.hidden:
+        return False
+    value = view.raw[column]
+    if not isinstance(value, str):
+        return parts_of_value(value, media=False) is not None
+    if column != CONTENT and not begins_tagged(value) and column not in (view.tagged or ()):
+        return False
+    segments = view.segments(column)
+    return segments is not None and [s.value for s in segments] != [value]
 
 
 def own_slots(columns: Collection[str]) -> set[str]:
-    """Return the slots that read as a text segment of these columns: their own, and ``question`` for ``content``."""
+    """Return the slots that a text segment of these columns fills: their own, and ``question`` for ``content``."""
     own = set(columns)
     return own | {"question"} if CONTENT in own else own
 
 
-def _is_empty(segment: Segment) -> bool:
-    return isinstance(segment.value, str) and not segment.value
+def _with_content(tagged: Tagged) -> Tagged:
+    """Return tagged columns without their empty segments."""
+    return {c: [s for s in segments if not isinstance(s.value, str) or s.value] for c, segments in tagged.items()}
 
 
-def _around(text: SlotText, own: set[str], first: bool, last: bool) -> SlotText:
+def _around_slot(text: SlotText, own: set[str], *, first: bool, last: bool) -> SlotText:
     """Return the text with what surrounds the slot only at the first and at the last segment."""
     at = [i for i, p in enumerate(text.pieces) if isinstance(p, Slot) and p.column in own]
     return slot_text(text.pieces[None if first else at[0] : None if last else at[-1] + 1])

@@ -1,4 +1,4 @@
-"""A sample as a template sees it: its columns, and which of them are tagged."""
+"""A sample as a template sees it: its columns, which of them are tagged, and which one is hidden."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ CONTENT = "content"
 """The column that is tagged by convention."""
 
 CONTENT_SLOTS = ("question", "image", "audio", "video")
-"""What templates call the text and the media of ``content``, and configs list beside true columns."""
+"""Names by which templates and configs refer to the text and media of ``content``."""
+
+_new = tuple.__new__  # half the time of the class, and this runs for every segment
 
 
 def held_by_content(name: str, columns: Container[str]) -> bool:
-    """Tell whether ``name``, where it is no column, is one of ``CONTENT_SLOTS``, for a row with these ``columns``."""
+    """Return True if ``name`` refers to the text or media of ``content`` in a row with these ``columns``."""
     return name in CONTENT_SLOTS and CONTENT in columns
 
 
 class SampleView:
-    """The columns of one sample and the rule for which of them are tagged. Made anew for each sample; not shared.
+    """The columns of one sample, with what templates need to know about them. One thread uses it, for one sample.
 
-    ``scanned`` is False for formats that carry structure: a tag in their text is text. ``tagged`` names the tagged
-    columns beside ``content``; None leaves it to the value (it begins with a start tag). ``list_cells`` is True where
-    a list can only be written as text (CSV). ``hidden`` is the column that reads as ``""``.
+    ``raw`` has the columns as they are. ``scanned`` is False for formats that carry structure: a tag in their text is
+    text. ``tagged`` names the tagged columns beside ``content``; with None a column is tagged if its value begins with
+    a start tag. ``list_cells`` is True where a list can only be written as text (CSV). The column ``hidden`` reads as
+    ``""``. The column ``outright`` is tagged because the template names it; its text is still read for tags only if
+    ``scanned``.
     """
 
-    __slots__ = ("_outright", "_segments", "_visible", "hidden", "list_cells", "raw", "scanned", "tagged")
+    __slots__ = ("_segments", "_visible", "hidden", "list_cells", "outright", "raw", "scanned", "tagged")
 
     def __init__(
         self,
@@ -46,61 +50,38 @@ class SampleView:
         self.tagged = tagged
         self.list_cells = list_cells
         self.hidden = hidden
-        self._outright = outright
+        self.outright = outright
         self._visible: Mapping[str, object] | None = None
-        self._segments: dict[str, list[Segment] | None] | None = None
+        self._segments: dict[str, list[Segment] | None] = {}
 
     @property
     def columns(self) -> Mapping[str, object]:
-        """The columns, in which the hidden one reads as ``""``; ``raw`` has it as it is."""
+        """The columns, in which the hidden one reads as ``""``."""
         if self._visible is None:
-            masks = self.hidden is not None and self.hidden in self.raw
-            self._visible = {**self.raw, self.hidden: ""} if masks and self.hidden is not None else self.raw
+            hidden = self.hidden
+            self._visible = self.raw if hidden is None or hidden not in self.raw else {**self.raw, hidden: ""}
         return self._visible
 
-    def masked(self, column: str | None) -> SampleView:
-        """Return the entry in which ``column`` reads as ``""``.
-
-        Raises:
-            TemplateError: ``column`` is no name.
-        """
-        if column is None:
-            return self
-        if not isinstance(column, str):
-            raise TemplateError(f"the output column is {type(column).__name__}", "give the name of a column")
-        return self._with(self.raw, hidden=column)
-
-    def tagging(self, column: str | None) -> SampleView:
-        """Return the entry in which ``column`` is tagged whatever the rule says (its text only if scanned)."""
-        return self if column is None else self._with(self.raw, outright=column)
-
     def with_columns(self, columns: Mapping[str, object]) -> SampleView:
-        """Return the entry in which these columns read as given."""
-        return self._with({**self.raw, **columns})
-
-    def _with(
-        self, columns: Mapping[str, object], *, hidden: str | None = None, outright: str | None = None
-    ) -> SampleView:
+        """Return the view in which these columns read as given."""
         return SampleView(
-            columns,
+            {**self.raw, **columns},
             scanned=self.scanned,
             tagged=self.tagged,
             list_cells=self.list_cells,
-            hidden=hidden or self.hidden,
-            outright=outright or self._outright,
+            hidden=self.hidden,
+            outright=self.outright,
         )
 
     def segments(self, column: str) -> list[Segment] | None:
-        """Return the segments of a tagged column, or None if the column is absent or not tagged.
+        """Return the segments of a tagged column; None if the sample lacks the column or the column is not tagged.
 
-        The value of a media segment is its source, or the ``MediaRef`` or ``MediaPart`` that the column held.
+        The value of a media segment is its source, or the ``MediaRef`` or ``MediaPart`` that the column holds.
 
         Raises:
             TagError: the tags do not pair; ``where.column`` and ``where.offset`` are set.
-            TemplateError: the value of a tagged column is null, or nothing that can be sent.
+            TemplateError: the value of a tagged column is null, or of a type that cannot be sent.
         """
-        if self._segments is None:
-            self._segments = {}
         if column not in self._segments:
             try:
                 self._segments[column] = self._read(column)
@@ -109,7 +90,7 @@ class SampleView:
         return self._segments[column]
 
     def parts(self, column: str) -> list[Part]:
-        """Return a tagged column as content parts, with all that its own parts carry."""
+        """Return a tagged column as content parts; parts that the column holds keep all their keys."""
         value = self.raw[column]
         own = None if isinstance(value, str) else parts_of_value(value)
         if own is not None:
@@ -120,20 +101,18 @@ class SampleView:
         ]
 
     def tagged_by_rule(self, column: str) -> bool:
-        """Tell whether a column is tagged whatever its value: ``content``, or named by the task or the template."""
-        named = self.tagged is not None and column in self.tagged
-        return named or column in (CONTENT, self._outright)
+        """Return True for a column that is tagged whatever it holds: ``content``, or named by task or template."""
+        return column in (CONTENT, self.outright) or (self.tagged is not None and column in self.tagged)
 
     def _read(self, column: str) -> list[Segment] | None:
         if column not in self.raw or column == self.hidden:
             return None
         value = self.raw[column]
-        outright = column == self._outright
         by_rule = self.tagged_by_rule(column)
         if isinstance(value, str):
             if self.scanned and (by_rule or (self.tagged is None and begins_tagged(value))):
-                return [Segment(*span) for span in scan(value)]
-            return [Segment("text", value)] if outright else None
+                return [_new(Segment, span) for span in scan(value)]
+            return [Segment("text", value)] if column == self.outright else None
         if by_rule and value is None:
             raise null_column(column)
         parts = parts_of_value(value, media=by_rule)
@@ -148,7 +127,7 @@ class SampleView:
         ).located(column=column)
 
     def text(self, column: str) -> str:
-        """Return what a tagged column reads as in ordinary text: its text segments joined.
+        """Return what ordinary text shows of a tagged column: its text segments, joined.
 
         Raises:
             TemplateError: the column holds media, which text cannot carry.
@@ -158,12 +137,12 @@ class SampleView:
         if media is not None:
             raise TemplateError(
                 f"column '{column}' holds {media.modality} and is used in a text",
-                "use it in prompt_mm, or a column without media",
+                "use it in prompt_mm, or use a column without media",
             ).located(column=column, offset=self.offset(column, media))
         return "".join([str(s.value) for s in segments])
 
     def offset(self, column: str, segment: Segment) -> int | None:
-        """Return where a segment stands in the text of its column; None if the column holds no text."""
+        """Return where a segment begins in the text of its column; None if the column does not hold text."""
         return segment.start if isinstance(self.raw.get(column), str) else None
 
 
@@ -174,32 +153,43 @@ def _segment(part: Part) -> Segment:
     return Segment(part.modality, part.source if plain and isinstance(part, MediaRef) else part)
 
 
-def entry_of(entry: Mapping[str, object] | SampleView, hidden: str | None = None) -> SampleView:
-    """Return ``entry`` as an Entry in which ``hidden`` reads as ``""``; a plain mapping is scanned for tags.
+def view_of(
+    sample: Mapping[str, object] | SampleView, hidden: str | None = None, outright: str | None = None
+) -> SampleView:
+    """Return ``sample`` as a view that hides the column ``hidden`` and treats ``outright`` as tagged.
+
+    A plain mapping is scanned for tags.
 
     Raises:
-        TemplateError: ``entry`` is neither, or ``hidden`` is no name.
+        TemplateError: ``sample`` is neither a mapping nor a view, or ``hidden`` is not a string.
     """
-    if isinstance(entry, SampleView):
-        return entry.masked(hidden)
-    if not isinstance(entry, Mapping):
-        raise TemplateError(f"a sample is a mapping of column to value, not {type(entry).__name__}", "give a dict")
-    return (
-        SampleView(entry, hidden=hidden)
-        if hidden is None or isinstance(hidden, str)
-        else SampleView(entry).masked(hidden)
+    if hidden is not None and not isinstance(hidden, str):
+        raise TemplateError(f"the output column is {type(hidden).__name__}", "give the name of a column")
+    if not isinstance(sample, SampleView):
+        if not isinstance(sample, Mapping):
+            raise TemplateError(f"a sample is a mapping of column to value, not {type(sample).__name__}", "give a dict")
+        return SampleView(sample, hidden=hidden, outright=outright)
+    if hidden is None and outright is None:
+        return sample
+    return SampleView(
+        sample.raw,
+        scanned=sample.scanned,
+        tagged=sample.tagged,
+        list_cells=sample.list_cells,
+        hidden=hidden or sample.hidden,
+        outright=outright or sample.outright,
     )
 
 
 def null_column(column: str) -> TemplateError:
-    """Return the error of a null in the column that feeds a message."""
+    """Return the error for a null in the column that feeds a message."""
     return TemplateError(
         f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row"
     ).located(column=column)
 
 
 def check_source(source: object, column: str) -> None:
-    """Refuse a medium that is null or blank.
+    """Refuse a media source that is null or blank.
 
     Raises:
         TemplateError: it is null.

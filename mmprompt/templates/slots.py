@@ -1,20 +1,26 @@
 """Text with slots, compiled once and filled in one pass.
 
-``{name}`` is a slot if the sample has a column of exactly that name; otherwise it stays as it is, braces and all. A
-value is put in last and never looked at again, so ``{answer}`` inside a question stays eight characters.
+``{name}`` is a slot if the sample has a column of exactly that name; otherwise it stays as written, with its braces. A
+value is never searched for slots, so ``{answer}`` inside a question stays eight characters.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import NamedTuple, Union
+
+from mmprompt.errors import TemplateError, nearest
 
 _SLOT = r"\{([^{}]*)\}"
 
 
 class Slot(NamedTuple):
-    """A place for the value of ``column``; ``written`` stands there if the sample has no such column."""
+    """A place for the value of ``column``; ``written`` stays there if the sample has no such column.
+
+    ``required``: the sample must have the column.
+    """
 
     column: str
     written: str
@@ -31,9 +37,11 @@ Piece = Union[str, Slot, Marker]
 
 
 class SlotText(NamedTuple):
-    """A compiled text: its pieces, with no two strings side by side; ``literal`` is the text if it has no slots.
+    """A compiled text: its pieces, with no two strings side by side.
 
-    ``texts`` are the pieces with ``""`` in place of the slots; ``slots`` and ``markers`` say where these are.
+    ``literal`` is the whole text if it has neither slots nor a marker. ``texts`` are the pieces with ``""`` in place of
+    slots and markers; ``slots`` and ``markers`` say where those stand. ``columns`` are the names in braces, in order;
+    which of them are slots depends on the sample.
     """
 
     pieces: tuple[Piece, ...]
@@ -41,24 +49,20 @@ class SlotText(NamedTuple):
     texts: tuple[str, ...]
     slots: tuple[tuple[int, str, str, bool], ...]
     markers: tuple[int, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names in braces, in order; whether they are slots depends on the sample."""
-        return tuple([column for _, column, _, _ in self.slots])
+    columns: tuple[str, ...]
 
     @property
     def has_marker(self) -> bool:
-        """Whether the examples have a place in this text."""
+        """True if the examples have a place in this text."""
         return bool(self.markers)
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:
-        """Return the text with its slots filled from ``columns``; ``masked`` is a column that reads as ``""``.
+        """Return the text with its slots filled from ``columns``; the column ``masked`` reads as ``""``.
 
         Raises:
-            KeyError: a token of ``column_token_map`` whose column the sample lacks.
+            TemplateError: the sample lacks a column that ``column_token_map`` names.
         """
-        _, literal, texts, slots, markers = self
+        _, literal, texts, slots, markers, _ = self
         if literal is not None:
             return literal
         out = list(texts)
@@ -68,22 +72,22 @@ class SlotText(NamedTuple):
                     value = columns[column]
                     out[place] = value if type(value) is str else str(value)
             elif required:
-                raise KeyError(column)
+                what = f"column '{column}' of column_token_map is not in the sample"
+                raise TemplateError(what, nearest(column, columns))
             else:
                 out[place] = written
         for place in markers:
             out[place] = examples
         return "".join(out)
 
-    def split_at(self, is_here: Callable[[Piece], bool]) -> list[SlotText]:
-        """Return the texts between the pieces for which ``is_here`` holds."""
-        parts: list[list[Piece]] = [[]]
-        for piece in self.pieces:
-            if is_here(piece):
-                parts.append([])
-            else:
-                parts[-1].append(piece)
-        return [slot_text(p) for p in parts]
+    def around_examples(self, columns: Mapping[str, object], masked: str | None = None) -> list[str]:
+        """Return the filled texts before, between and after the places of the examples.
+
+        Raises:
+            TemplateError: as ``fill``.
+        """
+        bounds = (-1, *self.markers, len(self.pieces))
+        return [slot_text(self.pieces[a + 1 : b]).fill(columns, masked) for a, b in pairwise(bounds)]
 
 
 def compile_text(
@@ -93,9 +97,10 @@ def compile_text(
     ice_token: str | None = None,
     sep_token: str | None = None,
 ) -> SlotText:
-    """Compile ``text``: braces, the literal ``tokens`` (token to column), the place of examples, and ``sep_token``.
+    """Return ``text`` compiled: its braces and the literal ``tokens`` (token to column) become slots.
 
-    ``sep_token`` is left out. The first match from the left wins; at one place a longer token comes first.
+    ``ice_token`` marks the place of the examples; ``sep_token`` is removed. The text is read from the left; where two
+    tokens begin at one place, the longer one counts.
     """
     literals: dict[str, Piece | None] = {t: Slot(c, t, required=True) for t, c in (tokens or {}).items()}
     if sep_token:
@@ -111,7 +116,8 @@ def slot_text(pieces: Iterable[Piece]) -> SlotText:
     texts = tuple([p if isinstance(p, str) else "" for p in kept])
     slots = tuple([(place, *piece) for place, piece in enumerate(kept) if isinstance(piece, Slot)])
     markers = tuple([place for place, piece in enumerate(kept) if isinstance(piece, Marker)])
-    return SlotText(kept, None if slots or markers else "".join(texts), texts, slots, markers)
+    columns = tuple([column for _, column, _, _ in slots])
+    return SlotText(kept, None if slots or markers else "".join(texts), texts, slots, markers, columns)
 
 
 def _pieces(text: str, literals: Mapping[str, Piece | None]) -> Iterable[Piece]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.templates.dialogue import (
+    Compilers,
     Dialogue,
     Form,
     Labels,
@@ -16,22 +17,21 @@ from mmprompt.templates.dialogue import (
     render_example,
     splice,
 )
-from mmprompt.templates.precompiled import stencil_of
-from mmprompt.templates.prompt_list import PromptList, Section, Stencil, copied
-from mmprompt.templates.role_text import Examples, Speech, TextSpeech, Tokens, around_marker, filled
-from mmprompt.templates.sample_view import SampleView, entry_of
-from mmprompt.templates.slots import SlotText
+from mmprompt.templates.precompiled import PrecompiledPrompt, precompiled
+from mmprompt.templates.prompt_list import PromptList, RoleDict, Section, copied
+from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
+from mmprompt.templates.sample_view import SampleView, view_of
 
 
 class PromptTemplate:
-    """A template of text, compiled and validated at construction; immutable.
+    """A template of text, checked and compiled at construction; immutable.
 
     Args:
         template: a string with slots; a dialogue dict of ``begin``, ``round`` and ``end``; or a dict that maps each
             label to one of these.
-        ice_token: the literal text whose place the in-context examples take.
-        sep_token: a literal text that is removed wherever it would be rendered.
-        column_token_map: column to the literal token that stands for its value, beside slots in braces.
+        ice_token: the literal text that the in-context examples replace.
+        sep_token: a literal text that is removed.
+        column_token_map: maps a column to the literal token that its value replaces; slots in braces work too.
 
     ``prompt_type`` is ``"meta"`` for a dialogue and ``"origin"`` for the other forms.
 
@@ -40,6 +40,9 @@ class PromptTemplate:
     Raises:
         TemplateError: with the place in the template as ``where.template``.
     """
+
+    _column: str | None = None
+    """The column that is tagged because the template names it"""
 
     def __init__(
         self,
@@ -53,33 +56,31 @@ class PromptTemplate:
         self._form = self._compile()
 
     def _compile(self) -> Form:
-        return compile_form(self._template, self._tokens, self._speech, self._loose)
+        return compile_form(self._template, Compilers(self._role_content, self._text_content, self._tokens))
 
-    def _speech(self, item: Mapping[str, Any], place: str) -> Speech | None:
-        """Compile what a role says: None where the template leaves it to the meta template."""
+    def _role_content(self, item: RoleDict, place: str) -> RoleContent | None:
+        """Return what a role says compiled; None if the template leaves it to the meta template."""
         if "prompt_mm" in item:
             raise TemplateError("prompt_mm in a text template", "use MMPromptTemplate").located(template=place)
         prompt = item.get("prompt")
         if prompt is None:
             return None
         if not isinstance(prompt, str):
-            raise TemplateError(f"a prompt is text, not {type(prompt).__name__}", "give a string").located(
-                template=f"{place}.prompt"
-            )
-        return self._loose(prompt, f"{place}.prompt")
+            what = f"a prompt is text, not {type(prompt).__name__}"
+            raise TemplateError(what, "give a string").located(template=f"{place}.prompt")
+        return self._text_content(prompt, f"{place}.prompt")
 
-    def _loose(self, text: str, place: str) -> TextSpeech:
-        return TextSpeech(self._tokens.compile(text), place)
+    def _text_content(self, text: str, place: str) -> TextContent:
+        return TextContent(self._tokens.compile(text), place)
 
     @property
     def template(self) -> str | Mapping[Any, Any]:
         """A copy of the template as given."""
-        template: str | Mapping[Any, Any] = copied(self._template)
-        return template
+        return copied(self._template)
 
     @property
     def ice_token(self) -> str | None:
-        """The token of the examples, as given."""
+        """The token of the in-context examples, as given."""
         return self._tokens.ice
 
     @property
@@ -101,25 +102,25 @@ class PromptTemplate:
     def slot_names(self) -> tuple[str, ...]:
         """The names in braces, in order; those that name a column of the sample are slots."""
         forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
-        return tuple(dict.fromkeys(name for form in forms for name in form.columns))
+        return tuple(dict.fromkeys(name for form in forms for name in form.names))
 
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> str | PromptList:
         """Return the prompt for a test sample; ``output_field``, its answer column, reads as ``""``.
 
-        ``ice`` are the examples, as text or as a PromptList. Of a dict of labels the first is taken.
+        ``ice`` are the examples, as text or as a PromptList. A dict of labels gives the prompt of its first label.
 
         Raises:
             TemplateError: the sample cannot fill the template, or there are examples and no place for them.
         """
         form = next(iter(self._form.forms.values())) if isinstance(self._form, Labels) else self._form
-        return self._render(form, self._entry(entry, output_field), ice)
+        return self._render(form, view_of(entry, output_field, self._column), ice)
 
-    def stencil(self, ice: Examples = None) -> Stencil | None:
-        """Return what ``generate_item`` gives with these examples, made ready for many samples.
+    def precompiled(self, ice: Examples = None) -> PrecompiledPrompt | None:
+        """Return what ``generate_item`` gives with these examples, precompiled for many samples.
 
-        None where the template has to be rendered sample by sample; a run goes on without it.
+        None if each sample has to be rendered by ``generate_item``.
 
         Raises:
             TemplateError: there are examples and no place for them.
@@ -127,25 +128,20 @@ class PromptTemplate:
         if not isinstance(self._form, Dialogue) or isinstance(ice, str):
             return None
         self._check_examples(self._form, ice)
-        return stencil_of(self._form, ice)
+        return precompiled(self._form, ice)
 
     def generate_ice_item(self, entry: Mapping[str, object] | SampleView, label: object = None) -> str | PromptList:
         """Return a sample as an in-context example: the round alone, with its answer."""
-        form = self._form_of(label)
-        if isinstance(form, SlotText):
-            return self._text(form, self._entry(entry), "")
-        return render_example(form, self._entry(entry))
+        form, view = self._form_of(label), view_of(entry, None, self._column)
+        return render_example(form, view) if isinstance(form, Dialogue) else str(form.render(view, None))
 
     def generate_label_prompt_item(
         self, entry: Mapping[str, object] | SampleView, ice: Examples = None, label: object = None
     ) -> str | PromptList:
         """Return the prompt of one label, with nothing masked."""
-        return self._render(self._form_of(label), self._entry(entry), ice)
+        return self._render(self._form_of(label), view_of(entry, None, self._column), ice)
 
-    def _entry(self, entry: Mapping[str, object] | SampleView, hidden: str | None = None) -> SampleView:
-        return entry_of(entry, hidden)
-
-    def _form_of(self, label: object) -> SlotText | Dialogue:
+    def _form_of(self, label: object) -> TextContent | Dialogue:
         if not isinstance(self._form, Labels):
             return self._form
         forms = self._form.forms
@@ -156,25 +152,27 @@ class PromptTemplate:
             raise TemplateError(f"no template for label {shown(label)}", nearest(label, forms))
         return found
 
-    def _render(self, form: SlotText | Dialogue, entry: SampleView, ice: Examples) -> str | PromptList:
+    def _render(self, form: TextContent | Dialogue, view: SampleView, ice: Examples) -> str | PromptList:
         if ice is not None:
             self._check_examples(form, ice)
         if isinstance(form, Dialogue):
-            return render_dialogue(form, entry, ice)
+            return render_dialogue(form, view, ice)
         if isinstance(ice, list):
-            return PromptList(splice(around_marker(form, entry.raw, "template", entry.hidden), ice, Section("round")))
-        return self._text(form, entry, ice or "")
+            return PromptList(splice(form.around_examples(view), ice, Section("round")))
+        return str(form.render(view, ice))
 
-    def _check_examples(self, form: SlotText | Dialogue, ice: Examples) -> None:
+    def _check_examples(self, form: TextContent | Dialogue, ice: Examples) -> None:
+        """Refuse examples that are neither text nor items, or that have no place.
+
+        Raises:
+            TemplateError: they are.
+        """
         if ice is not None and not isinstance(ice, (str, list)):
             raise TemplateError(f"in-context examples are {type(ice).__name__}", "give text, or a PromptList")
         if ice and not form.has_marker:
-            token = f"put {shown(self.ice_token)} where they go" if self.ice_token else "give ice_token"
+            hint = f"put {shown(self.ice_token)} where they go" if self.ice_token else "give ice_token"
             what = "there are in-context examples and the template has no place for them"
-            raise TemplateError(what, token).located(template="template")
-
-    def _text(self, form: SlotText, entry: SampleView, examples: str) -> str:
-        return filled(form, entry.raw, examples, "template", entry.hidden)
+            raise TemplateError(what, hint).located(template="template")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""
@@ -187,7 +185,11 @@ class PromptTemplate:
 
 
 def _checked_tokens(column_token_map: Mapping[str, str] | None, ice_token: str | None, sep_token: str | None) -> Tokens:
-    """Return the tokens of a template; refuse those that would be ambiguous."""
+    """Return the tokens of a template.
+
+    Raises:
+        TemplateError: one is not text, or two of them are equal.
+    """
     given = {"ice_token": ice_token, "sep_token": sep_token}
     for name, token in given.items():
         if token is not None and not isinstance(token, str):
@@ -195,16 +197,16 @@ def _checked_tokens(column_token_map: Mapping[str, str] | None, ice_token: str |
     if column_token_map is not None and not isinstance(column_token_map, Mapping):
         raise TemplateError(f"column_token_map is {type(column_token_map).__name__}", "give a dict of column to token")
     if ice_token and ice_token == sep_token:
-        raise TemplateError("ice_token and sep_token are the same", "give each its own")
+        raise TemplateError("ice_token and sep_token are the same", "give each a text of its own")
     tokens: dict[str, str] = {}
     for column, token in (column_token_map or {}).items():
         if not isinstance(token, str) or not token:
-            raise TemplateError(f"the token of column '{column}' is empty or no string", "give a literal text")
+            raise TemplateError(f"the token of column '{column}' is empty or not a string", "give a literal text")
         if token in tokens:
             what = f"columns '{tokens[token]}' and '{column}' have the same token {shown(token)}"
-            raise TemplateError(what, "give each its own")
+            raise TemplateError(what, "give each a text of its own")
         for name, other in given.items():
             if token == other:
-                raise TemplateError(f"the token of column '{column}' is the {name}", "give each its own")
+                raise TemplateError(f"the token of column '{column}' is the {name}", "give each a text of its own")
         tokens[token] = column
     return Tokens(ice_token, sep_token, tokens)

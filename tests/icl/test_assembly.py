@@ -327,9 +327,9 @@ def test_a_dialogue_made_ready_gives_what_rendering_gives(q, hint, human, bot, b
             rendered = template.generate_item(row, "answer", ice)
         except TemplateError:
             with pytest.raises(TemplateError):
-                template.stencil(ice)
+                template.precompiled(ice)
             continue
-        ready = template.stencil(ice)
+        ready = template.precompiled(ice)
         if ready is not None:
             made = ready.items(row, "answer")
             assert made == rendered
@@ -341,7 +341,7 @@ def test_a_dialogue_of_text_with_its_examples_before_it_is_made_ready():
     template = PromptTemplate(
         {"begin": [{"role": "SYSTEM", "prompt": "Add."}, "</E>"], "round": ROUND}, ice_token="</E>"
     )
-    ready = template.stencil(PromptTemplate({"round": ROUND}).generate_ice_item(TRAIN[1]))
+    ready = template.precompiled(PromptTemplate({"round": ROUND}).generate_ice_item(TRAIN[1]))
     assert ready is not None
     assert [i["prompt"] for i in ready.items({"q": "2+2=?", "answer": "4"}, "answer")][-2:] == ["2+2=?", ""]
 

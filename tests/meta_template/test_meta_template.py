@@ -3,7 +3,18 @@ import pickle
 
 import pytest
 
-from mmprompt import MediaRef, Message, MetaTemplate, PromptError, PromptList, PromptTemplate, TemplateError, TextPart
+from mmprompt import (
+    MediaPart,
+    MediaRef,
+    Message,
+    MetaTemplate,
+    PromptError,
+    PromptList,
+    PromptTemplate,
+    TemplateError,
+    TextPart,
+)
+from mmprompt.tasks.prompt_items import role_item
 
 PLAIN = {
     "round": [
@@ -286,3 +297,42 @@ def test_meta_templates_pickle():
     assert pickle.loads(pickle.dumps(MetaTemplate(PLAIN))).to_string(TWO_TURNS) == MetaTemplate(PLAIN).to_string(
         TWO_TURNS
     )
+
+
+MESSAGES = [
+    [Message("user", "q")],
+    [Message("system", "s"), Message("user", [MediaRef("image", "a.jpg"), TextPart("q")]), Message("assistant", "a")],
+    [
+        Message(
+            "user",
+            [MediaRef("image", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ", "image_url", (("detail", "low"),))],
+        )
+    ],
+    [Message("user", [TextPart("t", (("cache_control", {"type": "ephemeral"}),)), TextPart("u")], "ann")],
+    [Message("user", [MediaPart("image", "image/png", b"x"), MediaRef("audio", "s.wav", "input_audio", (), (), "n")])],
+    [Message("assistant", "", tool_calls=[{"id": "1"}]), Message("tool", "r", tool_call_id="1"), Message("user", "q")],
+    [Message("user", "a"), Message("user"), Message("user", "b"), Message("assistant")],
+    [Message("developer", "d"), Message("user", "q")],
+    [],
+]
+
+
+@pytest.mark.parametrize("given", MESSAGES)
+@pytest.mark.parametrize("mode", ["gen", "ppl"])
+@pytest.mark.parametrize(
+    "meta",
+    [
+        None, PLAIN, WITH_SYSTEM, API, DEFAULTS, {"begin": "x ", "end": "y"}, {**WITH_SYSTEM, "begin": ["b", 5], "end": "e"},
+        [{"role": "system", "content": "own"}, {"role": "user", "content": "first"}],
+    ],
+)  # fmt: skip
+def test_messages_are_merged_as_the_prompt_of_their_roles_is(given, mode, meta):
+    def outcome(make):
+        try:
+            return make()
+        except PromptError as error:
+            return str(error)
+
+    template = MetaTemplate(meta)
+    by_items = outcome(lambda: template.to_messages(PromptList(map(role_item, given)), mode))
+    assert outcome(lambda: template.merge_messages(given, mode)) == by_items

@@ -253,8 +253,8 @@ def test_a_column_may_hold_segments_or_content_parts():
         ({"image": {"type": "video_url", "video_url": {"url": "{image}"}}}, "image under type 'video_url'"),
         ({"image": {"type": "image_url"}}, "names no source"),
         ({"text": {"type": "text"}}, "no text part"),
-        ({}, "no dict of modality"),
-        ("x", "no dict of modality"),
+        ({}, "not a dict of modality"),
+        ("x", "not a dict of modality"),
     ],
 )
 def test_faults_of_a_skeleton_are_found_at_construction(prompt_mm, message):

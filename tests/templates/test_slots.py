@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmprompt import TemplateError
 from mmprompt.templates.slots import compile_text
 
 
@@ -47,7 +48,7 @@ def test_tokens_are_replaced_in_the_same_pass_and_longer_ones_first():
 
 
 def test_a_token_needs_its_column():
-    with pytest.raises(KeyError):
+    with pytest.raises(TemplateError, match="column 'a' of column_token_map is not in the sample"):
         fill("</A>", {}, tokens={"</A>": "a"})
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from mmprompt.errors import PromptError
 from mmprompt.messages import Part, TextPart
-from mmprompt.meta_template.text import parts_said
 from mmprompt.plugins.bridge.message_writer import MessageWriter
+from mmprompt.templates.part_dict import prompt_parts
 from mmprompt.templates.prompt_list import PromptList, Section, in_section, section_of
 
 
@@ -59,7 +59,7 @@ def _role(item: Mapping[str, Any], outgoing: MessageWriter) -> dict[str, Any]:
     kept = {key: value for key, value in item.items() if key not in ("prompt", "content")}
     if said is None:
         return kept
-    parts = parts_said(said)
+    parts = prompt_parts(said)
     if all(type(part) is TextPart and not part.extra for part in parts) and len(parts) < 2:
         return {**kept, "prompt": "".join([part.text for part in parts if type(part) is TextPart])}
     read = tuple(outgoing.read(parts))

@@ -20,7 +20,7 @@ from mmprompt.segments import Segment
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.task import Task
-from mmprompt.templates.sample_view import SampleView
+from mmprompt.templates.sample_view import SampleView, view_of
 
 CARRIED = "mmprompt"
 """The column that holds the sample."""
@@ -158,7 +158,7 @@ def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: s
     try:
         if kept is not None and kept.chat:
             raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
-        yield entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else entry.masked(hidden or None)
+        yield entry.with_columns({hidden: hidden_as}) if hidden and hidden_as else view_of(entry, hidden or None)
     except MMPromptError as error:
         name = id_of(entry.raw, None)
         line = None if kept is None else kept.row + 1

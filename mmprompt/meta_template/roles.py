@@ -1,0 +1,234 @@
+"""The roles of a meta template, checked and compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict, Union, cast
+
+from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
+from mmprompt.messages import Message
+from mmprompt.templates.prompt_list import RoleDict
+from mmprompt.templates.raw_messages import ROLES, MessageDict, message_of
+
+_KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
+_ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role"})
+_OVERRIDES = frozenset({"begin", "end", "generate", "api_role"})
+
+Affix = tuple[Union[str, int], ...]
+"""A ``begin`` or ``end``: strings and token ids"""
+
+
+class MetaRoleDict(TypedDict, total=False):
+    """A role dict of a meta template."""
+
+    role: str
+    begin: str | int | Sequence[str | int]
+    end: str | int | Sequence[str | int]
+    prompt: str
+    generate: bool
+    api_role: str
+
+
+class MetaDict(TypedDict, total=False):
+    """A meta template."""
+
+    begin: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    round: Sequence[str | MetaRoleDict]
+    end: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    reserved_roles: Sequence[MetaRoleDict]
+    eos_token_id: int | list[int]
+
+
+Outer = tuple[Union[str, int, MetaRoleDict], ...]
+"""The begin or end of a whole meta template: strings, token ids and role dicts"""
+
+
+class RoleSpec(NamedTuple):
+    """What a meta template says about a role. ``place`` is its position in the round, None for a reserved role."""
+
+    role: str
+    begin: Affix = ()
+    end: Affix = ()
+    prompt: str | None = None
+    generate: bool = False
+    api_role: str | None = None
+    place: int | None = None
+
+    def with_values_of(self, item: RoleDict) -> RoleSpec:
+        """Return this role with the values that an item of the dataset gives, which win.
+
+        Raises:
+            PromptError: its begin or end is neither text nor token ids.
+        """
+        if _OVERRIDES.isdisjoint(item):
+            return self
+        changes: dict[str, Any] = {}
+        if "begin" in item:
+            changes["begin"] = affix(item["begin"], f"begin of role {self.role}")
+        if "end" in item:
+            changes["end"] = affix(item["end"], f"end of role {self.role}")
+        if "generate" in item:
+            changes["generate"] = bool(item["generate"])
+        if item.get("api_role") is not None:
+            changes["api_role"] = item["api_role"]
+        return self._replace(**changes)
+
+
+class Round(NamedTuple):
+    """The round of a meta template.
+
+    ``entries`` are its roles and strings in order; the strings go into each turn. ``roles`` are all roles by name, the
+    reserved ones too. ``generates``: a role of the round generates.
+    """
+
+    entries: tuple[RoleSpec | str, ...]
+    roles: Mapping[str, RoleSpec]
+    generates: bool
+
+    def spec_of(self, item: RoleDict) -> RoleSpec:
+        """Return the role of an item, or its fallback role if the role is unknown.
+
+        Raises:
+            PromptError: neither is known; the message lists the known roles.
+        """
+        role, fallback = item.get("role"), item.get("fallback_role")
+        spec = self.roles.get(role) if isinstance(role, str) else None
+        if spec is None and isinstance(fallback, str):
+            spec = self.roles.get(fallback)
+        if spec is None:
+            if not self.entries and isinstance(role, str):
+                return RoleSpec(role)
+            known = ", ".join(self.roles)
+            raise PromptError(
+                f"unknown role {shown(role)} and no known fallback_role",
+                f"{nearest(role, self.roles)} (the meta template has {known})",
+            )
+        return spec
+
+    def outer_spec(self, outer: MetaRoleDict) -> RoleSpec:
+        """Return the role of a role dict in the begin or end of the meta template."""
+        known = self.roles.get(outer["role"]) or RoleSpec(outer["role"])
+        begin = affix(outer["begin"], "begin") if "begin" in outer else known.begin
+        end = affix(outer["end"], "end") if "end" in outer else known.end
+        return known._replace(begin=begin, end=end, api_role=outer.get("api_role", known.api_role))
+
+
+def affix(value: object, place: str) -> Affix:
+    """Return a ``begin`` or ``end`` as its strings and token ids.
+
+    Raises:
+        PromptError: it is neither text, a token id, nor a list of these.
+    """
+    if value is None or value == "":
+        return ()
+    items = value if isinstance(value, (list, tuple)) else [value]
+    for item in items:
+        if not isinstance(item, (str, int)) or isinstance(item, bool):
+            raise PromptError(f"{place} holds {type(item).__name__}", "give text, or a list of text and token ids")
+    return tuple(items)
+
+
+def checked_meta(meta: object) -> MetaDict:
+    """Return a meta template that is a dict with known keys.
+
+    Raises:
+        TemplateError: it is not.
+    """
+    if not isinstance(meta, Mapping):
+        what = f"a meta template is a dict, not {type(meta).__name__}"
+        raise TemplateError(what, "give a dict, a list of messages, or None for none")
+    for key in meta:
+        if key not in _KEYS:
+            raise TemplateError(f"unknown key {shown(key)}", nearest(key, _KEYS)).located(template="meta_template")
+    for key in ("round", "reserved_roles"):
+        if not isinstance(meta.get(key) or [], (list, tuple)):
+            what = f"'{key}' is {type(meta[key]).__name__}"
+            raise TemplateError(what, "give a list of role dicts").located(template=f"meta_template.{key}")
+    ids = meta.get("eos_token_id")
+    if ids is not None and not all(type(i) is int for i in (ids if isinstance(ids, list) else [ids])):
+        raise TemplateError(f"eos_token_id is {shown(ids)}", "give the id of a token").located(template="meta_template")
+    return cast("MetaDict", meta)
+
+
+def compile_round(meta: MetaDict) -> Round:
+    """Return the round and the reserved roles of a meta template compiled.
+
+    Raises:
+        TemplateError: with the place as ``where.template``.
+    """
+    roles: dict[str, RoleSpec] = {}
+    entries: list[RoleSpec | str] = []
+    for index, item in enumerate(meta.get("round") or ()):
+        place = f"meta_template.round[{index}]"
+        entries.append(item if isinstance(item, str) else _compiled_role(item, index, place, roles))
+    for index, item in enumerate(meta.get("reserved_roles") or ()):
+        _compiled_role(item, None, f"meta_template.reserved_roles[{index}]", roles)
+    return Round(tuple(entries), roles, any(isinstance(e, RoleSpec) and e.generate for e in entries))
+
+
+def _compiled_role(item: object, index: int | None, place: str, roles: dict[str, RoleSpec]) -> RoleSpec:
+    """Return a role dict compiled, and add it to ``roles``."""
+    if not isinstance(item, Mapping) or not isinstance(item.get("role"), str):
+        raise TemplateError("no role dict", "give a dict with 'role'").located(template=place)
+    for key in item:
+        if key not in _ROLE_KEYS:
+            raise TemplateError(f"unknown key {shown(key)}", nearest(key, _ROLE_KEYS)).located(template=place)
+    for key, kind in (("prompt", str), ("api_role", str), ("generate", bool)):
+        if item.get(key) is not None and not isinstance(item[key], kind):
+            what = f"'{key}' is {type(item[key]).__name__}"
+            raise TemplateError(what, f"give {kind.__name__}").located(template=place)
+    name = item["role"]
+    if name in roles:
+        raise TemplateError(f"role '{name}' twice", "give each role once").located(template=place)
+    try:
+        begin, end = affix(item.get("begin"), "begin"), affix(item.get("end"), "end")
+    except PromptError as error:
+        raise TemplateError(error.what, error.hint).located(template=place) from None
+    generate = bool(item.get("generate", False))
+    roles[name] = RoleSpec(name, begin, end, item.get("prompt"), generate, item.get("api_role"), index)
+    return roles[name]
+
+
+def compile_outer(value: object, place: str) -> Outer:
+    """Return the begin or end of a meta template as strings, token ids and role dicts, in order.
+
+    Raises:
+        TemplateError: it holds something else.
+    """
+    out: list[str | int | MetaRoleDict] = []
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(item, Mapping):
+            _compiled_role(item, None, place, {})
+            out.append(cast("MetaRoleDict", item))
+            continue
+        try:
+            out.extend(affix(item, place.rpartition(".")[2]))
+        except PromptError as error:
+            raise TemplateError(error.what, error.hint).located(template=place) from None
+    return tuple(out)
+
+
+def meta_messages(meta: Sequence[object]) -> tuple[Message, ...]:
+    """Return a meta template that is a list of message dicts as messages.
+
+    Raises:
+        TemplateError: with the place as ``where.template``.
+    """
+    messages = []
+    for number, item in enumerate(meta):
+        place = f"meta_template[{number}]"
+        if not isinstance(item, Mapping) or "role" not in item or "content" not in item:
+            hint = 'give {"role": "system", "content": "…"}, or a meta template with \'round\''
+            raise TemplateError("an element is not a message", hint).located(template=place)
+        if item["role"] not in ROLES:
+            what = f"unknown role {shown(item['role'])} in a meta template of messages"
+            raise TemplateError(what, nearest(item["role"], ROLES)).located(template=place)
+        for key in item:
+            if key not in ("role", "content", "name"):
+                hint = nearest(key, ("role", "content", "name"))
+                raise TemplateError(f"unknown key {shown(key)}", hint).located(template=place)
+        try:
+            messages.append(message_of(cast("MessageDict", item), number))
+        except MMPromptError as error:
+            raise TemplateError(error.what, error.hint).located(template=place) from None
+    return tuple(messages)
