@@ -23,6 +23,8 @@ MAX_PIXELS = 50_000_000
 MAX_SECONDS = 3600.0
 MAX_FRAMES = 100_000
 TIMEOUT = 30.0
+ISOLATE = hasattr(os, "fork")
+"""Whether decoders run in child processes by default: on Linux and macOS, which can limit a process."""
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "trusted": {
@@ -31,6 +33,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "max_seconds": None,
         "max_frames": 10_000_000,
         "timeout": 600.0,
+        "isolate": False,
     },
     "default": {},
     "hostile": {
@@ -95,7 +98,7 @@ class MediaPolicy:
         max_frames: int = MAX_FRAMES,
         timeout: float = TIMEOUT,
         fetch: bool = False,
-        isolate: bool = False,
+        isolate: bool = ISOLATE,
         read_also: Iterable[str] | str = (),
         files: Iterable[PathName] | PathName = (),
     ) -> None:
