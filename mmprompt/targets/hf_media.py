@@ -9,7 +9,8 @@ from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import decode_audio
-from mmprompt.media.image.reading import KEPT_PICTURES, image_of, plain_image
+from mmprompt.media.image.plain import image_of, plain_image
+from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.decoders import decoder
 from mmprompt.messages import MediaPart

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Blob = bytes | memoryview
 
 READY, RESULT, ERROR, MEMORY, FAULT = "ready", "result", "error", "memory", "fault"
-"""The kinds of answers: the child has started; the function's value; an error of ours that it raised; not enough memory;
-the name of any other exception."""
+"""The kinds of answers: the child has started; the function's value; an error of ours that it raised; too little
+memory; the name of any other exception."""
 
 LENGTH = 8
 """Bytes of the length (big-endian) that is written before each answer."""

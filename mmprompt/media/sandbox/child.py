@@ -1,18 +1,17 @@
 """The program of a child process: it runs one function at a time on bytes that may be hostile.
 
 The child knows only what it is sent, writes no file and prints nothing. It ends with its parent: at the end of the pipe
-between two jobs; during a job at once on Linux (the closed pipe sends SIGIO), elsewhere by its own alarm.
+between two jobs; during a job at once on Linux, elsewhere by its own alarm.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 
 from mmprompt.errors import MMPromptError
@@ -26,18 +25,18 @@ _GRACE = 1.0
 _OPEN_FILES = 64
 """Descriptors; a decoder needs a few to import its libraries."""
 
-_CLOSED_PIPE_SIGNALS = sys.platform.startswith("linux")
 
-
-def serve(jobs: int, answers: int, memory_bytes: int) -> None:
+def serve(life: int, jobs: int, answers: int, memory_bytes: int) -> None:
     """Answer jobs until the pipe that brings them is closed.
 
     Args:
+        life: the descriptor of the pipe whose end ends this process.
         jobs: the descriptor to read jobs from, see ``packed_job``.
         answers: the descriptor to write answers to, see ``packed_answer``; ``READY`` before the first job.
         memory_bytes: the most memory of this process; 0 if the parent watches it instead.
     """
     _restrict(memory_bytes)
+    _end_with(life)
     too_much = packed_answer(MEMORY, None)  # made while there is memory
 
     def report(kind: type[BaseException], _value: BaseException, _trace: TracebackType | None) -> None:
@@ -52,8 +51,9 @@ def serve(jobs: int, answers: int, memory_bytes: int) -> None:
                 job = read_job(file)
                 if job is None:
                     break
-                with _ending_with_parent(jobs):
-                    answer = _answer(job)
+                signal.setitimer(signal.ITIMER_REAL, min(job.seconds, LONGEST) + _GRACE)
+                answer = _answer(job)
+                signal.setitimer(signal.ITIMER_REAL, 0)
             except MemoryError:
                 _send(answers, too_much)
                 break
@@ -63,32 +63,21 @@ def serve(jobs: int, answers: int, memory_bytes: int) -> None:
 
 
 def _answer(job: Job) -> list[bytes | memoryview]:
-    signal.setitimer(signal.ITIMER_REAL, min(job.seconds, LONGEST) + _GRACE)
     try:
         return packed_answer(RESULT, function_named(job.function)(*job.arguments, **job.named))
     except MMPromptError as error:
         return packed_answer(ERROR, error)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-@contextlib.contextmanager
-def _ending_with_parent(jobs: int) -> Iterator[None]:
-    """End this process, even inside native code, when the parent closes the pipe or is killed.
+def _end_with(life: int) -> None:
+    """End this process, even inside native code, when the parent closes the pipe ``life`` or is killed.
 
-    The parent writes nothing during a job, so the only news from the pipe is its end. Linux sends SIGIO for it, whose
-    default action ends a process; macOS ignores that signal.
+    Nothing is ever written to that pipe, so its only news is its end. Linux sends SIGIO for it, whose default action
+    ends a process. macOS ignores that signal.
     """
-    if not _CLOSED_PIPE_SIGNALS:
-        yield
-        return
-    flags = fcntl.fcntl(jobs, fcntl.F_GETFL)
-    fcntl.fcntl(jobs, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(jobs, fcntl.F_SETFL, flags | os.O_ASYNC)
-    try:
-        yield
-    finally:
-        fcntl.fcntl(jobs, fcntl.F_SETFL, flags)
+    if sys.platform.startswith("linux"):
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _restrict(memory_bytes: int) -> None:

@@ -1,17 +1,16 @@
 """Runs decoders in child processes with a limit on memory and time.
 
-Native decoders can crash, hang or take gigabytes on hostile data. Here that ends a child process and costs the sample at
-hand; the next sample gets a new child. A child is a fresh interpreter, never a fork of the host. It inherits no
+Native decoders can crash, hang or take gigabytes on hostile data. Here that ends a child process and costs the sample
+at hand; the next sample gets a new child. A child is a fresh interpreter, never a fork of the host. It inherits no
 descriptors, and of the environment only what it needs to start. Children are reused from sample to sample.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar, cast
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
 from mmprompt.media.policy import MediaPolicy
@@ -76,21 +75,20 @@ class _Children:
         for child, _ in idle:
             self._end(child)
 
-    @contextlib.contextmanager
-    def borrowed(self, *, fresh: bool) -> Iterator[DecoderProcess]:
-        """Lend a child to one thread: an idle one, or a new one if ``fresh``. A child that fails its job is ended."""
-        with self._lock:
-            child, round_ = self._idle.pop() if self._idle and not fresh else (None, self._round)
-        if child is None:
-            child = DecoderProcess(self._memory)
-            with self._lock:
-                self._all.add(child)
+    def ask(self, job: Sequence[bytes], seconds: float, *, fresh: bool) -> object:
+        """Return what a child answers: an idle one, or a new one if ``fresh``. A child that fails is ended.
+
+        Raises:
+            EndedError: the child ended without an answer; ``used`` if it had answered other jobs before.
+            MMPromptError: the error of the job itself.
+        """
+        child, round_ = self._borrowed(fresh=fresh)
         fit = False
         try:
-            yield child
+            answer = child.ask(job, seconds)
             fit = True
         except MMPromptError:
-            fit = True  # the error of the job itself
+            fit = True
             raise
         finally:
             with self._lock:
@@ -99,6 +97,18 @@ class _Children:
                     self._idle.append((child, round_))
             if not fit:
                 self._end(child)
+        return answer
+
+    def _borrowed(self, *, fresh: bool) -> tuple[DecoderProcess, int]:
+        """Return a child for one thread, and the number of the round (they count ``end``) that it belongs to."""
+        with self._lock:
+            if self._idle and not fresh:
+                return self._idle.pop()
+            round_ = self._round
+        child = DecoderProcess(self._memory)
+        with self._lock:
+            self._all.add(child)
+        return child, round_
 
     def _end(self, child: DecoderProcess) -> None:
         with self._lock:
@@ -173,11 +183,10 @@ class IsolatedDecoder:
         words = ""
         for again in (False, True):
             try:
-                with self._children.borrowed(fresh=again) as child:
-                    return cast(_T, child.ask(job, min(seconds, LONGEST)))
+                return cast(_T, self._children.ask(job, min(seconds, LONGEST), fresh=again))
             except EndedError as end:
                 words = self._words(end)
-                if child.jobs == 1 or end.kind not in (MEMORY, EndedError.CRASH):
+                if not end.used or end.kind not in (MEMORY, EndedError.CRASH):
                     break
         raise SourceError(words, _HINT)
 

@@ -1,7 +1,7 @@
 """A job for a child process: a function, its arguments, and the bytes of media beside them.
 
-Media are not pickled. The parent writes them from where they lie, and the child reads each into one object, so a picture
-is copied once into the pipe and once out of it.
+Media are not pickled. The parent writes them from where they lie, and the child reads each into one object, so a
+picture is copied once into the pipe and once out of it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def write_some(descriptor: int, queue: deque[memoryview]) -> None:
     Raises:
         BlockingIOError: a pipe that does not block takes nothing now.
     """
-    written = os.writev(descriptor, list(islice(queue, _AT_ONCE)))
+    written = os.writev(descriptor, queue if len(queue) <= _AT_ONCE else list(islice(queue, _AT_ONCE)))
     while queue and written >= len(queue[0]):
         written -= len(queue.popleft())
     if written:

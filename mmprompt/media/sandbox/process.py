@@ -27,8 +27,8 @@ _PIPE = 1 << 20
 _START = 30.0
 _END = 1.0
 _BOOT = (
-    "import sys; jobs, answers, memory = map(int, sys.argv[1:4]); sys.path[:] = sys.argv[4:]; "
-    "from mmprompt.media.sandbox.child import serve; serve(jobs, answers, memory)"
+    "import sys; numbers = [*map(int, sys.argv[1:5])]; sys.path[:] = sys.argv[5:]; "
+    "from mmprompt.media.sandbox.child import serve; serve(*numbers)"
 )
 _INSIDE = "MMPROMPT_DECODER_PROCESS"
 _NAMES_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "TZ", "SYSTEMROOT")
@@ -40,7 +40,10 @@ in again takes 4.5 ms a picture."""
 
 
 class EndedError(Exception):
-    """The child is gone or has to be ended: the ``kind`` of end, and a detail of it in words."""
+    """The child is gone or has to be ended: the ``kind`` of end, and a detail of it in words.
+
+    ``used`` if the child had been given other jobs before.
+    """
 
     CRASH = "crash"
     TIME = "time"
@@ -49,6 +52,7 @@ class EndedError(Exception):
         super().__init__(kind, detail)
         self.kind = kind
         self.detail = detail
+        self.used = False
 
 
 class DecoderProcess:
@@ -58,12 +62,12 @@ class DecoderProcess:
         PolicyError: no child can be started here.
     """
 
-    __slots__ = ("_answers", "_hears", "_jobs", "_memory", "_process", "_takes", "jobs")
+    __slots__ = ("_answers", "_hears", "_jobs", "_life", "_memory", "_process", "_takes", "_used")
 
     def __init__(self, memory_bytes: int) -> None:
-        self.jobs = 0
+        self._used = False
         self._memory = memory_bytes
-        self._process, self._jobs, self._answers = _start(memory_bytes)
+        self._process, self._life, self._jobs, self._answers = _start(memory_bytes)
         self._hears = select.poll()
         self._hears.register(self._answers, select.POLLIN)
         self._takes = select.poll()
@@ -84,7 +88,15 @@ class DecoderProcess:
             EndedError: there is no answer; end the child.
             MMPromptError: the error that the job raised; the child can be used again.
         """
-        self.jobs += 1
+        try:
+            return self._answer(job, seconds)
+        except EndedError as end:
+            end.used = self._used
+            raise
+        finally:
+            self._used = True
+
+    def _answer(self, job: Sequence[bytes], seconds: float) -> object:
         if self._hears.poll(0):  # an answer without a job must not become the answer to this one
             raise EndedError(EndedError.CRASH, "it answered without a job, or is gone")
         deadline = time.monotonic() + seconds
@@ -111,8 +123,8 @@ class DecoderProcess:
         self._process.returncode = 0  # this process neither waits for it nor warns about it
 
     def _close(self) -> None:
-        os.close(self._jobs)
-        os.close(self._answers)
+        for pipe in (self._life, self._jobs, self._answers):
+            os.close(pipe)
 
     def _send(self, job: Sequence[bytes], deadline: float) -> None:
         queue = buffers_of(job)
@@ -182,26 +194,29 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
-def _start(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int]:
-    """Start a child. Return it with our ends of its pipes: to write jobs to, and to read answers from."""
+def _start(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, int]:
+    """Start a child. Return it with our ends of its pipes: its life, to write jobs to, and to read answers from."""
     executable = _executable()
-    ends: list[int] = []
+    ours: list[int] = []
+    theirs: list[int] = []
+    started = False
     try:
-        ends += os.pipe()  # their jobs, our jobs
-        ends += os.pipe()  # our answers, their answers
-        process = _spawn(executable, ends[0], ends[3], memory_bytes if HARD_LIMIT else 0)
+        for is_read_here in (False, False, True):
+            reads, writes = os.pipe()
+            ours.append(reads if is_read_here else writes)
+            theirs.append(writes if is_read_here else reads)
+        process = _spawn(executable, theirs, memory_bytes if HARD_LIMIT else 0)
+        started = True
     except OSError as error:
         raise PolicyError(f"the decoding process does not start ({error.strerror})", _HINT) from None
-    else:
-        _, our_jobs, our_answers, _ = ends
-        del ends[1:3]  # the other two belong to the child alone
     finally:
-        for end in ends:
+        for end in theirs if started else ours + theirs:
             os.close(end)
-    os.set_blocking(our_jobs, False)
-    _widen(our_jobs)
-    _widen(our_answers)
-    return process, our_jobs, our_answers
+    life, jobs, answers = ours
+    os.set_blocking(jobs, False)
+    _widen(jobs)
+    _widen(answers)
+    return process, life, jobs, answers
 
 
 def _widen(pipe: int) -> None:
@@ -213,16 +228,16 @@ def _widen(pipe: int) -> None:
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
 
 
-def _spawn(executable: str, jobs: int, answers: int, memory_bytes: int) -> subprocess.Popen[bytes]:
+def _spawn(executable: str, pipes: list[int], memory_bytes: int) -> subprocess.Popen[bytes]:
     # -S: the child gets our import path, so it need not look for one
-    words = [executable, "-I", "-S", "-B", "-c", _BOOT, str(jobs), str(answers), str(memory_bytes), *_import_path()]
+    words = [executable, "-I", "-S", "-B", "-c", _BOOT, *map(str, pipes), str(memory_bytes), *_import_path()]
     return subprocess.Popen(  # noqa: S603  # no part of it comes from data
         words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         close_fds=True,
-        pass_fds=(jobs, answers),
+        pass_fds=pipes,
         cwd=os.sep,
         env=_environment(),
         start_new_session=True,  # a Ctrl-C in the terminal is for the host
