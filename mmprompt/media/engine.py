@@ -5,15 +5,16 @@ The functions that change are in a table by modality; they are imported when the
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from collections.abc import Callable
+from typing import NamedTuple, Union, cast
 
 from mmprompt.errors import SourceError
 from mmprompt.media.cache.cache import MediaCache, cache_key
 from mmprompt.media.cache.entry import CacheEntry, is_well_formed
 from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sandbox.child import function_named
 from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.media.sandbox.jobs import function_named
 from mmprompt.messages import MediaPart
 
 
@@ -54,7 +55,6 @@ CHANGERS = {
     ),
 }
 _UNASKED = Changes()
-_MAKE = "mmprompt.media.engine:make_changes"
 
 
 class MediaEngine:
@@ -119,7 +119,7 @@ class MediaEngine:
         bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
 
         def make() -> CacheEntry:
-            made: CacheEntry = self._decoder.run(_MAKE, bare, steps, self.policy)
+            made = self._decoder.run(make_changes, bare, steps, self.policy)
             if not is_well_formed(made):
                 raise SourceError("the decoder gave what is no medium", "leave the sample out, or look at it with care")
             return made
@@ -143,7 +143,8 @@ def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> CacheEnt
     """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
     made = part
     for name, wanted, more in steps:
-        made = function_named(name)(made, wanted, policy, *more)
+        change = cast(Callable[..., MediaPart], function_named(name))
+        made = change(made, wanted, policy, *more)
     if made is part:
         return CacheEntry(unchanged=True)
     if (made.media_type, made.data, made.frames) == (part.media_type, part.data, part.frames):

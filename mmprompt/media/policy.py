@@ -25,6 +25,8 @@ MAX_FRAMES = 100_000
 MAX_REQUEST_BYTES = 512 << 20
 MAX_REQUEST_MEDIA = 10_000
 TIMEOUT = 30.0
+ISOLATE = hasattr(os, "fork")
+"""Whether decoders run in child processes by default: on Linux and macOS, which can limit a process."""
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "trusted": {
@@ -34,6 +36,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "max_frames": 10_000_000,
         "max_request_bytes": 4 << 30,
         "timeout": 600.0,
+        "isolate": False,
     },
     "default": {},
     "hostile": {
@@ -106,7 +109,7 @@ class MediaPolicy:
         max_request_media: int = MAX_REQUEST_MEDIA,
         timeout: float = TIMEOUT,
         fetch: bool = False,
-        isolate: bool = False,
+        isolate: bool = ISOLATE,
         read_also: Iterable[str] | str = (),
         files: Iterable[PathName] | PathName = (),
     ) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
-from mmprompt.media.audio.reading import Sound
-from mmprompt.media.image.reading import KEPT_PICTURES, PlainImage, image_of
+from mmprompt.media.audio.reading import decode_audio
+from mmprompt.media.image.plain import image_of, plain_image
+from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.decoders import decoder
 from mmprompt.messages import MediaPart
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     Samples = NDArray[np.float32]
-
-_PICTURE = "mmprompt.media.image.reading:plain_image"
-_SOUND = "mmprompt.media.audio.reading:decode_audio"
 
 
 class HFDecoder:
@@ -75,7 +73,7 @@ class HFDecoder:
         return self.videos[-1]
 
     def _picture(self, data: bytes, name: str) -> Image:
-        plain: PlainImage = self._decoder.run(_PICTURE, data, self._policy, self._room)
+        plain = self._decoder.run(plain_image, data, self._policy, self._room)
         width, height = plain.size
         self._room -= width * height
         if self._room < 0:  # an intact child process does not get here
@@ -102,7 +100,7 @@ class HFDecoder:
     def _sound(self, data: bytes, name: str) -> Samples:
         import numpy as np  # noqa: PLC0415  # heavy
 
-        sound: Sound = self._decoder.run(_SOUND, data, self._policy)
+        sound = self._decoder.run(decode_audio, data, self._policy)
         samples, rate, channels = sound.samples, sound.rate, sound.samples.shape[1]
         if not np.isfinite(samples).all():
             raise SourceError("some samples are not finite", "replace them by 0")

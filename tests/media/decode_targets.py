@@ -67,12 +67,12 @@ def memory_as_rgb(data):
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def run_isolated(function, *arguments):
+def run_isolated(value):
     from mmprompt.media import MediaPolicy
     from mmprompt.media.sandbox.decoders import IsolatedDecoder
 
     with IsolatedDecoder(MediaPolicy()) as decoder:
-        return decoder.run(function, *arguments)
+        return decoder.run(echo, value)
 
 
 def crash(data=b""):

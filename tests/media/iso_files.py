@@ -1,16 +1,9 @@
-"""MP4 files built box by box, honest or not; and what opening one costs FFmpeg, seen from a process of its own."""
+"""MP4 files built box by box, honest or not."""
 
 from __future__ import annotations
 
-import os
 import struct
-import subprocess
-import sys
 import zlib
-from pathlib import Path
-from typing import NamedTuple
-
-import mmprompt
 
 
 def u(*numbers: int) -> bytes:
@@ -86,55 +79,3 @@ def packed(header: bytes) -> bytes:
     """A file whose header is packed (QuickTime's cmov)."""
     cmvd = box(b"cmvd", u(len(header)), zlib.compress(header))
     return FTYP + box(b"moov", box(b"cmov", box(b"dcom", b"zlib"), cmvd)) + box(b"mdat", bytes(2000))
-
-
-class Cost(NamedTuple):
-    megabytes: float
-    seconds: float
-
-
-_OPEN = """
-import os, resource, sys, time
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-import av
-from mmprompt.media.ffmpeg.open import open_bytes
-from mmprompt.media.media_types import MP4
-from mmprompt.media.policy import MediaPolicy
-# not ru_maxrss, which a child inherits from its parent
-highest = lambda: int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
-while size := int.from_bytes(sys.stdin.buffer.read(8), "big"):
-    data = sys.stdin.buffer.read(size)
-    child = os.fork()
-    if child:
-        if os.waitpid(child, 0)[1]:
-            print("nan nan", flush=True)
-        continue
-    resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
-    before, began = highest(), time.process_time()
-    try:
-        open_bytes(data, MP4, {}, MediaPolicy(timeout=600), sys.argv[1])  # of tag lists in MP4 it knows nothing
-    except (av.FFmpegError, ValueError, MemoryError):
-        pass
-    print((highest() - before) / 1024, time.process_time() - began, flush=True)
-    os._exit(0)
-"""
-
-
-class Opener:
-    """Opens files with PyAV, each in a process of its own; these are made by one that has loaded it already."""
-
-    def __init__(self, demuxer: str = "mov") -> None:
-        environment = {**os.environ, "PYTHONPATH": str(Path(mmprompt.__file__).resolve().parent.parent)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _OPEN, demuxer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
-
-    def __call__(self, data: bytes) -> Cost:
-        """Return what opening this file takes where no guard is, memory and processor time."""
-        self._process.stdin.write(len(data).to_bytes(8, "big") + data)
-        self._process.stdin.flush()
-        megabytes, seconds = map(float, self._process.stdout.readline().split())
-        return Cost(megabytes, seconds)
-
-    def close(self) -> None:
-        self._process.communicate(bytes(8), timeout=60)

@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import decode_targets
 import pytest
 from PIL import Image
 from time_taken import wait_until
@@ -25,7 +26,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart
 
 SMALL = Changes(max_side=32)
-HERE, CHILD = MediaPolicy(), MediaPolicy(isolate=True, timeout=20)
+HERE, CHILD = MediaPolicy(isolate=False), MediaPolicy(timeout=20)
 on_posix = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children under limits")
 
 
@@ -117,9 +118,9 @@ def test_another_wish_or_another_limit_is_another_result(changers):
     cache = MediaCache()
     for changes in (SMALL, Changes(max_side=16), Changes(max_side=32, quality=50)):
         MediaEngine(HERE, changes, cache).change(picture())
-    MediaEngine(MediaPolicy(max_pixels=5), SMALL, cache).change(picture())
+    MediaEngine(MediaPolicy(max_pixels=5, isolate=False), SMALL, cache).change(picture())
     assert calls(changers) == 4
-    MediaEngine(MediaPolicy(timeout=3), SMALL._replace(audio_rate=8000), cache).change(picture())
+    MediaEngine(MediaPolicy(timeout=3, isolate=False), SMALL._replace(audio_rate=8000), cache).change(picture())
     assert calls(changers) == 4
 
 
@@ -155,7 +156,7 @@ def test_a_crash_is_an_error_of_its_sample_alone(monkeypatch):
 
 @on_posix
 def test_what_a_child_that_was_taken_over_answers_is_an_error_of_its_sample(monkeypatch):
-    monkeypatch.setattr(engine_module, "_MAKE", "decode_targets:wrong_medium")
+    monkeypatch.setattr(engine_module, "make_changes", decode_targets.wrong_medium)
     with MediaEngine(CHILD, SMALL) as engine:
         for number in range(7):
             with pytest.raises(SourceError, match="the decoder gave what is no medium"):

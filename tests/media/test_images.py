@@ -248,49 +248,25 @@ def test_an_animation_header_that_lies_is_an_error():
         assert "broken animation header" in refusal(function, none)
 
 
-def test_a_jpeg_of_thousands_of_scans_is_refused():
-    plain = saved(Image.new("L", (900, 900)), "JPEG", progressive=True)
-    last = plain.rindex(b"\xff\xda")
-    data = plain[:-2] + plain[last:-2] * 400 + plain[-2:]
-    once = processor_seconds(lambda: bare(plain).load())
-    assert processor_seconds(lambda: bare(data).load(), tries=1) > 8 * once  # each scan goes over all pixels
-    for function in ALL:
-        assert "scans, more than 100" in refusal(function, data)
-
-
 def slow_on_bare_pillow(data, attribute="size"):
     begin = time.process_time()
     getattr(bare(data), attribute)
     return time.process_time() - begin
 
 
-def test_files_that_keep_pillows_python_busy_are_refused_at_once():
-    plain = saved(PHOTO, "JPEG")
-    junk = plain[:20] + bytes(300_000) + plain[20:]
-    segments = plain[:20] + b"\xff\xfe\0\2" * 36_000 + plain[20:]
+def test_more_chunks_or_blocks_than_any_encoder_writes_are_refused():
+    """Pillow walks them one by one in Python."""
     chunks = png(1, 1, 8, 0, [b"\0"], *[chunk(b"tESt", b"")] * 50_001)
-    for data, what in ((junk, "too much before"), (segments, "too much before"), (chunks, "more than 50000 chunks")):
-        taken = slow_on_bare_pillow(data)
-
-        def refuse(data=data, what=what):
-            for function in ALL:
-                assert what in refusal(function, data)
-
-        assert processor_seconds(refuse, enough=4 * taken) < 4 * taken
+    for function in ALL:
+        assert "more than 50000 chunks" in refusal(function, chunks)
     few, many = (gif(1, 1, [(0, 0, 1, 1)], b"!\xfe" + b"\1x" * count + b"\0;") for count in (500, 50_000))
     times = []
     for file in (few, many):
         assert bare(file).n_frames == 1
         times.append(min(slow_on_bare_pillow(file, "n_frames") for _ in range(5)))
-    assert times[1] > 10 * times[0]  # it reads block by block
+    assert times[1] > 10 * times[0]
     blocks = many[:-2] + b"\1x" * 450_100 + many[-2:]
     assert "more than 500000 blocks" in refusal(check_image, blocks)
-    head = struct.pack("<IHHI", 2000, 0, 0, 1078) + struct.pack(
-        "<IiiHHIIiiII", 40, 40_000_000, 1, 1, 8, 1, 8, 0, 0, 0, 0
-    )
-    wide = b"BM" + head + bytes(1024) + b"\0\2\0\xff\0\1"
-    assert bare(wide).size == (40_000_000, 1)
-    assert "pixels wide, more than 65535" in refusal(check_image, wide)
 
 
 # the readers

@@ -32,7 +32,7 @@ def test_where_there_are_no_limits_for_processes_isolate_is_refused_and_the_rest
     assert done.stdout.splitlines() == [
         "512x341 to 64x43 (max_side 64)",
         (
-            "message 1, part 1: isolate (which --policy hostile asks for) is not there on this system, only on Linux "
-            "and macOS; decode in the host itself: isolate=False, or another policy"
+            "message 1, part 1: this system cannot isolate decoders (isolate, which --policy hostile sets); Linux and "
+            "macOS can; choose another policy, or decode in this process with isolate=False"
         ),
     ]

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
+import decode_targets
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,7 +35,6 @@ from mmprompt.media.sandbox.decoders import InlineDecoder, IsolatedDecoder, deco
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
-T = "decode_targets:"
 MIB = 1 << 20
 
 
@@ -42,6 +42,10 @@ def jpeg(side: int = 64) -> bytes:
     buffer = io.BytesIO()
     Image.frombytes("RGB", (side, side), bytes(i % 251 for i in range(side * side * 3))).save(buffer, "JPEG")
     return buffer.getvalue()
+
+
+def answer(kind: str, value: object) -> bytes:
+    return b"".join(packed_answer(kind, value))
 
 
 def is_alive(pid: int) -> bool:
@@ -67,14 +71,15 @@ def isolated():
 
 def test_the_child_gives_what_the_function_gives_here(isolated):
     data = jpeg()
-    assert isolated.run(T + "size_of_image", data) == (64, 64) == InlineDecoder().run(T + "size_of_image", data)
+    assert (
+        isolated.run(decode_targets.size_of_image, data)
+        == (64, 64)
+        == InlineDecoder().run(decode_targets.size_of_image, data)
+    )
 
 
 def test_values_come_back_as_they_were(isolated):
-    import decode_targets
-    import numpy as np
-
-    sent, back = decode_targets.some_values(), isolated.run(T + "some_values")
+    sent, back = decode_targets.some_values(), isolated.run(decode_targets.some_values)
     assert [type(v) for v in back[:-1]] == [type(v) for v in sent[:-1]]
     array = back.pop(-2)
     assert array.dtype == np.dtype("<i2")
@@ -84,13 +89,13 @@ def test_values_come_back_as_they_were(isolated):
 
 def test_media_of_megabytes_go_through_the_pipe_both_ways(isolated):
     data = os.urandom(9 * MIB + 1)
-    assert isolated.run(T + "echo", data) == data
+    assert isolated.run(decode_targets.echo, data) == data
 
 
 def test_an_error_of_ours_comes_back_as_itself_and_costs_no_restart(isolated):
-    pid = isolated.run(T + "surroundings")["pid"]
+    pid = isolated.run(decode_targets.surroundings)["pid"]
     with pytest.raises(SourceError) as caught:
-        isolated.run(T + "refuse", "no \u00e9 image")
+        isolated.run(decode_targets.refuse, "no \u00e9 image")
     error = caught.value
     assert (type(error), error.what, error.hint, error.where) == (
         SourceError,
@@ -98,18 +103,18 @@ def test_an_error_of_ours_comes_back_as_itself_and_costs_no_restart(isolated):
         "mend it",
         Where("a.jsonl", 3),
     )
-    assert isolated.run(T + "surroundings")["pid"] == pid
+    assert isolated.run(decode_targets.surroundings)["pid"] == pid
 
 
 def test_a_child_is_used_again_by_the_next_call(isolated):
-    assert len({isolated.run(T + "surroundings")["pid"] for _ in range(5)}) == 1
+    assert len({isolated.run(decode_targets.surroundings)["pid"] for _ in range(5)}) == 1
 
 
 def test_the_policy_decides_where_decoders_run():
-    for policy, kind in ((MediaPolicy(), InlineDecoder), (MediaPolicy.preset("hostile"), IsolatedDecoder)):
+    for policy, kind in ((MediaPolicy.preset("trusted"), InlineDecoder), (MediaPolicy(), IsolatedDecoder)):
         with decoder(policy) as runs:
             assert type(runs) is kind
-            assert (runs.run("os:getpid") == os.getpid()) == (not policy.isolate)
+            assert (runs.run(os.getpid) == os.getpid()) == (not policy.isolate)
 
 
 # ---- what goes wrong
@@ -120,27 +125,27 @@ def test_a_crash_is_named_and_costs_one_restart(isolated):
         [sys.executable, "-c", "import ctypes; ctypes.string_at(0)"], capture_output=True, check=False
     )
     assert done.returncode == -signal.SIGSEGV  # the bait works
-    first = isolated.run(T + "surroundings")["pid"]
+    first = isolated.run(decode_targets.surroundings)["pid"]
     with pytest.raises(SourceError, match=r"^the decoder crashed \(SIGSEGV\); "):
-        isolated.run(T + "crash", b"x")
-    second = isolated.run(T + "surroundings")["pid"]
+        isolated.run(decode_targets.crash, b"x")
+    second = isolated.run(decode_targets.surroundings)["pid"]
     assert second != first
-    assert isolated.run(T + "surroundings")["pid"] == second
+    assert isolated.run(decode_targets.surroundings)["pid"] == second
 
 
 def test_an_abort_and_an_exit_are_named(isolated):
     with pytest.raises(SourceError, match=r"crashed \(SIGABRT\)"):
-        isolated.run(T + "abort")
+        isolated.run(decode_targets.abort)
     with pytest.raises(SourceError, match=r"crashed \(exit status 7\)"):
-        isolated.run(T + "leave")
+        isolated.run(decode_targets.leave)
 
 
 def test_too_much_memory_is_named_and_the_host_stays_small():
     with IsolatedDecoder(MediaPolicy(timeout=20), memory_bytes=256 * MIB) as isolated:
-        assert isolated.run(T + "grow", 64) == 64 * MIB
+        assert isolated.run(decode_targets.grow, 64) == 64 * MIB
         with pytest.raises(SourceError, match=r"^the decoder needed more than 256 MiB of memory; "):
-            isolated.run(T + "grow", 400)
-        assert isolated.run(T + "grow", 64) == 64 * MIB
+            isolated.run(decode_targets.grow, 400)
+        assert isolated.run(decode_targets.grow, 64) == 64 * MIB
 
 
 def test_a_picture_that_swells_is_ended_before_it_harms_the_host():
@@ -149,11 +154,11 @@ def test_a_picture_that_swells_is_ended_before_it_harms_the_host():
     bomb = buffer.getvalue()
     assert len(bomb) < 100_000
     with IsolatedDecoder(MediaPolicy(timeout=60), memory_bytes=2048 * MIB) as wide:
-        assert wide.run(T + "memory_as_rgb", bomb) > 300 * MIB  # the bait works: Pillow does not even warn
+        assert wide.run(decode_targets.memory_as_rgb, bomb) > 300 * MIB  # the bait works: Pillow does not even warn
     with IsolatedDecoder(MediaPolicy(timeout=20), memory_bytes=256 * MIB) as isolated:
         with pytest.raises(SourceError, match="needed more than 256 MiB"):
-            isolated.run(T + "memory_as_rgb", bomb)
-        assert isolated.run(T + "size_of_image", jpeg()) == (64, 64)
+            isolated.run(decode_targets.memory_as_rgb, bomb)
+        assert isolated.run(decode_targets.size_of_image, jpeg()) == (64, 64)
 
 
 def test_without_descriptors_no_child_starts_and_none_is_lost(isolated):
@@ -172,22 +177,22 @@ def test_without_descriptors_no_child_starts_and_none_is_lost(isolated):
                 break
         for _ in range(3):  # none, two, four free ones
             with pytest.raises(PolicyError, match="does not start"):
-                isolated.run(T + "echo", 1)
+                isolated.run(decode_targets.echo, 1)
             for descriptor in (held.pop(), held.pop()) if len(held) > 1 else ():
                 os.close(descriptor)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         for descriptor in held:
             os.close(descriptor)
-    assert isolated.run(T + "echo", 1) == 1
+    assert isolated.run(decode_targets.echo, 1) == 1
 
 
 def test_where_no_limit_can_be_set_the_child_is_watched_and_ended(monkeypatch):
     monkeypatch.setattr(decoder_process, "HARD_LIMIT", False)
     with IsolatedDecoder(MediaPolicy(timeout=20), memory_bytes=256 * MIB) as isolated:
-        assert isolated.run(T + "grow", 5) == 5 * MIB
+        assert isolated.run(decode_targets.grow, 5) == 5 * MIB
         with pytest.raises(SourceError, match="needed more than 256 MiB"):
-            isolated.run(T + "grow_and_stay", 400)
+            isolated.run(decode_targets.grow_and_stay, 400)
 
 
 @pytest.mark.parametrize("busy", ["sleep", "spin"])
@@ -195,30 +200,30 @@ def test_too_much_time_is_named(busy):
     with IsolatedDecoder(MediaPolicy(timeout=0.3)) as isolated:
         began = time.monotonic()
         with pytest.raises(SourceError, match=r"^the decoder took more than 0.3 s; "):
-            isolated.run(T + busy, 60)
+            isolated.run(getattr(decode_targets, busy), 60)
         assert time.monotonic() - began < 30
         isolated.policy = MediaPolicy(timeout=20)  # in which a new child can import what it runs on any machine
-        assert isolated.run(T + "echo", 1) == 1
+        assert isolated.run(decode_targets.echo, 1) == 1
 
 
 def test_a_fault_of_the_function_itself_is_named_without_its_text(isolated):
     with pytest.raises(SourceError, match=r"^the decoder failed \(KeyError\); ") as caught:
-        isolated.run(T + "bug")
+        isolated.run(decode_targets.bug)
     assert "secret" not in str(caught.value)
     with pytest.raises(SourceError, match=r"failed \(TypeError\)"):
-        isolated.run(T + "unsendable")
+        isolated.run(decode_targets.unsendable)
 
 
 def test_damage_by_an_earlier_sample_does_not_fall_on_a_later_one(isolated):
-    pids = [isolated.run(T + "crash_if_used") for _ in range(3)]
+    pids = [isolated.run(decode_targets.crash_if_used) for _ in range(3)]
     assert len(set(pids)) == 3
 
 
 def test_a_child_that_was_killed_while_idle_is_replaced(isolated):
-    pid = isolated.run(T + "surroundings")["pid"]
+    pid = isolated.run(decode_targets.surroundings)["pid"]
     os.kill(pid, signal.SIGKILL)
     assert is_gone_soon(pid)
-    assert isolated.run(T + "echo", 5) == 5
+    assert isolated.run(decode_targets.echo, 5) == 5
 
 
 def test_an_interrupt_in_the_host_leaves_no_answer_for_the_next_call(isolated):
@@ -228,10 +233,10 @@ def test_an_interrupt_in_the_host_leaves_no_answer_for_the_next_call(isolated):
     old = signal.signal(signal.SIGUSR1, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            isolated.run(T + "interrupt_the_host_and_sleep", int(signal.SIGUSR1), 30)
+            isolated.run(decode_targets.interrupt_the_host_and_sleep, int(signal.SIGUSR1), 30)
     finally:
         signal.signal(signal.SIGUSR1, old)
-    assert isolated.run(T + "echo", "mine") == "mine"
+    assert isolated.run(decode_targets.echo, "mine") == "mine"
 
 
 # ---- answers that are none
@@ -243,21 +248,21 @@ def test_an_interrupt_in_the_host_leaves_no_answer_for_the_next_call(isolated):
         (1 << 62).to_bytes(8, "big"),
         (20).to_bytes(8, "big") + b"x" * 20,
         (40).to_bytes(8, "big") + pickle.dumps(("result", 1)).ljust(40, b"."),
-        b"".join((len(p := packed_answer("other", 1)).to_bytes(8, "big"), p)),
+        b"".join((len(p := answer("other", 1)).to_bytes(8, "big"), p)),
     ],
     ids=["too long", "no JSON", "a pickle", "unknown kind"],
 )
 def test_a_forged_answer_is_an_error(isolated, message):
     with pytest.raises(SourceError, match="the decoder crashed"):
-        isolated.run(T + "forge", message)
+        isolated.run(decode_targets.forge, message)
 
 
 def test_an_answer_too_many_is_not_taken_for_that_of_the_next_job(isolated):
-    packed = packed_answer("result", "forged")
-    assert isolated.run(T + "forge_and_go_on", len(packed).to_bytes(8, "big") + packed) == "forged"
+    packed = answer("result", "forged")
+    assert isolated.run(decode_targets.forge_and_go_on, len(packed).to_bytes(8, "big") + packed) == "forged"
     [(child, _)] = isolated._children._idle
     assert child._hears.poll(20_000)  # the second answer is there
-    assert isolated.run(T + "echo", "mine") == "mine"
+    assert isolated.run(decode_targets.echo, "mine") == "mine"
 
 
 def test_an_announced_length_costs_the_host_no_memory(isolated):
@@ -266,7 +271,7 @@ def test_an_announced_length_costs_the_host_no_memory(isolated):
     tracemalloc.start()
     try:
         with pytest.raises(SourceError, match=r"took more than|crashed"):
-            isolated.run(T + "forge_and_leave", (1 << 30).to_bytes(8, "big") + b"x")
+            isolated.run(decode_targets.forge_and_leave, (1 << 30).to_bytes(8, "big") + b"x")
         assert tracemalloc.get_traced_memory()[1] < 16 * MIB
     finally:
         tracemalloc.stop()
@@ -275,13 +280,13 @@ def test_an_announced_length_costs_the_host_no_memory(isolated):
 def test_signals_that_the_host_blocks_do_not_keep_a_child_alive(isolated):
     old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     try:
-        assert isolated.run(T + "blocked_signals") == []
+        assert isolated.run(decode_targets.blocked_signals) == []
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
 def test_an_answer_makes_no_type_but_ours():
-    blob = packed_answer("result", Where())
+    blob = answer("result", Where())
     for module, name in [
         (b"subprocess", b"Popen"),
         (b"mmprompt.errors", b"shown"),
@@ -316,16 +321,14 @@ def test_an_answer_cannot_make_the_host_work():
             answer_of(forged_answer(value, 4))
     assert time.process_time() - began < 5
     for value in (Fraction(-3, 7), np.arange(3, dtype=">i2"), np.array([True]), (b"x",) * 100_000):
-        back = answer_of(packed_answer("result", value))[1]
+        back = answer_of(answer("result", value))[1]
         assert back.tolist() == value.tolist() if isinstance(value, np.ndarray) else back == value
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60), st.integers(0, 400), st.integers(0, 400))
 def test_any_bytes_are_an_answer_or_refused(noise, at, cut):
-    import decode_targets
-
-    good = packed_answer("result", decode_targets.some_values())
+    good = answer("result", decode_targets.some_values())
     assert answer_of(good)[0] == "result"
     for message in (noise, good[:at] + noise + good[at + cut :]):
         with contextlib.suppress(AnswerError):
@@ -339,16 +342,16 @@ def test_the_child_inherits_nothing(isolated, monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with open(tmp_path / "open", "wb") as file:
         os.set_inheritable(file.fileno(), True)
-        about = isolated.run(T + "surroundings")
+        about = isolated.run(decode_targets.surroundings)
     assert about.pop("pid") != os.getpid()
-    pipes_and_null = ["/dev/null"] * 3 + ["pipe"] * 2
+    pipes_and_null = ["/dev/null"] * 3 + ["pipe"] * 3
     assert sorted(n for n in about.pop("descriptors") if not n.startswith("/proc")) == pipes_and_null
     assert about == {"threads": 1, "secret": None, "main": None, "core": 0, "directory": "/"}
 
 
 def test_the_child_prints_nothing_reads_nothing_and_writes_no_file(isolated, capfd, tmp_path):
-    assert isolated.run(T + "say") == ""
-    assert isolated.run(T + "write_file", str(tmp_path / "f")) == "OSError"
+    assert isolated.run(decode_targets.say) == ""
+    assert isolated.run(decode_targets.write_file, str(tmp_path / "f")) == "OSError"
     assert capfd.readouterr() == ("", "")
 
 
@@ -357,63 +360,63 @@ def test_nothing_is_left_after_crashes_timeouts_and_the_end_of_the_object():
     it = IsolatedDecoder(MediaPolicy(timeout=0.3))
     for function, argument in [("crash", b""), ("sleep", 60), ("echo", 1), ("bug", None)]:
         with contextlib.suppress(SourceError):
-            it.run(T + function, *([] if argument is None else [argument]))
+            it.run(getattr(decode_targets, function), *([] if argument is None else [argument]))
     it.policy = MediaPolicy(timeout=20)
-    assert it.run(T + "echo", 1) == 1
+    assert it.run(decode_targets.echo, 1) == 1
     assert "child" in left_behind(before, patience=0.0)
     del it
     assert left_behind(before, patience=0.0) == ""
 
 
 def test_close_ends_the_children_and_the_decoder_can_be_used_again(isolated):
-    pid = isolated.run(T + "surroundings")["pid"]
+    pid = isolated.run(decode_targets.surroundings)["pid"]
     isolated.close()
     assert not is_alive(pid)
-    assert isolated.run(T + "surroundings")["pid"] != pid
+    assert isolated.run(decode_targets.surroundings)["pid"] != pid
 
 
 def test_threads_have_children_of_their_own_and_all_get_their_answers(isolated):
     data = [jpeg(side) for side in (8, 16, 24, 32)] * 10
     before = held().children
     with ThreadPoolExecutor(4) as pool:
-        sizes = list(pool.map(lambda d: isolated.run(T + "size_of_image", d), data))
-    assert sizes == [isolated.run(T + "size_of_image", d) for d in data]
+        sizes = list(pool.map(lambda d: isolated.run(decode_targets.size_of_image, d), data))
+    assert sizes == [isolated.run(decode_targets.size_of_image, d) for d in data]
     assert len(held().children - before) <= 4
 
 
 def test_a_decoder_pickles_without_its_children(isolated):
-    assert isolated.run(T + "echo", 1) == 1
+    assert isolated.run(decode_targets.echo, 1) == 1
     with pickle.loads(pickle.dumps(isolated)) as copy:
         assert (copy.policy, copy.memory_bytes) == (isolated.policy, isolated.memory_bytes)
-        assert copy.run(T + "surroundings")["pid"] != isolated.run(T + "surroundings")["pid"]
+        assert copy.run(decode_targets.surroundings)["pid"] != isolated.run(decode_targets.surroundings)["pid"]
 
 
 def _pid_in(it):
     with it:
-        return it.run(T + "surroundings")["pid"]
+        return it.run(decode_targets.surroundings)["pid"]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_decoder_works_in_a_process_made_by(method, isolated):
-    mine = isolated.run(T + "surroundings")["pid"]
+    mine = isolated.run(decode_targets.surroundings)["pid"]
     with multiprocessing.get_context(method).Pool(1) as pool:
         theirs = pool.apply_async(_pid_in, (isolated,)).get(60)
         pool.close()
         pool.join()
     assert theirs != mine
     assert not is_alive(theirs)
-    assert isolated.run(T + "surroundings")["pid"] == mine
+    assert isolated.run(decode_targets.surroundings)["pid"] == mine
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_forked_process_uses_a_child_of_its_own_and_harms_none(isolated):
-    mine = isolated.run(T + "surroundings")["pid"]
+    mine = isolated.run(decode_targets.surroundings)["pid"]
     reads, writes = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.write(writes, str(isolated.run(T + "surroundings")["pid"]).encode())
+            os.write(writes, str(isolated.run(decode_targets.surroundings)["pid"]).encode())
             isolated.close()
         finally:
             os._exit(0)
@@ -423,17 +426,18 @@ def test_a_forked_process_uses_a_child_of_its_own_and_harms_none(isolated):
     os.close(reads)
     assert theirs != mine
     assert is_gone_soon(theirs)
-    assert isolated.run(T + "surroundings")["pid"] == mine
+    assert isolated.run(decode_targets.surroundings)["pid"] == mine
 
 
 HOST = """
-import sys, threading, time
+import sys, time
+import decode_targets
 from mmprompt.media.sandbox.decoders import IsolatedDecoder
 from mmprompt.media.policy import MediaPolicy
 it = IsolatedDecoder(MediaPolicy(timeout=20))
-print(it.run("decode_targets:surroundings")["pid"], flush=True)
+print(it.run(decode_targets.surroundings)["pid"], flush=True)
 it.policy = MediaPolicy(timeout=float(sys.argv[2]))
-it.run("decode_targets:" + sys.argv[1], 60, sys.argv[3]) if sys.argv[1] != "idle" else time.sleep(60)
+it.run(getattr(decode_targets, sys.argv[1]), 60, sys.argv[3]) if sys.argv[1] != "idle" else time.sleep(60)
 """
 
 
@@ -465,19 +469,19 @@ def test_a_host_without_a_python_is_told_so(executable, monkeypatch):
     monkeypatch.setattr(sys, "executable", executable)
     monkeypatch.delitem(sys.modules, "multiprocessing.spawn", raising=False)
     with IsolatedDecoder(MediaPolicy()) as it, pytest.raises(PolicyError, match=r"multiprocessing.set_executable"):
-        it.run(T + "echo", 1)
+        it.run(decode_targets.echo, 1)
 
 
 def test_a_frozen_host_is_not_started_again(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.delitem(sys.modules, "multiprocessing.spawn", raising=False)
-    with IsolatedDecoder(MediaPolicy()) as it, pytest.raises(PolicyError, match="a program of its own"):
-        it.run(T + "echo", 1)
+    with IsolatedDecoder(MediaPolicy()) as it, pytest.raises(PolicyError, match="a frozen program"):
+        it.run(decode_targets.echo, 1)
 
 
 def test_a_child_starts_no_child(isolated):
-    with pytest.raises(PolicyError, match="starts no other"):
-        isolated.run(T + "run_isolated", T + "echo", 1)
+    with pytest.raises(PolicyError, match="cannot start another"):
+        isolated.run(decode_targets.run_isolated, 1)
 
 
 def test_memory_that_is_too_little_to_start_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from fractions import Fraction
 
@@ -274,3 +275,39 @@ def test_a_recording_that_begins_between_key_frames_is_read_from_the_first_on():
     found = numbers(later, count=ALL)
     assert found == list(range(found[0], 50))
     assert found[0] % 10 == 0
+
+
+def test_a_frame_that_comes_out_but_once_is_an_error_of_its_video():
+    """A packet of HEVC with two frames: decoded a second time, as where packets and frames differ, it gives fewer."""
+    buffer = io.BytesIO()
+    source = clip(3, codec="libx265", x265_params="log-level=none:bframes=0")
+    with av.open(io.BytesIO(source)) as read, av.open(buffer, "w", format="mp4") as out:
+        stream = out.add_stream_from_template(read.streams.video[0])
+        first, *others = [packet for packet in read.demux(video=0) if packet.size]
+        double = av.Packet(bytes(first) + bytes(others[0]))
+        double.pts, double.dts, double.time_base = first.pts, first.dts, first.time_base
+        double.is_keyframe = True
+        for packet in (double, *others):
+            packet.stream = stream
+            out.mux(packet)
+    with contextlib.suppress(SourceError):  # by FFmpeg 8 and 9; others may give the frames
+        assert len(video_frames(buffer.getvalue(), POLICY, count=3)) == 3
+
+
+@pytest.mark.parametrize("matrix", [3, 8, 10, 14])
+def test_colours_that_are_not_converted_are_an_error_of_their_video(matrix):
+    data = bytearray(clip(2, codec="prores_ks", container="mov", pixel_format="yuv422p10le"))
+    at = data.find(b"icpf")
+    while at >= 0:
+        data[at + 20] = matrix
+        at = data.find(b"icpf", at + 1)
+    with av.open(io.BytesIO(bytes(data))) as container:
+        frame = next(container.decode(video=0))
+    assert int(frame.colorspace) == matrix
+    try:
+        frame.reformat(format="rgb24")
+    except (av.FFmpegError, ValueError):  # FFmpeg 8 and 9
+        with pytest.raises(SourceError, match=f"colours of the form yuv422p10le, matrix {matrix}"):
+            video_frames(bytes(data), POLICY, count=1)
+    else:
+        assert video_frames(bytes(data), POLICY, count=1)

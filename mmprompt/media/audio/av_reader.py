@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.errors import SourceError
 from mmprompt.media.audio.facts import MOST_CHANNELS, AudioFacts, check_form
 from mmprompt.media.audio.wav import declared_frames
-from mmprompt.media.ffmpeg.audio_tags import without_tags
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.ffmpeg.matroska import first_tick
 from mmprompt.media.ffmpeg.open import open_bytes
@@ -68,7 +67,7 @@ class AvReader:
         demuxer = DEMUXERS[kind]
         try:
             options = {**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name}
-            self._container: InputContainer = open_bytes(without_tags(data, kind), kind, options, policy, demuxer)
+            self._container: InputContainer = open_bytes(data, kind, options, policy, demuxer)
         except (av.FFmpegError, ValueError) as error:
             raise _unreadable(kind, error) from None
         try:

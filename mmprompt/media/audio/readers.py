@@ -16,9 +16,6 @@ from mmprompt.media.audio.av_reader import DEMUXERS, AvReader
 from mmprompt.media.audio.facts import AudioFacts, check_form
 from mmprompt.media.audio.wav import declared_frames
 from mmprompt.media.ffmpeg.deadline import TimedFile, Watch
-from mmprompt.media.ffmpeg.mp4_index import check_index
-from mmprompt.media.ffmpeg.tag_lists import ogg_streams
-from mmprompt.media.ffmpeg.vorbis import check_codebooks
 from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, sniff
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.type_check import not_media
@@ -46,10 +43,6 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
         raise SourceError(f"the sound is {other.name}", other.hint or "give a sound file")
     if kind not in DEMUXERS:
         raise SourceError(f"the sound is {kind.name}, which holds none", "name a sound file")
-    if DEMUXERS[kind] == "mov":
-        check_index(data, policy)
-    if kind is OGG:
-        check_codebooks(ogg_streams(data))
     found = _by_soundfile(data, kind, policy) if kind in (WAV, FLAC, OGG) else None
     reader = found or AvReader(data, kind, policy)
     try:

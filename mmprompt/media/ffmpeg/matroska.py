@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 _HEADER, _SEGMENT, _CLUSTER = b"\x1a\x45\xdf\xa3", b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"
 _CHECKSUM, _TIMESTAMP = 0xBF, 0xE7
 
@@ -15,19 +13,6 @@ def element_size(data: bytes, at: int) -> int:
         return len(data)
     size = int.from_bytes(data[at : at + length], "big") & (1 << 7 * length) - 1
     return len(data) if size == (1 << 7 * length) - 1 else length + size
-
-
-def children(data: bytes, at: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the elements of the master element whose ID ends at ``at``: ID, and where the body begins and ends.
-
-    They end where its size says so, or no ID stands; the body of the last may then be longer than its master.
-    """
-    end = min(len(data), at + element_size(data, at))
-    at += 9 - data[at].bit_length() if at < end else 0
-    while at < end and data[at] > 0x0F:
-        start = at + 9 - data[at].bit_length()
-        name, at = data[at:start], min(len(data), start + element_size(data, start))
-        yield name, start, at
 
 
 def is_whole(data: bytes) -> bool:

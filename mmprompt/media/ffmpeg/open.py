@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.media.ffmpeg.deadline import TimedFile
-from mmprompt.media.ffmpeg.tag_lists import without_tag_lists
 from mmprompt.media.media_types import Kind
 from mmprompt.media.policy import MediaPolicy
 
@@ -31,7 +30,7 @@ def open_bytes(
     """
     import av  # noqa: PLC0415  # heavy
 
-    file = TimedFile(without_tag_lists(data, kind), policy, f"the {kind.name} file")
+    file = TimedFile(data, policy, f"the {kind.name} file")
     given: dict[str, Any] = {"format": demuxer, "container_options": options}
     container: InputContainer
     try:

@@ -11,24 +11,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
-from mmprompt.media.image.jpeg_segments import SAVE_AGAIN, jpeg_size
-from mmprompt.media.image.png_chunks import MOST_CHUNKS, png_layout
+from mmprompt.media.image.png_chunks import MOST_CHUNKS, SAVE_AGAIN, png_layout
 
 MOST_BLOCKS = 500_000
 """Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
 
-_MOST_COMMENTS = 1 << 20
-"""Bytes of comments of a GIF; older releases of Pillow copy, for each block of one, what came before."""
+_MOST_SEGMENTS = 10_000
+_MOST_JUNK = 1 << 16
+"""Segments of a JPEG before its picture, and bytes between them."""
 
-MOST_RLE_PIXELS = 10_000_000
-"""Pixels of a run-length coded BMP, whose reader works pixel by pixel in Python."""
-
-_COMMENT = 0xFE
+_LONE_MARKERS = frozenset((0x01, *range(0xD0, 0xDA)))
+_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_SCAN_HEAD = 0xDA
 _TIFF_ORDER = {b"II*\x00": "<", b"MM\x00*": ">"}
 _ORIENTATION = 0x0112
 _SHORT = 3
-_WIDEST_RLE = 65_535
-_RLE = (1, 2)
 
 
 class GifLayout(NamedTuple):
@@ -84,7 +81,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
     size = None
     try:
         if data.startswith(b"\xff\xd8"):
-            size = jpeg_size(data)
+            size = _jpeg_size(data)
         elif data.startswith(b"\x89PNG") and data[12:16] == b"IHDR":
             size = struct.unpack_from(">II", data, 16)
         elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
@@ -100,6 +97,30 @@ def picture_size(data: bytes) -> tuple[int, int]:
     if size is None:
         raise SourceError("the size of the image cannot be read from its header", SAVE_AGAIN)
     return size[0], abs(size[1])
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Return width and height in pixels, or None if no header states them. If several do, the last one counts."""
+    found = None
+    at, junk = 2, 0
+    for _ in range(_MOST_SEGMENTS):
+        mark = data.find(b"\xff", at)
+        if mark < 0 or mark + 1 >= len(data) or data[mark + 1] == _SCAN_HEAD:
+            return found
+        junk += mark - at
+        code = data[mark + 1]
+        at = mark + 2
+        if code in (0, 0xFF):
+            junk += 1
+            at = mark + 1
+        elif code not in _LONE_MARKERS:
+            if code in _FRAME_HEADERS:
+                height, width = struct.unpack_from(">HH", data, at + 3)
+                found = width, height
+            at += max(2, int.from_bytes(data[at : at + 2], "big"))
+        if junk > _MOST_JUNK:
+            break
+    raise SourceError("the JPEG has too much before its picture", SAVE_AGAIN)
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:
@@ -155,9 +176,9 @@ def gif_layout(data: bytes, most_frames: int) -> GifLayout:
     """Walk the blocks of a GIF, up to ``most_frames`` frames.
 
     Raises:
-        SourceError: it has more blocks or comments than any encoder writes.
+        SourceError: it has more blocks than any encoder writes.
     """
-    width, height, frames, blocks, comments = 0, 0, 0, 0, 0
+    width, height, frames, blocks = 0, 0, 0, 0
     try:
         width, height = struct.unpack_from("<HH", data, 6)
         at = 13 + _table_size(data[10])
@@ -173,11 +194,7 @@ def gif_layout(data: bytes, most_frames: int) -> GifLayout:
                 at, blocks = _skip_blocks(data, at + 10 + _table_size(flags), blocks)
                 frames += 1
             elif mark == 0x21:
-                begin = at
                 at, blocks = _skip_blocks(data, at + 1, blocks)
-                comments += at - begin if data[begin] == _COMMENT else 0
-                if comments > _MOST_COMMENTS:
-                    raise SourceError(f"the GIF has more than {_MOST_COMMENTS} bytes of comments", SAVE_AGAIN)
             elif blocks > MOST_BLOCKS:
                 raise _too_many_blocks()
     except (IndexError, struct.error):
@@ -203,33 +220,15 @@ def _too_many_blocks() -> SourceError:
     return SourceError(f"the GIF has more than {MOST_BLOCKS} blocks", SAVE_AGAIN)
 
 
-def check_bmp_head(data: bytes) -> None:
-    """Refuse a run-length coded BMP that is too large, or so wide that one skip of 255 lines in it fills the memory.
-
-    Raises:
-        SourceError: it is one.
-    """
-    if len(data) < 34 or int.from_bytes(data[14:18], "little") < 40:
-        return
-    width, height = struct.unpack_from("<ii", data, 18)
-    if int.from_bytes(data[30:34], "little") not in _RLE:
-        return
-    if abs(width) > _WIDEST_RLE:
-        raise SourceError(f"the run-length coded BMP is {width} pixels wide, more than {_WIDEST_RLE}", SAVE_AGAIN)
-    if abs(width * height) > MOST_RLE_PIXELS:
-        size = f"{abs(width)} x {abs(height)} pixels"
-        raise SourceError(f"the run-length coded BMP has {size}, more than {MOST_RLE_PIXELS}", "save it as PNG")
-
-
 def tiff_layout(data: bytes) -> TiffLayout:
     """Walk the first directory of a TIFF.
 
     Raises:
-        SourceError: the directory or a value of a tag is not all in the file (Pillow would warn, and leave out what
-            follows), or the values are more than the file, as only those that overlap can be.
+        SourceError: the directory or a value of a tag is not all in the file. Pillow would only warn, and leave out
+            what follows.
     """
     order = _TIFF_ORDER.get(data[:4], "<")
-    sides, held, whole = dict.fromkeys((256, 257, 322, 323), 0), 0, True
+    sides, whole = dict.fromkeys((256, 257, 322, 323), 0), True
     try:
         (start,) = struct.unpack_from(f"{order}I", data, 4)
         (count,) = struct.unpack_from(f"{order}H", data, start)
@@ -237,7 +236,6 @@ def tiff_layout(data: bytes) -> TiffLayout:
             tag, kind, length, value = struct.unpack_from(f"{order}HHII", data, start + 2 + 12 * number)
             size = length * _TIFF_SIZES.get(kind, 1)
             if size > 4 and kind in _TIFF_TYPES:
-                held += size
                 whole = whole and value + size <= len(data)
             if tag in sides:
                 short = struct.unpack_from(f"{order}H", data, start + 10 + 12 * number)[0]
@@ -245,8 +243,6 @@ def tiff_layout(data: bytes) -> TiffLayout:
         (following,) = struct.unpack_from(f"{order}I", data, start + 2 + 12 * count)
     except struct.error:  # the directory is cut
         following, whole = 0, False
-    if held > len(data):
-        raise SourceError("the tags of the TIFF hold more than its file", SAVE_AGAIN)
     if not whole:
         raise SourceError("the TIFF is cut or damaged", "save or fetch it anew")
     width, height, wide, high = sides.values()

@@ -7,13 +7,12 @@ import zlib
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
-from mmprompt.media.image.jpeg_segments import SAVE_AGAIN
+
+SAVE_AGAIN = "save the picture again"
+"""The hint for a picture that no encoder writes."""
 
 MOST_CHUNKS = 50_000
 """Chunks of a PNG: a 64 MiB file in the 8 KiB chunks of libpng has a sixth of that."""
-
-MOST_PROFILES = 10
-"""Colour profiles of a PNG, which may have one: its reader unpacks each, to a MiB."""
 
 
 class PngLayout(NamedTuple):
@@ -28,11 +27,10 @@ def png_layout(data: bytes) -> PngLayout:
     """Walk the chunks of a PNG.
 
     Raises:
-        SourceError: it has more chunks or colour profiles than any encoder writes, or an animation header that cannot
-            be.
+        SourceError: it has more chunks than any encoder writes, or an impossible animation header.
     """
     bits = data[24] if data[12:16] == b"IHDR" and len(data) > 24 else 8
-    at, profiles, pixels, exif, frames, own, animated = 8, 0, False, b"", 0, False, False
+    at, pixels, exif, frames, own, animated = 8, False, b"", 0, False, False
     for _ in range(MOST_CHUNKS):
         size, name = struct.unpack_from(">I4s", data, at) if at + 8 <= len(data) else (0, b"IEND")
         if name == b"IEND":
@@ -40,9 +38,6 @@ def png_layout(data: bytes) -> PngLayout:
         if name == b"eXIf" and not exif:
             exif = data[at + 8 : at + 8 + size]
         pixels = pixels or name == b"IDAT"
-        profiles += name == b"iCCP"
-        if profiles > MOST_PROFILES:
-            raise SourceError(f"the PNG has more than {MOST_PROFILES} colour profiles", SAVE_AGAIN)
         own = own or (name == b"fcTL" and not pixels)  # the picture of a plain decoder is the first frame
         if name == b"acTL":
             count = int.from_bytes(data[at + 8 : at + 12], "big")

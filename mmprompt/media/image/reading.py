@@ -5,18 +5,15 @@ The one place that hands bytes to Pillow's readers, and only to those of the for
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.image.headers import (
-    check_bmp_head,
     exif_orientation,
     gif_layout,
     tiff_layout,
 )
-from mmprompt.media.image.jpeg_segments import USUAL_SCANS, jpeg_layout
 from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, sniff
@@ -32,10 +29,6 @@ _KINDS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF, "BMP": BMP, "TIFF"
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
 """Pillow's names of the formats that are read always; others are where ``MediaPolicy.read_also`` names them."""
 
-KEPT_INFO = ("transparency", "icc_profile")
-"""What is kept of Pillow's ``info`` where a picture is handed on; nothing of it says how to turn it."""
-
-_XMP_TURN = re.compile(r'tiff:Orientation(?:="|>)([2-8])')
 ANIMATION_PICTURES = 10
 """An animation may have as many pixels in all its frames as this many of the largest pictures allowed."""
 
@@ -62,27 +55,12 @@ class ImageFacts(NamedTuple):
     bits: int
 
 
-class PlainImage(NamedTuple):
-    """A decoded picture as plain values, as a child process can hand it on.
-
-    ``pixels`` are those of Pillow's ``tobytes``; ``palette`` is its mode and bytes. ``info`` has of Pillow's only
-    ``KEPT_INFO``. ``turn`` says which turn the file asks for, as "EXIF orientation 6"; empty where it asks for none.
-    """
-
-    mode: str
-    size: tuple[int, int]
-    pixels: bytes
-    palette: tuple[str, bytes] | None
-    info: dict[Any, Any]
-    turn: str
-
-
 def image_facts(data: bytes, policy: MediaPolicy) -> ImageFacts:
     """Return what the header of a picture file says; no pixel is decoded.
 
     Raises:
         SourceError: the bytes are no picture of a format that is read, or the header is damaged.
-        PolicyError: one frame has more than ``max_pixels``, or as for ``decode_image`` a JPEG too many scans.
+        PolicyError: one frame has more than ``max_pixels``.
     """
     return _open(data, policy, 1)[1]
 
@@ -94,7 +72,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
 
     Raises:
         SourceError: as ``image_facts``; the pixels are cut or damaged; there is no such frame.
-        PolicyError: more pixels, frames, scans or time than the policy allows. A frame has ``max_pixels``, and all up
+        PolicyError: more pixels, frames or time than the policy allows. A frame has ``max_pixels``, and all up
             to this one ``ANIMATION_PICTURES`` times that together. The time is looked at between reads.
     """
     if frame < 0:
@@ -108,48 +86,6 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
         plain = image.copy()
     _settle_clear_colour(plain, facts)
     return plain
-
-
-def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
-    """Return the first frame of a picture file as plain values; it is not turned.
-
-    Raises:
-        SourceError: as ``decode_image``.
-        PolicyError: as ``decode_image``, or ``room`` pixels are less than it has: more than a request may hold.
-    """
-    facts = image_facts(data, policy)
-    if facts.width * facts.height > room:
-        what = f"the pictures of the request have together more than {KEPT_PICTURES} x max_pixels"
-        raise PolicyError(f"{what} ({policy.max_pixels}) pixels", f"give fewer pictures or frames, or {_RAISE_PIXELS}")
-    image = decode_image(data, policy)
-    turn = f"EXIF orientation {facts.orientation}" if facts.orientation > 1 else ""
-    xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp") or ""
-    text = xmp.decode("latin-1") if isinstance(xmp, bytes) else str(xmp)
-    if not turn and (found := _XMP_TURN.search(text)):
-        turn = f"XMP orientation {found[1]}"
-    palette = image.palette
-    colours = None if palette is None else (palette.mode, bytes(image.getpalette(palette.mode) or ()))
-    info = {key: image.info[key] for key in KEPT_INFO if image.info.get(key) is not None}
-    return PlainImage(image.mode, image.size, image.tobytes(), colours, info, turn)
-
-
-def image_of(plain: PlainImage) -> Image:
-    """Return Pillow's image of what ``plain_image`` gave.
-
-    Raises:
-        SourceError: the values are no picture, as a damaged child process may give them.
-    """
-    from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
-
-    try:
-        image = pillow.frombytes(plain.mode, plain.size, plain.pixels)
-        if plain.palette is not None:
-            mode, colours = plain.palette
-            image.putpalette(colours, mode)
-    except (LookupError, TypeError, ValueError) as error:
-        raise SourceError(f"the decoder gave no picture ({type(error).__name__})", "leave the sample out") from None
-    image.info = dict(plain.info)
-    return image
 
 
 def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
@@ -207,12 +143,8 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
     """Return Pillow's image, not decoded yet, and its facts; ``walk`` frames will be decoded, all for None."""
     name = _format_of(data, policy)
     frames, bits, exif, several = 1, 0, b"", False
-    if name == "JPEG":
-        _check_scans(*jpeg_layout(data), policy.max_pixels)
-    elif name == "PNG":
+    if name == "PNG":
         bits, exif, _ = png_layout(data)
-    elif name == "BMP":
-        check_bmp_head(data)
     elif name == "GIF":
         # Pillow enlarges the picture to hold its frames, and judges that by its own limit, with a warning
         width, height, frames, _ = gif_layout(data, policy.max_frames + 1)
@@ -285,20 +217,14 @@ def _bits(image: ImageFile) -> int:
 
 def _check_pixels(name: str, width: int, height: int, most: int) -> None:
     if width * height > most:
-        raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", _RAISE_PIXELS)
+        raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", RAISE_PIXELS)
 
 
 def _check_tiles(width: int, height: int, most: int) -> None:
     """Refuse a TIFF whose tiles are far larger than its picture: they are decoded whole."""
     if width * height > 2 * most:
         what = f"the tiles of the TIFF have {width} x {height} pixels together, more than twice max_pixels ({most})"
-        raise PolicyError(what, _RAISE_PIXELS)
-
-
-def _check_scans(width: int, height: int, scans: int, most: int) -> None:
-    if scans > USUAL_SCANS and scans * width * height > USUAL_SCANS * most:
-        what = f"the JPEG has {scans} scans of {width} x {height} pixels, more than {USUAL_SCANS} times max_pixels"
-        raise PolicyError(f"{what} ({most}) together", _RAISE_PIXELS)
+        raise PolicyError(what, RAISE_PIXELS)
 
 
 def _check_gif(width: int, height: int) -> None:
@@ -321,9 +247,9 @@ def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> N
         raise PolicyError(
             f"the {frames} frames of the {facts.format} have {facts.width} x {facts.height} pixels each, more than "
             f"{ANIMATION_PICTURES} times max_pixels ({policy.max_pixels}) together",
-            _RAISE_PIXELS,
+            RAISE_PIXELS,
         )
 
 
-_RAISE_PIXELS = "raise max_pixels to allow it, or use --policy trusted"
+RAISE_PIXELS = "raise max_pixels to allow it, or use --policy trusted"
 _RAISE_FRAMES = "raise max_frames to allow it, or use --policy trusted"

@@ -1,1 +1,1 @@
-"""Decoders in a process of their own."""
+"""The sandbox: decoders run in child processes with limits on memory, time and files."""

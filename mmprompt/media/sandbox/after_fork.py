@@ -1,4 +1,4 @@
-"""What must not be shared with a forked process is dropped there: locks that another thread held, pipes, children."""
+"""Objects that drop what must not be shared with a forked process: locks, pipes, child processes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Protocol
 
 
 class Forgets(Protocol):
-    """Has things of one process only."""
+    """Holds things that belong to one process only."""
 
     def forget(self) -> None:
-        """Drop what belongs to the parent process; called in the forked one before anything else runs there."""
+        """Drop what belongs to the parent. Called in the forked process before anything else runs there."""
 
 
 _things: weakref.WeakSet[Forgets] = weakref.WeakSet()
@@ -19,7 +19,7 @@ _registered: list[bool] = []
 
 
 def forget_after_fork(thing: Forgets) -> None:
-    """Have ``thing.forget()`` called in every process that is forked from this one, for as long as ``thing`` lives."""
+    """Call ``thing.forget()`` in every process that is forked from this one while ``thing`` lives."""
     if not _registered and hasattr(os, "register_at_fork"):
         _registered.append(True)
         os.register_at_fork(after_in_child=_forget_all)

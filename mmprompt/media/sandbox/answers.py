@@ -1,7 +1,7 @@
-"""What a decoding process may say: values only, for its memory may have been damaged by what it decoded.
+"""What a child process may answer: plain values only, because its memory may have been damaged by what it decoded.
 
-An answer is JSON with its bytes behind it. It is no pickle: unpickling gigabytes or a crash out of a few wrong bytes
-is easy, with a list of allowed types as without one.
+An answer is JSON with its bytes behind it. It is not a pickle: a few wrong bytes in a pickle can allocate gigabytes or
+crash the reader, even with a list of allowed types.
 """
 
 from __future__ import annotations
@@ -19,66 +19,76 @@ from mmprompt.errors import MMPromptError, Where
 if TYPE_CHECKING:
     import numpy as np
 
+    Blob = bytes | memoryview
+
+READY, RESULT, ERROR, MEMORY, FAULT = "ready", "result", "error", "memory", "fault"
+"""The kinds of answers: the child has started; the function's value; an error of ours that it raised; too little
+memory; the name of any other exception."""
+
+LENGTH = 8
+"""Bytes of the length (big-endian) that is written before each answer."""
+
 _OURS = re.compile(r"mmprompt\.(errors|messages|media(?:\.\w+)+)\Z")
 _NUMBERS = re.compile(r"[<>|][biuf](?:1|2|4|8)\Z")
 _LONGEST_HEADER = 1 << 23
-"""Bytes of JSON; 100,000 frames take 3 MB. As objects it is some ten times larger, in a process without a limit."""
-_ROWS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+"""Bytes of JSON; 100,000 frames take 3 MB. As objects it is ten times larger, in a process without a limit."""
+_COLLECTIONS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
 class AnswerError(Exception):
-    """Bytes that are no answer."""
+    """The bytes are not an answer."""
 
 
-def packed_answer(kind: str, value: object) -> bytes:
-    """Return an answer as bytes.
+def packed_answer(kind: str, value: object) -> list[Blob]:
+    """Return an answer as the buffers to write, one after the other.
 
     Args:
-        kind: a word that says what the value is.
+        kind: one of the kinds above.
         value: None, a bool, number, text, bytes, fraction or array of numbers; a list, tuple, set or dict of values; a
-            named tuple of the media package; an error of ours. A number of NumPy's becomes Python's.
+            named tuple of the media package; an error of ours. A NumPy number becomes a Python number.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: the value has another type.
     """
-    blobs: list[bytes] = []
+    blobs: list[Blob] = []
     header = json.dumps([kind, _plain(value, blobs), [len(blob) for blob in blobs]]).encode("ascii")
-    return b"".join((len(header).to_bytes(4, "big"), header, *blobs))
+    return [len(header).to_bytes(4, "big") + header, *blobs]
 
 
-def answer_of(message: bytes | bytearray) -> tuple[str, Any]:
+def answer_of(message: Blob) -> tuple[str, object]:
     """Return the kind and the value of an answer; see ``packed_answer``.
 
     Raises:
-        AnswerError: the bytes are no answer.
+        AnswerError: the bytes are not an answer.
     """
     end = 4 + int.from_bytes(message[:4], "big")
     if end > _LONGEST_HEADER:
-        raise AnswerError("a header that is too long")
+        raise AnswerError("the header is too long")
     try:
         kind, plain, sizes = json.loads(bytes(message[4:end]))
         if type(kind) is not str or not all(type(size) is int and size >= 0 for size in sizes):
-            raise AnswerError("no header")
+            raise AnswerError("the header is malformed")
         blobs = []
+        view = memoryview(message)
         for size in sizes:
-            blobs.append(bytes(memoryview(message)[end : end + size]))
+            blobs.append(view[end : end + size])
             end += size
         if end != len(message):
-            raise AnswerError("other lengths")
+            raise AnswerError("the lengths do not add up")
         return kind, _value(plain, blobs)
     except (ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise AnswerError(type(error).__name__) from None
 
 
-def _plain(value: Any, blobs: list[bytes]) -> object:
-    """Return a value as JSON has it: scalars as they are, others as lists that begin with what they are."""
+def _plain(value: Any, blobs: list[Blob]) -> object:  # any value; what cannot be sent is refused below
+    """Return a value as JSON holds it: scalars as they are, others as lists that begin with their type."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is bytes:
         blobs.append(value)
         return ["bytes", len(blobs) - 1]
-    if kind.__name__ in _ROWS and kind in _ROWS.values():
+    if kind.__name__ in _COLLECTIONS and kind in _COLLECTIONS.values():
         return [kind.__name__, *[_plain(item, blobs) for item in value]]
     if kind is dict:
         return ["dict", *[[_plain(k, blobs), _plain(v, blobs)] for k, v in value.items()]]
@@ -92,28 +102,28 @@ def _plain(value: Any, blobs: list[bytes]) -> object:
     if numpy is not None and isinstance(value, numpy.generic):
         return _plain(value.item(), blobs)
     if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind in "biuf":
-        blobs.append(value.tobytes())
+        blobs.append(memoryview(numpy.ascontiguousarray(value).reshape(-1).view("u1")))
         return ["array", value.dtype.str, list(value.shape), len(blobs) - 1]
-    raise TypeError(f"a value of type {kind.__name__} is not sent")
+    raise TypeError(f"a value of type {kind.__name__} cannot be sent")
 
 
-def _value(plain: Any, blobs: list[bytes]) -> Any:
+def _value(plain: Any, blobs: list[memoryview]) -> Any:
     """Return the value that ``_plain`` gave this for."""
     if type(plain) is not list:
         if type(plain) is dict:
-            raise AnswerError("a value that is none")
+            raise AnswerError("a JSON object is no value")
         return plain
     kind, *rest = plain
     if kind == "bytes":
-        return blobs[rest[0]]
-    if kind in _ROWS:
-        return _ROWS[kind]([_value(item, blobs) for item in rest])
+        return bytes(blobs[rest[0]])
+    if kind in _COLLECTIONS:
+        return _COLLECTIONS[kind]([_value(item, blobs) for item in rest])
     if kind == "dict":
         return {_value(k, blobs): _value(v, blobs) for k, v in rest}
     if kind == "fraction":
         over, under = rest
-        if type(over) is not int or type(under) is not int:  # of a text such as "1e999999999" it would make the number
-            raise AnswerError("a fraction that is none")
+        if type(over) is not int or type(under) is not int:  # Fraction would compute a text such as "1e999999999"
+            raise AnswerError("a fraction of other values than whole numbers")
         return Fraction(over, under)
     if kind == "array":
         dtype, shape, number = rest
@@ -124,23 +134,25 @@ def _value(plain: Any, blobs: list[bytes]) -> Any:
     if kind == "error" and issubclass(found, MMPromptError):
         what, hint, where = rest[2:]
         return found(str(what), str(hint), Where(*where))
-    raise AnswerError("a value that is none")
+    raise AnswerError("an unknown kind of value")
 
 
 def _named(module: str, name: str) -> type:
     if not _OURS.match(module) or not name.isidentifier():
-        raise AnswerError("a type that is not sent")
+        raise AnswerError("a type that may not be sent")
     found = getattr(importlib.import_module(module), name)
     if not isinstance(found, type):
-        raise AnswerError("a type that is none")
+        raise AnswerError("the name is not a type")
     return found
 
 
-def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray[Any, Any]:
-    """Return an array of numbers, judged before it is made."""
+def _array(dtype: str, shape: list[int], data: memoryview) -> np.ndarray[Any, Any]:
+    """Return an array of numbers. Type and size are checked before it is made."""
     import numpy as np  # noqa: PLC0415  # heavy
 
-    kind = np.dtype(dtype if _NUMBERS.match(dtype) else "V")  # others take a whole language, with faults of its own
-    if kind.kind == "V" or len(data) != kind.itemsize * math.prod(shape):
-        raise AnswerError("an array that is none")
-    return np.frombuffer(data, kind).reshape(shape).copy()
+    if not _NUMBERS.match(dtype):  # np.dtype understands a whole language, with faults of its own
+        raise AnswerError("an array of a type that may not be sent")
+    kind = np.dtype(dtype)
+    if len(data) != kind.itemsize * math.prod(shape):
+        raise AnswerError("an array of another size than its data")
+    return np.frombuffer(bytearray(data), kind).reshape(shape)

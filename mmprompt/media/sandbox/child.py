@@ -1,125 +1,107 @@
-"""The process that ``decoders`` starts: it runs one function at a time on bytes that may be hostile.
+"""The program of a child process: it runs one function at a time on bytes that may be hostile.
 
-It knows only what it is sent, writes no file, prints nothing, and ends with its parent: when the pipe closes, and in
-the middle of a job by an alarm of its own.
+The child knows only what it is sent, writes no file and prints nothing. It ends with its parent: at the end of the pipe
+between two jobs; during a job at once on Linux, elsewhere by its own alarm.
 """
 
 from __future__ import annotations
 
-import importlib
+import fcntl
 import os
-import pickle
+import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
 
 from mmprompt.errors import MMPromptError
-from mmprompt.media.sandbox.answers import packed_answer
+from mmprompt.media.sandbox.answers import ERROR, FAULT, LENGTH, MEMORY, READY, RESULT, packed_answer
+from mmprompt.media.sandbox.jobs import LONGEST, Job, function_named, read_job
+from mmprompt.media.sandbox.pipes import buffers_of, write_some
 
-LENGTH = 8
-"""Bytes of the length before each message."""
-LONGEST = 1e6
-"""Seconds; no time limit is longer."""
-GRACE = 1.0
-"""Seconds that the alarm of the child comes after the time limit of its parent, who has the better words."""
+_GRACE = 1.0
+"""Seconds between the parent's time limit and the child's alarm. The parent should be first: it can name the cause."""
 
-READY = "ready"
-RESULT = "result"
-ERROR = "error"
-MEMORY = "memory"
-FAULT = "fault"
+_OPEN_FILES = 64
+"""Descriptors; a decoder needs a few to import its libraries."""
 
 
-def serve(jobs: int, answers: int, memory_bytes: int) -> None:
-    """Read jobs from one descriptor and answer them on the other, until there are no more.
+def serve(life: int, jobs: int, answers: int, memory_bytes: int) -> None:
+    """Answer jobs until the pipe that brings them is closed.
 
     Args:
-        jobs: gives, for each job, a pickled triple: seconds, the function as ``module:name``, its arguments.
-        answers: takes, for each job, what ``packed_answer`` gives; ``READY`` before the first.
-        memory_bytes: the most that this process may have; 0 where the parent watches.
+        life: the descriptor of the pipe whose end ends this process.
+        jobs: the descriptor to read jobs from, see ``packed_job``.
+        answers: the descriptor to write answers to, see ``packed_answer``; ``READY`` before the first job.
+        memory_bytes: the most memory of this process; 0 if the parent watches it instead.
     """
     _restrict(memory_bytes)
+    _end_with(life)
     too_much = packed_answer(MEMORY, None)  # made while there is memory
 
     def report(kind: type[BaseException], _value: BaseException, _trace: TracebackType | None) -> None:
         _send(answers, packed_answer(FAULT, kind.__name__))
 
-    # what is neither a result nor an error of ours ends this process, and says what it was
+    # anything but a result or an error of ours ends this process; the parent learns the type of the exception
     sys.excepthook = report
     _send(answers, packed_answer(READY, None))
-    while (message := _receive(jobs)) is not None:
-        try:
-            seconds, name, arguments = pickle.loads(message)  # noqa: S301  # from the parent
-            del message
-            function = function_named(name)
-            signal.setitimer(signal.ITIMER_REAL, min(seconds, LONGEST) + GRACE)
-            answer = _answer(function, arguments)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        except MemoryError:
-            answer = too_much
-        _send(answers, answer)
-        if answer is too_much:
-            break
-    os._exit(0)  # nothing to flush, and libraries take their time to end
+    with open(jobs, "rb") as file:
+        while True:
+            try:
+                job = read_job(file)
+                if job is None:
+                    break
+                signal.setitimer(signal.ITIMER_REAL, min(job.seconds, LONGEST) + _GRACE)
+                answer = _answer(job)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except MemoryError:
+                _send(answers, too_much)
+                break
+            _send(answers, answer)
+            del job, answer
+    os._exit(0)  # there is nothing to flush, and libraries take their time to end
 
 
-def function_named(name: str) -> Callable[..., Any]:
-    """Return the function that ``package.module:function`` names."""
-    module, _, attribute = name.partition(":")
-    function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return function
-
-
-def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+def _answer(job: Job) -> list[bytes | memoryview]:
     try:
-        return packed_answer(RESULT, function(*arguments))
+        return packed_answer(RESULT, function_named(job.function)(*job.arguments, **job.named))
     except MMPromptError as error:
         return packed_answer(ERROR, error)
 
 
-def _restrict(memory_bytes: int) -> None:
-    """Limit what this process may do: memory, no core dump, no file longer than nothing, the default alarm."""
-    import resource  # noqa: PLC0415  # POSIX only
+def _end_with(life: int) -> None:
+    """End this process, even inside native code, when the parent closes the pipe ``life`` or is killed.
 
+    Nothing is ever written to that pipe, so its only news is its end. Linux sends SIGIO for it, whose default action
+    ends a process. macOS ignores that signal.
+    """
+    if sys.platform.startswith("linux"):
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _restrict(memory_bytes: int) -> None:
+    """Limit memory, core dumps and files, and set signals to their default actions."""
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
+    _lower(resource.RLIMIT_NOFILE, _OPEN_FILES)
     if memory_bytes:
         _lower(resource.RLIMIT_DATA, memory_bytes)
-        # address space that is only reserved costs nothing, and libraries reserve much
+        # reserved address space costs nothing, and libraries reserve much
         _lower(resource.RLIMIT_AS, 2 * memory_bytes + (1 << 30))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what the host's thread blocked is blocked here too
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a child inherits what the host's thread blocks
 
 
 def _lower(which: int, most: int) -> None:
-    import resource  # noqa: PLC0415  # POSIX only
-
     _, hard = resource.getrlimit(which)
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)
     resource.setrlimit(which, (most, most))
 
 
-def _receive(descriptor: int) -> bytearray | None:
-    """Return the next message, or None at the end."""
-    head = _read(descriptor, LENGTH)
-    return None if head is None else _read(descriptor, int.from_bytes(head, "big"))
-
-
-def _read(descriptor: int, size: int) -> bytearray | None:
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = os.readv(descriptor, [view])
-        if not count:
-            return None
-        view = view[count:]
-    return data
-
-
-def _send(descriptor: int, message: bytes) -> None:
-    view = memoryview(len(message).to_bytes(LENGTH, "big") + message)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _send(descriptor: int, answer: Sequence[bytes | memoryview]) -> None:
+    queue = buffers_of([sum(map(len, answer)).to_bytes(LENGTH, "big"), *answer])
+    while queue:
+        write_some(descriptor, queue)

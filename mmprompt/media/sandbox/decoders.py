@@ -1,41 +1,43 @@
-"""Decoders in a process of their own, with a limit of memory and time.
+"""Runs decoders in child processes with a limit on memory and time.
 
-Native decoders can crash or swell on hostile data. Here they run in a child process: a fresh interpreter, never a fork
-of the host, that inherits no descriptor and no environment but what it needs to start. It is reused between samples;
-its end costs one restart and an error for the sample at hand.
+Native decoders can crash, hang or take gigabytes on hostile data. Here that ends a child process and costs the sample
+at hand; the next sample gets a new child. A child is a fresh interpreter, never a fork of the host. It inherits no
+descriptors, and of the environment only what it needs to start. Children are reused from sample to sample.
 """
 
 from __future__ import annotations
 
-import contextlib
-import pickle
 import threading
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar, cast
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.after_fork import forget_after_fork
-from mmprompt.media.sandbox.child import FAULT, LONGEST, MEMORY, function_named
+from mmprompt.media.sandbox.answers import FAULT, MEMORY
+from mmprompt.media.sandbox.jobs import LONGEST, Job, name_of, packed_job
 from mmprompt.media.sandbox.process import DecoderProcess, EndedError
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 _PIXEL = 16
-"""Bytes that a decoder may need for a pixel: four of them, in a few copies."""
+"""Bytes that a decoder may need for a pixel: four, in a few copies."""
 
 LEAST_MEMORY = 256 << 20
 """Bytes; Python, NumPy and FFmpeg's threads take half of it before they decode anything."""
 
 
 class InlineDecoder:
-    """Runs decoders in this process: the counterpart of ``IsolatedDecoder`` with the same methods."""
+    """Runs decoders in this process. It has the same methods as ``IsolatedDecoder``."""
 
-    def run(self, function: str, *arguments: Any) -> Any:
-        """Return what ``function``, named as ``package.module:function``, gives for the arguments."""
-        return function_named(function)(*arguments)
+    def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+        """Return what ``function`` returns for the arguments."""
+        return function(*arguments, **named)
 
     def close(self) -> None:
-        """Do nothing: there is nothing to end."""
+        """Do nothing: there is no child to end."""
 
     def __enter__(self) -> InlineDecoder:
         return self
@@ -58,7 +60,7 @@ class _Children:
         forget_after_fork(self)
 
     def forget(self) -> None:
-        """Let go of children that belong to the process which this one was forked from."""
+        """Let go of the children of the process that this one was forked from."""
         for child in self._all:
             child.abandon()
         self._lock = threading.Lock()
@@ -66,28 +68,27 @@ class _Children:
         self._idle = []
 
     def end(self) -> None:
-        """End what is idle; what is at work ends when it comes back."""
+        """End the idle children. A child at work ends when its job is done."""
         with self._lock:
             self._round += 1
             idle, self._idle = self._idle, []
         for child, _ in idle:
             self._end(child)
 
-    @contextlib.contextmanager
-    def borrowed(self, *, fresh: bool) -> Iterator[DecoderProcess]:
-        """Give a child to one thread, a new one if it is to be ``fresh``; one that does not come back well is ended."""
-        with self._lock:
-            child, round_ = self._idle.pop() if self._idle and not fresh else (None, self._round)
-        if child is None:
-            child = DecoderProcess(self._memory)
-            with self._lock:
-                self._all.add(child)
+    def ask(self, job: Sequence[bytes], seconds: float, *, fresh: bool) -> object:
+        """Return what a child answers: an idle one, or a new one if ``fresh``. A child that fails is ended.
+
+        Raises:
+            EndedError: the child ended without an answer; ``used`` if it had answered other jobs before.
+            MMPromptError: the error of the job itself.
+        """
+        child, round_ = self._borrowed(fresh=fresh)
         fit = False
         try:
-            yield child
+            answer = child.ask(job, seconds)
             fit = True
         except MMPromptError:
-            fit = True  # the job's own
+            fit = True
             raise
         finally:
             with self._lock:
@@ -96,6 +97,18 @@ class _Children:
                     self._idle.append((child, round_))
             if not fit:
                 self._end(child)
+        return answer
+
+    def _borrowed(self, *, fresh: bool) -> tuple[DecoderProcess, int]:
+        """Return a child for one thread, and the number of the round (they count ``end``) that it belongs to."""
+        with self._lock:
+            if self._idle and not fresh:
+                return self._idle.pop()
+            round_ = self._round
+        child = DecoderProcess(self._memory)
+        with self._lock:
+            self._all.add(child)
+        return child, round_
 
     def _end(self, child: DecoderProcess) -> None:
         with self._lock:
@@ -104,19 +117,19 @@ class _Children:
 
 
 class IsolatedDecoder:
-    """Runs decoders in child processes under limits. Safe between threads and across a fork; pickles.
+    """Runs decoders in child processes with limits. Threads may share it; it survives a fork; it pickles.
 
-    There are as many children as threads run something at once: a call takes one that is idle, else starts one.
-    ``close`` (or leaving the context, or the end of the object) ends those that are idle; the decoder can be used
-    again after it and starts new ones. A forked process and a pickled copy start with none.
+    Each thread that runs something has a child of its own: a call takes an idle child or starts one. ``close`` (or
+    leaving the context, or the end of the object) ends the idle children; a later call starts new ones. A forked
+    process and a pickled copy start without children.
 
-    A child that has run something before may have been damaged by that. So a crash, or a lack of memory, in such a one
-    is tried once more in a fresh child; the outcome is that of the sample alone, whatever was decoded before it.
+    An earlier sample may have damaged a child. So a crash or a lack of memory in a used child is tried once more in a
+    fresh one, and the outcome depends on the sample alone.
 
     Args:
-        policy: its ``timeout`` is the time limit of one call, start of the child not counted.
-        memory_bytes: the most memory of a child, Python and libraries included; None for 1 GiB and 16 bytes a pixel of
-            the policy's ``max_pixels``. A hard limit on Linux; elsewhere the child is watched and ended.
+        policy: its ``timeout`` limits one call; the start of a child does not count.
+        memory_bytes: the most memory of a child, Python and libraries included; by default 1 GiB and 16 bytes for each
+            of the policy's ``max_pixels``. Linux enforces it; elsewhere the parent watches the child and ends it.
 
     Raises:
         PolicyError: ``memory_bytes`` is less than 256 MiB.
@@ -135,7 +148,7 @@ class IsolatedDecoder:
         weakref.finalize(self, self._children.end)
 
     def __reduce__(self) -> tuple[type[IsolatedDecoder], tuple[MediaPolicy, int]]:
-        """Pickle as the settings."""
+        """Pickle the settings."""
         return IsolatedDecoder, (self.policy, self.memory_bytes)
 
     def __enter__(self) -> IsolatedDecoder:
@@ -146,33 +159,34 @@ class IsolatedDecoder:
         self.close()
 
     def close(self) -> None:
-        """End the idle children and wait for them; one that a thread is waiting for ends when its call is done."""
+        """End the idle children and wait for them. A child at work ends when its job is done."""
         self._children.end()
 
-    def run(self, function: str, *arguments: Any) -> Any:
-        """Return what ``function`` gives for the arguments in a child process.
+    def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+        """Return what ``function`` returns for the arguments, run in a child process.
 
         Args:
-            function: ``package.module:function``, importable in a fresh interpreter with our ``sys.path``.
+            function: a function at the top of a module that a fresh interpreter can import with our ``sys.path``.
             arguments: values that pickle.
+            named: the same, by name.
 
         Returns:
-            A plain value, a named tuple of the media package, or a NumPy array; nothing else comes back.
+            A plain value, a named tuple of the media package, or a NumPy array; nothing else can be sent back.
 
         Raises:
-            SourceError: the function crashed, took too much memory or time, or failed in a way it should not.
+            SourceError: the function crashed, took too much memory or time, or raised an error that is not ours.
             PolicyError: no child can be started here.
-            MMPromptError: what the function raised.
+            MMPromptError: the error that the function raised.
         """
-        message = pickle.dumps((self.policy.timeout, function, arguments), 5)
+        seconds = self.policy.timeout
+        job = packed_job(Job(name_of(function), arguments, named, seconds))
         words = ""
         for again in (False, True):
             try:
-                with self._children.borrowed(fresh=again) as child:
-                    return child.ask(message, min(self.policy.timeout, LONGEST))
+                return cast(_T, self._children.ask(job, min(seconds, LONGEST), fresh=again))
             except EndedError as end:
                 words = self._words(end)
-                if child.jobs == 1 or end.kind not in (MEMORY, EndedError.CRASH):
+                if not end.used or end.kind not in (MEMORY, EndedError.CRASH):
                     break
         raise SourceError(words, _HINT)
 
@@ -191,5 +205,5 @@ Decoder = InlineDecoder | IsolatedDecoder
 
 
 def decoder(policy: MediaPolicy, memory_bytes: int | None = None) -> Decoder:
-    """Return what runs decoders as ``policy.isolate`` says; close it when it is no longer needed."""
+    """Return the decoder that ``policy.isolate`` asks for. Close it when it is no longer needed."""
     return IsolatedDecoder(policy, memory_bytes) if policy.isolate else InlineDecoder()

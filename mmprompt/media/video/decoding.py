@@ -18,7 +18,6 @@ from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import Timeline
-from mmprompt.media.video.packets import prepare
 from mmprompt.media.video.reading import OpenVideo, check_seconds, no_frame
 
 if TYPE_CHECKING:
@@ -159,8 +158,6 @@ def _decoded(video: OpenVideo, packets: Iterable[Packet[Any]], watch: Watch) -> 
         if packet is not None and packet.is_corrupt:
             yield None
             continue
-        if packet is not None:
-            prepare(packet, context.name)
         try:
             frames = context.decode(packet)
         except av.FFmpegError:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.ffmpeg.matroska import first_tick
-from mmprompt.media.ffmpeg.mp4_index import check_index
 from mmprompt.media.ffmpeg.open import open_bytes
 from mmprompt.media.media_types import (
     AVI,
@@ -31,7 +30,6 @@ from mmprompt.media.media_types import (
 )
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.type_check import not_media
-from mmprompt.media.video.packets import prepare
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -126,8 +124,6 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
     import av  # noqa: PLC0415  # heavy
 
     kind = _kind(data)
-    if READERS[kind] == "mov":
-        check_index(data, policy)
     options = {
         "format_whitelist": READERS[kind],
         "protocol_whitelist": "",
@@ -231,8 +227,6 @@ def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
             watch.check_time()
             if walked > policy.max_frames:
                 break
-            if packet.size:
-                prepare(packet, video.stream.codec_context.name)
             try:
                 frames = video.stream.codec_context.decode(packet)
             except av.error.InvalidDataError:
