@@ -1,6 +1,17 @@
-"""mmprompt turns dataset rows into model-ready multimodal requests.
+"""mmprompt turns dataset rows into the exact multimodal requests that models expect.
 
-Every public name is here and is loaded when it is first used, so that ``import mmprompt`` costs next to nothing.
+    >>> from mmprompt import image, load_task, user
+    >>> task = load_task("fixtures/tour/task.yaml")  # or load_task({"dataset": "rows.jsonl"})
+    >>> request = next(task.requests("openai"))  # one for each row, with its media read
+    >>> request.id, [message["role"] for message in request.messages]
+    ('tour-01', ['system', 'user'])
+    >>> body = request.body(model="my-model")  # JSON; an SDK takes **request
+    >>> question = user("Which is older?", image("a.jpg"), "or", image("b.jpg"))  # a message by hand
+    >>> [type(part).__name__ for part in question.parts]
+    ['TextPart', 'MediaRef', 'TextPart', 'MediaRef']
+
+Start with ``load_task``, ``Task.requests`` and the message builders ``user``, ``assistant``, ``system``, ``image``,
+``audio`` and ``video``. Every public name is here and is loaded when it is first used: ``import mmprompt`` is fast.
 """
 
 from __future__ import annotations
