@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from mmprompt.meta_template.chat_template import ChatTemplate
     from mmprompt.meta_template.meta_template import MetaTemplate
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
+    from mmprompt.render.request import Request
+    from mmprompt.run.builders import assistant, audio, image, system, user, video
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
     from mmprompt.targets.fitting import change_messages
@@ -80,6 +82,8 @@ _HOMES = {
     "mmprompt.meta_template.meta_template": ("MetaTemplate",),
     "mmprompt.messages": ("MediaPart", "MediaRef", "Message", "TextPart"),
     "mmprompt.templates.prompt_list": ("PromptList",),
+    "mmprompt.render.request": ("Request",),
+    "mmprompt.run.builders": ("assistant", "audio", "image", "system", "user", "video"),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
     "mmprompt.targets.fitting": ("change_messages",),
@@ -120,6 +124,7 @@ __all__ = [
     "PromptTemplate",
     "RandomRetriever",
     "RawPromptTemplate",
+    "Request",
     "RowError",
     "Segment",
     "ServerError",
@@ -135,19 +140,25 @@ __all__ = [
     "Where",
     "ZeroRetriever",
     "__version__",
+    "assistant",
+    "audio",
     "change_messages",
     "converse",
     "dataset_task",
     "from_openai",
+    "image",
     "join_segments",
     "load_task",
     "parse_segments",
     "read_messages",
     "register_target",
+    "system",
     "to_anthropic",
     "to_gemini",
     "to_hf",
     "to_openai",
+    "user",
+    "video",
 ]
 
 
