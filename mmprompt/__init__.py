@@ -1,4 +1,4 @@
-"""mmprompt turns dataset rows into the exact multimodal requests that models expect.
+"""Turn dataset rows into the exact multimodal requests that models expect.
 
     >>> from mmprompt import image, load_task, user
     >>> task = load_task("fixtures/tour/task.yaml")  # or load_task({"dataset": "rows.jsonl"})
