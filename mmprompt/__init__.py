@@ -1,6 +1,17 @@
-"""mmprompt turns dataset rows into model-ready multimodal requests.
+"""Turn dataset rows into the exact multimodal requests that models expect.
 
-Every public name is here and is loaded when it is first used, so that ``import mmprompt`` costs next to nothing.
+    >>> from mmprompt import image, load_task, user
+    >>> task = load_task("fixtures/tour/task.yaml")  # or load_task({"dataset": "rows.jsonl"})
+    >>> request = next(task.requests("openai"))  # one for each row, with its media read
+    >>> request.id, [message["role"] for message in request.messages]
+    ('tour-01', ['system', 'user'])
+    >>> body = request.body(model="my-model")  # JSON; an SDK takes **request
+    >>> question = user("Which is older?", image("a.jpg"), "or", image("b.jpg"))  # a message by hand
+    >>> [type(part).__name__ for part in question.parts]
+    ['TextPart', 'MediaRef', 'TextPart', 'MediaRef']
+
+Start with ``load_task``, ``Task.requests`` and the message builders ``user``, ``assistant``, ``system``, ``image``,
+``audio`` and ``video``. Every public name is here and is loaded when it is first used: ``import mmprompt`` is fast.
 """
 
 from __future__ import annotations
@@ -34,6 +45,8 @@ if TYPE_CHECKING:
     from mmprompt.meta_template.chat_template import ChatTemplate
     from mmprompt.meta_template.meta_template import MetaTemplate
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
+    from mmprompt.render.request import Request
+    from mmprompt.run.builders import assistant, audio, image, system, user, video
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
     from mmprompt.targets.fitting import change_messages
@@ -69,6 +82,8 @@ _HOMES = {
     "mmprompt.meta_template.meta_template": ("MetaTemplate",),
     "mmprompt.messages": ("MediaPart", "MediaRef", "Message", "TextPart"),
     "mmprompt.templates.prompt_list": ("PromptList",),
+    "mmprompt.render.request": ("Request",),
+    "mmprompt.run.builders": ("assistant", "audio", "image", "system", "user", "video"),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
     "mmprompt.targets.fitting": ("change_messages",),
@@ -109,6 +124,7 @@ __all__ = [
     "PromptTemplate",
     "RandomRetriever",
     "RawPromptTemplate",
+    "Request",
     "RowError",
     "Segment",
     "ServerError",
@@ -124,19 +140,25 @@ __all__ = [
     "Where",
     "ZeroRetriever",
     "__version__",
+    "assistant",
+    "audio",
     "change_messages",
     "converse",
     "dataset_task",
     "from_openai",
+    "image",
     "join_segments",
     "load_task",
     "parse_segments",
     "read_messages",
     "register_target",
+    "system",
     "to_anthropic",
     "to_gemini",
     "to_hf",
     "to_openai",
+    "user",
+    "video",
 ]
 
 
