@@ -78,7 +78,7 @@ def sent(
         TargetError: a message that the target cannot carry.
     """
     given = [messages] if isinstance(messages, Message) else list(messages)
-    write = writer_for(target, _stub, lambda ref: ref)
+    write = writer_for(target, _stub, lambda ref: ref).write
     return keyed(write(read_caller_media(given, base, policy)))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from string import ascii_uppercase
+from itertools import takewhile
+from string import ascii_lowercase, ascii_uppercase
 
 from mmprompt.datasets.list_cells import list_of_cell
 
@@ -23,13 +24,13 @@ def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
             return tuple([str(text) for text in value.values()])
         if value is not None and (isinstance(value, (list, tuple)) or str(value).lstrip().startswith("[")):
             return tuple([str(text) for text in list_of_cell(value, cells=True)])
-    for pattern in ("{}", "choice_{}"):
-        names = [pattern.format(letter if pattern == "{}" else letter.lower()) for letter in ascii_uppercase]
-        cells = [columns[name] for name in names if name in columns]
-        if names[0] not in columns or names[: len(cells)] != [name for name in names if name in columns]:
-            continue
-        while cells and cells[-1] in (None, ""):
-            cells.pop()
-        if len(cells) > 1:
-            return tuple([str(cell) for cell in cells])
+    for first, name in (("A", "{}"), ("choice_a", "choice_{}")):
+        if first in columns:
+            letters = ascii_uppercase if first == "A" else ascii_lowercase
+            named = takewhile(columns.__contains__, map(name.format, letters))
+            cells = [columns[name] for name in named]
+            while cells and cells[-1] in (None, ""):
+                cells.pop()
+            if len(cells) > 1:
+                return tuple(map(str, cells))
     return ()

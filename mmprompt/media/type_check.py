@@ -115,18 +115,20 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
         SourceError: they are not media, of another modality, or in a format that ``read_also`` must name first.
     """
     kind = sniff(data)
+    media_type = None if kind is None else media_type_for(kind, modality)
+    if media_type is not None and kind is not None and not kind.by_choice:  # nearly every file
+        return kind, media_type
     subject = shown(name) if name else f"the {modality} source"
     if kind is None:
         found = not_media(data)
         rest = "a format that is not supported" if modality in found.modalities else f"not {A_MODALITY[modality]}"
         raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {A_MODALITY[modality]}")
-    media_type = media_type_for(kind, modality)
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(
             f"{subject} is {kind.name}, not {A_MODALITY[modality]}", f"tag it as {tag}, or name another file"
         )
-    if kind.by_choice and kind.name.lower() not in read_also:
+    if kind.name.lower() not in read_also:
         choice = f", or pass --read-also {kind.name.lower()} --fit"
         raise SourceError(f"{subject} is {kind.name}, which is not sent unchanged", kind.hint + choice)
     return kind, media_type

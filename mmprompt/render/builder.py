@@ -92,7 +92,7 @@ class RequestBuilder:
         self.task = task
         self.target = target
         self.media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
-        self._write = writer_for(target, Payload, self.media.reading)
+        self._writer = writer_for(target, Payload, self.media.reading)
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and bounded else None
 
@@ -140,12 +140,12 @@ class RequestBuilder:
         """
         media = [part for message in messages for part in message.parts if not isinstance(part, TextPart)]
         if len(media) < 2:  # one medium alone is bounded by max_bytes
-            return self._write(messages)
+            return self._writer.write(messages)
         request = RequestReader(self.media.reader.policy, self.media.read)
         for part in media:
             if isinstance(part, MediaPart):  # it came with its row
                 request.part(part)
-        return writer_for(self.target, Payload, request.read)(messages)
+        return self._writer.with_reader(request.read).write(messages)
 
     def wire(self, sample: Sample, messages: list[Message], *, in_place: bool = False) -> Any:
         """Return the messages of a sample as ``write`` does; errors name the column and the offset in it.

@@ -53,24 +53,17 @@ class Request(Mapping[str, Any]):
 
     Attributes:
         id: the row's id, of its own type.
-        turn: the 0-based turn of a dialogue; None for other tasks.
-        label: the label of a PPL task; None for other tasks.
         answers: the right answers as the row has them; of a dialogue those of this turn. Empty if the row has none.
         choices: the texts of a multiple-choice row.
-        notes: what was accepted but is odd, and how many in-context examples were dropped.
-        where: the file and line of the row, for messages about it.
     """
 
-    __slots__ = ("_settings", "_wire", "answers", "choices", "id", "label", "notes", "turn", "where")
+    __slots__ = ("_line", "_settings", "_wire", "answers", "choices", "id")
     id: object
-    turn: int | None
-    label: object
     answers: tuple[object, ...]
     choices: tuple[str, ...]
-    notes: tuple[str, ...]
-    where: Where
     _wire: WireRequest
     _settings: RequestSettings
+    _line: tuple[str | None, int | None]
 
     def __init__(  # noqa: PLR0917  # made in one place, and by pickle
         self,
@@ -79,14 +72,15 @@ class Request(Mapping[str, Any]):
         settings: RequestSettings,
         answers: tuple[object, ...] = (),
         choices: tuple[str, ...] = (),
-        where: Where | None = None,
+        line: tuple[str | None, int | None] = (None, None),
     ) -> None:
-        dropped = (f"no room for {wire.dropped} of the in-context examples",) if wire.dropped else ()
-        found = [f"{p.origin or p.modality}: {finding}" for p in media_of(wire.wire) for finding in p.findings]
-        fields = (id, wire.turn, wire.label, answers, choices, (*dropped, *found), where or Where(), wire, settings)
-        names = ("id", "turn", "label", "answers", "choices", "notes", "where", "_wire", "_settings")
-        for name, value in zip(names, fields, strict=True):
-            object.__setattr__(self, name, value)
+        put = object.__setattr__
+        put(self, "id", id)
+        put(self, "_wire", wire)
+        put(self, "_settings", settings)
+        put(self, "answers", answers)
+        put(self, "choices", choices)
+        put(self, "_line", line)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         """Refuse: a request is immutable."""
@@ -94,7 +88,7 @@ class Request(Mapping[str, Any]):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments of the construction."""
-        return Request, (self.id, self._wire, self._settings, self.answers, self.choices, self.where)
+        return Request, (self.id, self._wire, self._settings, self.answers, self.choices, self._line)
 
     def __getitem__(self, key: str) -> Any:
         """Return an argument of the SDK, such as ``messages``, ``system`` or ``max_tokens``."""
@@ -116,6 +110,28 @@ class Request(Mapping[str, Any]):
         beside = [f" {n} {v!r}"[:_SHOWN] for n, v in (("turn", self.turn), ("label", self.label)) if v is not None]
         name = f"{str(self.id)[:_SHOWN]!r}{''.join(beside)} for {self._settings.target}"
         return f"<Request {name}: {len(media)} media, {sum(map(part_bytes, media)):,} bytes>"
+
+    @property
+    def turn(self) -> int | None:
+        """The 0-based turn of a dialogue; None for other tasks."""
+        return self._wire.turn
+
+    @property
+    def label(self) -> object:
+        """The label of a PPL task; None for other tasks."""
+        return self._wire.label
+
+    @property
+    def where(self) -> Where:
+        """The file, line and id of the row, for messages about it."""
+        return Where(*self._line, sample=str(self.id))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was accepted but is odd, and how many in-context examples were dropped."""
+        dropped = [f"no room for {self.dropped} of the in-context examples"] if self.dropped else []
+        media = media_of(self._wire.wire)
+        return (*dropped, *(f"{p.origin or p.modality}: {finding}" for p in media for finding in p.findings))
 
     @property
     def dropped(self) -> int:

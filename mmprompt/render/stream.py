@@ -7,7 +7,7 @@ from contextlib import closing
 
 from mmprompt.datasets.choices import choices_of
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, Where
+from mmprompt.errors import MMPromptError
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
@@ -48,9 +48,9 @@ def _stream(
                 continue
             sample = made.row
             choices = choices_of(sample.columns)
-            where = Where(sample.file, sample.line, sample=sample.label)
+            line = (sample.file, sample.line)
             for wire in made.requests:
-                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, where)
+                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line)
 
 
 class RowAnswers:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, ClassVar, Union
 
 from mmprompt.errors import MMPromptError, TargetError, shown
 from mmprompt.media.base64_text import encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
-from mmprompt.messages import MediaPart, MediaRef, Pairs, Part, TextPart
+from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import JSONValue, plain
 from mmprompt.targets.limits import Limits, check_count, limits
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Payload:
@@ -80,6 +84,16 @@ class PartWriter(ABC):
         self._tallied = known.counted or known.request_bytes is not None
         self._payload = payload
         self._read = read
+
+    @abstractmethod
+    def write(self, messages: Iterable[Message]) -> list[Wire] | Wire:
+        """Return the messages in the target's wire form."""
+
+    def with_reader(self, read: RefReader) -> Self:
+        """Return this writer with another ``read``, such as that of one request."""
+        other = copy(self)
+        other._read = read  # noqa: SLF001  # an attribute of its own class
+        return other
 
     def _content(self, parts: tuple[Part, ...], tally: Tally | None) -> list[Wire]:
         """Return the content parts of a message.

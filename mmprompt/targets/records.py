@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Union
 
 from mmprompt.errors import TargetError
-from mmprompt.messages import Message
 from mmprompt.targets.limits import limits
-from mmprompt.targets.part_writer import PayloadWriter, RefReader, Wire
+from mmprompt.targets.part_writer import PartWriter, PayloadWriter, RefReader, Wire
 
 Written = Union[list[Wire], Wire]
 """Written messages: a list of them (``openai``, ``hf``), or the keys of a request (``anthropic``, ``gemini``)."""
 
 
-def writer_for(target: str, payload: PayloadWriter, read: RefReader) -> Callable[[Iterable[Message]], Any]:
-    """Return the function that writes messages for a target; it returns ``Written``.
+def writer_for(target: str, payload: PayloadWriter, read: RefReader) -> PartWriter:
+    """Return the writer of a target's wire form; its ``write`` returns ``Written``.
 
     Raises:
         TargetError: an unknown target, or one whose form cannot be written as JSON.
@@ -25,19 +24,19 @@ def writer_for(target: str, payload: PayloadWriter, read: RefReader) -> Callable
     if wire == "openai":
         from mmprompt.targets.openai import OpenAIWriter  # noqa: PLC0415  # only one of these is needed
 
-        return OpenAIWriter(target, payload=payload, read=read).write
+        return OpenAIWriter(target, payload=payload, read=read)
     if wire == "anthropic":
         from mmprompt.targets.anthropic import AnthropicWriter  # noqa: PLC0415  # only one of these is needed
 
-        return AnthropicWriter(target, payload=payload, read=read).write
+        return AnthropicWriter(target, payload=payload, read=read)
     if wire == "gemini":
         from mmprompt.targets.gemini import GeminiWriter  # noqa: PLC0415  # only one of these is needed
 
-        return GeminiWriter(target, payload=payload, read=read).write
+        return GeminiWriter(target, payload=payload, read=read)
     if wire == "hf":
         from mmprompt.targets.hf import HFWriter  # noqa: PLC0415  # only one of these is needed
 
-        return HFWriter(target, payload=payload, read=read).write
+        return HFWriter(target, payload=payload, read=read)
     raise TargetError(f"the target {target} is not rendered to lines", f"use to_{wire} from Python")
 
 
