@@ -93,6 +93,9 @@ class RequestBuilder:
         self.target = target
         self.media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
         self._writer = writer_for(target, Payload, self.media.reading)
+        bounds = self.media.reader.policy
+        # so few media stay within the bounds of a request, each being within max_bytes; they are not counted
+        self._few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and bounded else None
 
@@ -105,7 +108,7 @@ class RequestBuilder:
         if isinstance(row, RowError):
             return FailedRow(row, row)
         try:
-            sample = self.received(row)
+            sample = row if row.messages is None else self.received(row)
             messages = self.task.plain_messages(sample)
             if messages is None:
                 return _new(PreparedRow, (sample, list(self._assembled(sample))))
@@ -138,8 +141,10 @@ class RequestBuilder:
         Raises:
             MMPromptError: a medium cannot be read, or the target does not take it; with message and part.
         """
+        if len(messages) == 1 and len(messages[0].parts) <= self._few:
+            return self._writer.write(messages)
         media = [part for message in messages for part in message.parts if not isinstance(part, TextPart)]
-        if len(media) < 2:  # one medium alone is bounded by max_bytes
+        if len(media) <= self._few:
             return self._writer.write(messages)
         request = RequestReader(self.media.reader.policy, self.media.read)
         for part in media:

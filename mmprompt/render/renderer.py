@@ -75,6 +75,7 @@ class Renderer:
         self._task = task
         self._emit = emit
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
+        self._plain = self._as_list and task.assembly is None
         self._answer = task.output_column if emit != "batch" else None
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self.prepare: Callable[[Row], RowRequests] = (
@@ -127,7 +128,7 @@ class Renderer:
 
     def _records(self, row: Sample, requests: Sequence[WireRequest]) -> list[Record]:
         """Return the records of the lines: one for each turn, those of all labels together in one."""
-        if self._as_list and len(requests) == 1 and requests[0][1:] == (None, None, 0):  # nearly every row
+        if self._plain:  # one request a row, of no turn or label
             return [{"id": row.id, "messages": requests[0].wire}]
         if self._emit in ("prompt", "string"):
             return [_record(row, request, request.wire) for request in requests]

@@ -63,27 +63,29 @@ class RowNotes:
         self._config = config
         self._unknown_slots = unknown_slots
         self._unsent = unsent
-        self._rows = 0
-        self._shapes: dict[tuple[str, ...], bool] = {}
-        self._counts: dict[tuple[str, ...], int] = {}
+        self._others = 0
+        self._shapes: dict[tuple[str, ...], list[int]] = {}
         self._found: dict[str, int] = {}
 
     def restart(self) -> None:
         """Forget the rows of an earlier iteration."""
-        self._rows = 0
-        for seen in (self._shapes, self._counts, self._found):
-            seen.clear()
+        self._others = 0
+        self._shapes.clear()
+        self._found.clear()
 
     def see(self, sample: Sample) -> None:
         """Count a row."""
-        self._rows += 1
         shape = tuple(sample.columns)
-        if shape in self._counts:
-            self._counts[shape] += 1
-        elif len(self._counts) < _MOST_SHAPES:
-            self._counts[shape] = 1
-            self._shapes[shape] = self._unsent is not None and _has_more(sample, self._unsent)
-        if self._unsent is not None and (sample.messages is not None or self._shapes.get(shape, True)):
+        seen = self._shapes.get(shape)  # how many rows have these columns, and whether to look at their values
+        if seen is None:
+            looks = self._unsent is not None and _has_more(sample, self._unsent)
+            seen = [0, looks]
+            if len(self._shapes) < _MOST_SHAPES:
+                self._shapes[shape] = seen
+            else:
+                self._others += 1
+        seen[0] += 1
+        if seen[1] and self._unsent is not None:
             for text in unsent_notes(sample, self._unsent):
                 if text in self._found or len(self._found) < _MOST_NOTES:
                     self._found[text] = self._found.get(text, 0) + 1
@@ -91,21 +93,23 @@ class RowNotes:
     def texts(self) -> list[str]:
         """Return a note for each thing found, with the number of rows."""
         found: dict[str, int] = {}
-        for shape, count in self._counts.items():
+        for shape, (count, _) in self._shapes.items():
             for text in (*column_notes(self._config, shape), *self._slot_notes(shape)):
                 key = next((known for known in found if known.partition(";")[0] == text.partition(";")[0]), text)
                 if key in found or len(found) < _MOST_NOTES:
                     found[key] = found.get(key, 0) + count
-        return [f"{self._in_rows(count)}: {text}" for text, count in {**found, **self._found}.items()]
+        rows = self._others + sum([count for count, _ in self._shapes.values()])
+        return [f"{_in_rows(count, rows)}: {text}" for text, count in {**found, **self._found}.items()]
 
     def _slot_notes(self, columns: Sequence[str]) -> Iterator[str]:
         for name in dict.fromkeys(self._unknown_slots(columns) if self._unknown_slots is not None else ()):
             yield f"{{{name}}} in a template names no column, so it stays as it is; {nearest(name, columns)}"
 
-    def _in_rows(self, count: int) -> str:
-        if count == self._rows:
-            return f"all {count} rows" if count > 1 else "the row"
-        return f"{count} of {self._rows} rows"
+
+def _in_rows(count: int, rows: int) -> str:
+    if count == rows:
+        return f"all {count} rows" if count > 1 else "the row"
+    return f"{count} of {rows} rows"
 
 
 def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[str]:
@@ -167,7 +171,11 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
 def _has_more(sample: Sample, unsent: Unsent) -> bool:
     """Return whether rows with these columns may hold anything beside what is sent, an id and an answer."""
     sent = {CONTENT} if CONTENT in sample.columns else set()
-    return not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column} or bool(unsent.mapped)
+    return (
+        sample.messages is not None
+        or not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column}
+        or bool(unsent.mapped)
+    )
 
 
 def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
