@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.base64_text import decode
 from mmprompt.media.media_types import JPEG, sniff
 from mmprompt.media.objects import encode_image
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.request_reader import Read
 from mmprompt.media.sources import in_short
 from mmprompt.media.type_check import A_MODALITY, not_media
 from mmprompt.messages import MediaPart, MediaRef
@@ -31,21 +32,22 @@ def frames_of_base64(text: str, policy: MediaPolicy) -> Frames:
         PolicyError: more frames or bytes than the policy allows.
     """
     check_count(text.count(",") + 1, policy)
-    frames = _Collected(policy)
     findings: list[str] = []
-    for number, piece in enumerate(text.split(",")):
-        try:
-            data, found = decode(piece, frames.bytes_left)
-        except SourceError as error:
-            raise SourceError(f"frame {number}: {error.what}", error.hint) from None
-        frames.add(data)
-        findings.extend(f"frame {number}: {f}" for f in found)
-    return Frames(frames.checked(), (), tuple(findings))
+
+    def decoded() -> Iterator[bytes]:
+        for number, piece in enumerate(text.split(",")):
+            try:
+                data, found = decode(piece, policy.max_bytes)
+            except SourceError as error:
+                raise SourceError(f"frame {number}: {error.what}", error.hint) from None
+            findings.extend(f"frame {number}: {f}" for f in found)
+            yield data
+
+    files = _checked(decoded(), policy.max_bytes)
+    return Frames(files, (), tuple(findings))
 
 
-def frames_of_objects(
-    items: Sequence[Any], policy: MediaPolicy, read: Callable[[MediaRef], MediaPart | MediaRef]
-) -> Frames:
+def frames_of_objects(items: Sequence[object], policy: MediaPolicy, read: Read) -> Frames:
     """Return the frames of a list: each a PIL image, an array of pixels, or a source that ``read`` reads.
 
     Raises:
@@ -53,19 +55,39 @@ def frames_of_objects(
         PolicyError: more frames or bytes than the policy allows.
     """
     check_count(len(items), policy)
-    frames = _Collected(policy)
     changes: list[str] = []
-    for number, item in enumerate(items):
-        if hasattr(item, "shape") or hasattr(item, "convert"):
-            encoded = encode_image(item, policy, frame=True)
-            frames.add(encoded.data)
-            changes.extend(f"frame {number}: {change}" for change in encoded.changes)
-            continue
-        part = read(MediaRef("image", item))
-        if not isinstance(part, MediaPart):
-            raise SourceError(f"frame {number} ({in_short(item)}) is not read", "give frames as files or bytes")
-        frames.add(part.data)
-    return Frames(frames.checked(), tuple(changes))
+
+    def encoded() -> Iterator[bytes]:
+        for number, item in enumerate(items):
+            if hasattr(item, "shape") or hasattr(item, "convert"):
+                made = encode_image(item, policy, frame=True)
+                changes.extend(f"frame {number}: {change}" for change in made.changes)
+                yield made.data
+                continue
+            part = read(MediaRef("image", item))
+            if not isinstance(part, MediaPart):
+                raise SourceError(f"frame {number} ({in_short(item)}) is not read", "give frames as files or bytes")
+            yield part.data
+
+    files = _checked(encoded(), policy.max_bytes)
+    return Frames(files, tuple(changes))
+
+
+def _checked(frames: Iterable[bytes], most: int) -> tuple[bytes, ...]:
+    """Return the frames; refuse one that is not a JPEG, and more bytes than ``most`` together."""
+    files: list[bytes] = []
+    left = most
+    for number, data in enumerate(frames):
+        left -= len(data)
+        if left < 0:
+            raise PolicyError(f"the frames have more than max_bytes ({most})", "raise max_bytes to allow it")
+        kind = sniff(data)
+        if kind is not JPEG:
+            raise SourceError(
+                f"frame {number} is {kind.name if kind else not_media(data).name}", "give each frame as a JPEG"
+            )
+        files.append(data)
+    return tuple(files)
 
 
 def check_count(count: int, policy: MediaPolicy) -> None:
@@ -90,27 +112,3 @@ def check_is_video(modality: str) -> None:
             f"several frames are given as {A_MODALITY[modality]}",
             "tag them as video, or give each picture a segment of its own",
         )
-
-
-class _Collected:
-    """Frames as they come in, bounded by ``max_bytes`` together."""
-
-    def __init__(self, policy: MediaPolicy) -> None:
-        self.bytes_left = policy.max_bytes
-        self._most = policy.max_bytes
-        self._files: list[bytes] = []
-
-    def add(self, data: bytes) -> None:
-        self.bytes_left -= len(data)
-        if self.bytes_left < 0:
-            raise PolicyError(f"the frames have more than max_bytes ({self._most})", "raise max_bytes to allow it")
-        self._files.append(data)
-
-    def checked(self) -> tuple[bytes, ...]:
-        """Return the frames; refuse one that is not a JPEG."""
-        for number, frame in enumerate(self._files):
-            kind = sniff(frame)
-            if kind is not JPEG:
-                found = kind.name if kind else not_media(frame).name
-                raise SourceError(f"frame {number} is {found}", "give each frame as a JPEG")
-        return tuple(self._files)

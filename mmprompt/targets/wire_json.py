@@ -90,11 +90,14 @@ def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
         return [head + _opening(payloads[0].prefix), encode(payloads[0].part.data), b'"' + tail]
     pieces = text.split(_HOLE)
     chunks = [pieces[0] + _opening(payloads[0].prefix)]
+    encoded: dict[int, bytes] = {}  # a file that is named twice is encoded once
     for place, payload in enumerate(payloads, 1):
         if place > 1:
             chunks[-1] += _opening(payload.prefix)
         for frame in payload.part.frames or (payload.part.data,):
-            chunks += (encode(frame), b",")
+            if (base64 := encoded.get(id(frame))) is None:
+                base64 = encoded[id(frame)] = encode(frame)
+            chunks += (base64, b",")
         chunks[-1] = b'"' + pieces[place]
     return chunks
 

@@ -10,6 +10,7 @@ from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
+from mmprompt.media.request_reader import RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.fitting import MediaChanger
 from mmprompt.targets.limits import limits
@@ -89,21 +90,22 @@ class TaskMedia:
             MMPromptError: a medium cannot be read or changed, or is a video whose frames or sound would go in its
                 place, for which the string has no placeholder; with the numbers of message and part.
         """
+        request = self.reader.request(self.read)
         placed = []
         for number, message in enumerate(messages, 1):
             parts: list[Part] = []
             for place, part in enumerate(message.parts, 1):
                 try:
-                    parts.append(self._placed(part))
+                    parts.append(self._placed(part, request))
                 except MMPromptError as error:
                     raise error.located(message=number, part=place) from None
             placed.append(message._replace(parts=tuple(parts)))
         return placed
 
-    def _placed(self, part: Part) -> Part:
-        if isinstance(part, TextPart):
+    def _placed(self, part: Part, request: RequestReader) -> Part:
+        read = request.part(part)
+        if isinstance(read, TextPart) or isinstance(part, TextPart):
             return part
-        read = self.read(part) if isinstance(part, MediaRef) and part.name is None else part
         sent = "images" if isinstance(read, MediaPart) and read.frames and self._splits else read.modality
         if sent != part.modality:
             what = f"the string holds a placeholder of {part.modality}, and {sent} would go in its place"

@@ -14,6 +14,8 @@ from mmprompt.media import MediaPolicy, MediaReader, read_messages
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.run.builders import assistant, image, read_caller_media, user
+from mmprompt.tasks.load import load_task
+from mmprompt.tasks.media import TaskMedia
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
 TOUR = FIXTURES / "tour"
@@ -174,3 +176,22 @@ def test_the_presets_have_their_bounds():
     for name in ("max_request_bytes", "max_request_media"):
         with pytest.raises(PolicyError, match=name):
             MediaPolicy(**{name: 0})
+
+
+def test_the_media_beside_a_string_are_bounded_as_they_are_read(tmp_path):
+    size = 8 << 20
+    (tmp_path / "large.jpg").write_bytes(JPEG + bytes(size - len(JPEG)))
+    messages = [Message("user", [MediaRef("image", "large.jpg")] * 30)]
+    media = TaskMedia(load_task({}), "vllm", policy=MediaPolicy([tmp_path], max_request_bytes=30 * size))
+    tracemalloc.start()
+    try:
+        [read] = media.in_place(messages)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(read.parts) == 30
+    assert peak < 1.1 * size
+    tight = TaskMedia(load_task({}), "vllm", policy=MediaPolicy([tmp_path], max_request_bytes=29 * size))
+    with pytest.raises(PolicyError, match="max_request_bytes") as caught:
+        tight.in_place(messages)
+    assert (caught.value.where.message, caught.value.where.part) == (1, 30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from base64 import b64encode
 
 import pytest
 from hypothesis import given, settings
@@ -107,3 +108,11 @@ def test_the_record_of_the_caller_stays_as_it_is():
 def test_a_media_part_still_pickles_into_the_same_bytes():
     part: MediaPart = pickle.loads(pickle.dumps(JPEG))
     assert record_chunks(record([Message("HUMAN", [part])])) == record_chunks(record([Message("HUMAN", [JPEG])]))
+
+
+def test_media_that_come_twice_are_encoded_once():
+    part = MediaPart("image", "image/jpeg", b"abc" * 100)
+    chunks = record_chunks({"a": [Payload("data:", part), Payload("data:", part)]})
+    assert len({id(chunk) for chunk in chunks if len(chunk) == 400}) == 1
+    url = f"data:{b64encode(part.data).decode()}"
+    assert json.loads(b"".join(chunks)) == {"a": [url, url]}
