@@ -188,7 +188,7 @@ def _draft(spec: RoleSpec, item: RoleDict | None) -> MessageDraft | None:
         if item is None and spec.prompt is None:
             return None
         said = spec.prompt or ""
-    parts = prompt_parts(said)
+    parts: list[Part] = [TextPart(said)] if isinstance(said, str) else prompt_parts(said)
     if spec.begin or spec.end:
         parts = _wrapped(spec.begin, parts, spec.end)
     role = spec.api_role or spec.role
