@@ -35,6 +35,23 @@ def wrong_medium(part, _steps, _policy):
     return wrong[len(part.data)]
 
 
+def do(name, argument):
+    return globals()[name](argument)
+
+
+def nap(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def leave_now(_):
+    os._exit(7)
+
+
+def swell(_):
+    return grow(4096)
+
+
 def size_of_image(data):
     import io
 
@@ -79,7 +96,7 @@ def crash(data=b""):
     ctypes.string_at(0)
 
 
-def abort():
+def abort(_=None):
     os.abort()
 
 
@@ -128,7 +145,7 @@ def refuse(what):
     raise SourceError(what, "mend it", Where("a.jsonl", 3))
 
 
-def bug():
+def bug(_=None):
     raise KeyError("/secret/path")
 
 

@@ -45,7 +45,7 @@ def serve(life: int, jobs: int, answers: int, memory_bytes: int) -> None:
     # anything but a result or an error of ours ends this process; the parent learns the type of the exception
     sys.excepthook = report
     _send(answers, packed_answer(READY, None))
-    with open(jobs, "rb") as file:
+    with os.fdopen(jobs, "rb") as file:
         while True:
             try:
                 job = read_job(file)

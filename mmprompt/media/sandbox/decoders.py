@@ -7,17 +7,17 @@ descriptors, and of the environment only what it needs to start. Children are re
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import ParamSpec, TypeVar, cast
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sandbox.after_fork import forget_after_fork
 from mmprompt.media.sandbox.answers import FAULT, MEMORY
+from mmprompt.media.sandbox.children import Children, Line
 from mmprompt.media.sandbox.jobs import LONGEST, Job, name_of, packed_job
-from mmprompt.media.sandbox.process import DecoderProcess, EndedError
+from mmprompt.media.sandbox.process import EndedError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -36,6 +36,15 @@ class InlineDecoder:
         """Return what ``function`` returns for the arguments."""
         return function(*arguments, **named)
 
+    def map(self, function: Callable[..., _T], many: Iterable[tuple[object, ...]]) -> Iterator[_T | MMPromptError]:
+        """Yield, for each tuple of arguments, what ``function`` returns or the error of ours that it raises."""
+        for arguments in many:
+            try:
+                made: _T | MMPromptError = function(*arguments)
+            except MMPromptError as error:
+                made = error
+            yield made
+
     def close(self) -> None:
         """Do nothing: there is no child to end."""
 
@@ -44,76 +53,6 @@ class InlineDecoder:
 
     def __exit__(self, *_: object) -> None:
         """Do nothing."""
-
-
-class _Children:
-    """The child processes of one decoder: those at work, and those that are idle."""
-
-    __slots__ = ("__weakref__", "_all", "_idle", "_lock", "_memory", "_round")
-
-    def __init__(self, memory_bytes: int) -> None:
-        self._memory = memory_bytes
-        self._round = 0
-        self._lock = threading.Lock()
-        self._all: set[DecoderProcess] = set()
-        self._idle: list[tuple[DecoderProcess, int]] = []
-        forget_after_fork(self)
-
-    def forget(self) -> None:
-        """Let go of the children of the process that this one was forked from."""
-        for child in self._all:
-            child.abandon()
-        self._lock = threading.Lock()
-        self._all = set()
-        self._idle = []
-
-    def end(self) -> None:
-        """End the idle children. A child at work ends when its job is done."""
-        with self._lock:
-            self._round += 1
-            idle, self._idle = self._idle, []
-        for child, _ in idle:
-            self._end(child)
-
-    def ask(self, job: Sequence[bytes], seconds: float, *, fresh: bool) -> object:
-        """Return what a child answers: an idle one, or a new one if ``fresh``. A child that fails is ended.
-
-        Raises:
-            EndedError: the child ended without an answer; ``used`` if it had answered other jobs before.
-            MMPromptError: the error of the job itself.
-        """
-        child, round_ = self._borrowed(fresh=fresh)
-        fit = False
-        try:
-            answer = child.ask(job, seconds)
-            fit = True
-        except MMPromptError:
-            fit = True
-            raise
-        finally:
-            with self._lock:
-                fit = fit and round_ == self._round
-                if fit:
-                    self._idle.append((child, round_))
-            if not fit:
-                self._end(child)
-        return answer
-
-    def _borrowed(self, *, fresh: bool) -> tuple[DecoderProcess, int]:
-        """Return a child for one thread, and the number of the round (they count ``end``) that it belongs to."""
-        with self._lock:
-            if self._idle and not fresh:
-                return self._idle.pop()
-            round_ = self._round
-        child = DecoderProcess(self._memory)
-        with self._lock:
-            self._all.add(child)
-        return child, round_
-
-    def _end(self, child: DecoderProcess) -> None:
-        with self._lock:
-            self._all.discard(child)
-        child.end()
 
 
 class IsolatedDecoder:
@@ -144,7 +83,7 @@ class IsolatedDecoder:
             )
         self.policy = policy
         self.memory_bytes = memory_bytes
-        self._children = _Children(memory_bytes)
+        self._children = Children(memory_bytes)
         weakref.finalize(self, self._children.end)
 
     def __reduce__(self) -> tuple[type[IsolatedDecoder], tuple[MediaPolicy, int]]:
@@ -178,17 +117,51 @@ class IsolatedDecoder:
             PolicyError: no child can be started here.
             MMPromptError: the error that the function raised.
         """
-        seconds = self.policy.timeout
-        job = packed_job(Job(name_of(function), arguments, named, seconds))
-        words = ""
-        for again in (False, True):
+        job = packed_job(Job(name_of(function), arguments, named, self.policy.timeout))
+        return cast(_T, self._run(job, fresh=False))
+
+    def map(self, function: Callable[..., _T], many: Iterable[tuple[object, ...]]) -> Iterator[_T | MMPromptError]:
+        """Yield, for each tuple of arguments, what ``run`` would return or the error it would raise, in order.
+
+        Faster than ``run`` for many short jobs: the child finds the next job in its pipe when it is done with one.
+        """
+        sent: deque[list[bytes]] = deque()
+        with self._children.lent() as line:
+            for arguments in many:
+                sent.append(packed_job(Job(name_of(function), arguments, {}, self.policy.timeout)))
+                line.send(sent[-1], self._seconds)
+                while len(sent) > (0 if line.is_gone else 1):
+                    yield cast(_T | MMPromptError, self._oldest(line, sent.popleft()))
+            while sent:
+                yield cast(_T | MMPromptError, self._oldest(line, sent.popleft()))
+
+    def _oldest(self, line: Line, job: list[bytes]) -> object:
+        """Return the outcome of the oldest job that was sent; the jobs behind it are run anew if the child is gone."""
+        try:
+            if line.is_gone:
+                return self._run(job, fresh=False)
             try:
-                return cast(_T, self._children.ask(job, min(seconds, LONGEST), fresh=again))
+                return line.receive(self._seconds)
             except EndedError as end:
-                words = self._words(end)
-                if not end.used or end.kind not in (MEMORY, EndedError.CRASH):
-                    break
-        raise SourceError(words, _HINT)
+                return self._after(end, job)
+        except MMPromptError as error:
+            return error
+
+    def _run(self, job: list[bytes], *, fresh: bool) -> object:
+        try:
+            return self._children.ask(job, self._seconds, fresh=fresh)
+        except EndedError as end:
+            return self._after(end, job)
+
+    def _after(self, end: EndedError, job: list[bytes]) -> object:
+        """Try a job once more in a fresh child, if an earlier job may be to blame for the end; raise what it means."""
+        if end.used and end.kind in (MEMORY, EndedError.CRASH):
+            return self._run(job, fresh=True)
+        raise SourceError(self._words(end), _HINT) from None
+
+    @property
+    def _seconds(self) -> float:
+        return min(self.policy.timeout, LONGEST)
 
     def _words(self, end: EndedError) -> str:
         if end.kind == MEMORY:
