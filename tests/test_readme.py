@@ -90,7 +90,7 @@ class Reader:
         words = {"mmprompt": ["-m", "mmprompt"], "python": []}[os.path.basename(program)]
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "COLUMNS": "100"}
         run = subprocess.run(
-            [sys.executable, *words, *arguments],
+            [sys.executable, *words, *(str(ROOT / word) if word.startswith("tests/") else word for word in arguments)],
             capture_output=True,
             encoding="utf-8",
             env=environment,
