@@ -16,6 +16,8 @@ from mmprompt.errors import PromptError, TargetError, shown
 Pairs = tuple[tuple[str, object], ...]
 """Keys and values that are carried along, in order."""
 
+_SHOWN_PARTS = 10
+
 MODALITIES = ("image", "audio", "video")
 """What media are."""
 
@@ -28,6 +30,10 @@ class TextPart(NamedTuple):
 
     text: str
     extra: Pairs = ()
+
+    def __repr__(self) -> str:
+        """Show at most 80 characters of the text."""
+        return f"TextPart({shown(self.text)})"
 
 
 class MediaRef(NamedTuple):
@@ -45,6 +51,10 @@ class MediaRef(NamedTuple):
     options: Pairs = ()
     extra: Pairs = ()
     name: str | None = None
+
+    def __repr__(self) -> str:
+        """Show the modality and at most 80 characters of the source."""
+        return f"MediaRef({self.modality}, {shown(self.source)})"
 
 
 class MediaPart(NamedTuple):
@@ -65,6 +75,12 @@ class MediaPart(NamedTuple):
     origin: str = ""
     changes: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show the type, the size and the origin; never the bytes."""
+        size = len(self.data) + sum(map(len, self.frames))
+        frames = f", {len(self.frames)} frames" if self.frames else ""
+        return f"MediaPart({self.media_type}, {size:,} bytes{frames}, {shown(self.origin)})"
 
 
 Part = Union[TextPart, MediaRef, MediaPart]
@@ -109,6 +125,11 @@ class Message(_MessageFields):
     def __getnewargs__(self) -> tuple[object, ...]:
         """Pickle as the five fields."""
         return tuple(self)
+
+    def __repr__(self) -> str:
+        """Show the role and at most ten parts, each in short."""
+        more = ", …" if len(self.parts) > _SHOWN_PARTS else ""
+        return f"Message({self.role}: {', '.join(map(repr, self.parts[:_SHOWN_PARTS]))}{more})"
 
     def beside_content(self) -> dict[str, Any]:
         """Return ``name``, ``tool_calls`` and ``tool_call_id``, those of them that the message has."""

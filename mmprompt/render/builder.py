@@ -94,8 +94,9 @@ class RequestBuilder:
         self.media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
         self._writer = writer_for(target, Payload, self.media.reading)
         bounds = self.media.reader.policy
-        # so few media stay within the bounds of a request, each being within max_bytes; they are not counted
-        self._few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
+        # so few media need no counting: each is within max_bytes, and nothing makes them larger
+        few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
+        self._few = 0 if self.media.decodes else few
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and bounded else None
 

@@ -125,5 +125,5 @@ def test_a_data_uri_with_escaped_base64_is_read_as_the_media_reader_reads_it():
 
 def test_a_data_uri_with_half_a_surrogate_pair_is_our_error():
     part = {"type": "image_url", "image_url": {"url": "data:image/png,\ud800"}}
-    with pytest.raises(SourceError, match="half a surrogate pair"):
+    with pytest.raises(SourceError, match="lone surrogate"):
         from_openai([{"role": "user", "content": [part]}])
