@@ -57,17 +57,17 @@ SIGNATURES = {
         **{f"{kind}Prompter.generate_prompt": PROMPT for kind in ("Alpaca", "Chat", "Empty")},
         **{f"{kind}Prompter.get_response": RESPONSE for kind in ("Alpaca", "Chat", "Empty")},
         "ZeroRetriever": "(*, ice_num=1, ice_separator='\\n', ice_eos_token='\\n')",
-        "FixKRetriever": "(fix_id_list, **options)",
-        "SlidingWindowRetriever": "(k, **options)",
+        "FixKRetriever": "(fix_id_list, *, ice_num=1, ice_separator='\\n', ice_eos_token='\\n')",
+        "SlidingWindowRetriever": "(k, *, ice_num=1, ice_separator='\\n', ice_eos_token='\\n')",
         "RandomRetriever": "(ice_num=1, seed=43, *, ice_separator='\\n', ice_eos_token='\\n')",
         "BM25Retriever": "(ice_num=1, *, ice_separator='\\n', ice_eos_token='\\n')",
         "TopkRetriever": (
             "(ice_num=1, vectors=None, embed=None, metric='cosine', *, ice_separator='\\n', ice_eos_token='\\n')"
         ),
-        "ZeroRetriever.bind": "(self, index_rows, **_)",
-        "FixKRetriever.bind": "(self, index_rows, **_)",
-        "SlidingWindowRetriever.bind": "(self, index_rows, *, test_count=None, **_)",
-        "RandomRetriever.bind": "(self, index_rows, **_)",
+        "ZeroRetriever.bind": "(self, index_rows, *, test_count=None, input_columns=(), output_column=None, tagged_columns=None)",
+        "FixKRetriever.bind": "(self, index_rows, *, test_count=None, input_columns=(), output_column=None, tagged_columns=None)",
+        "SlidingWindowRetriever.bind": "(self, index_rows, *, test_count=None, input_columns=(), output_column=None, tagged_columns=None)",
+        "RandomRetriever.bind": "(self, index_rows, *, test_count=None, input_columns=(), output_column=None, tagged_columns=None)",
         "BM25Retriever.bind": BIND,
         "TopkRetriever.bind": BIND,
         "PromptTemplate": DIALOGUE_TEMPLATE,
@@ -104,7 +104,7 @@ SIGNATURES = {
         "HFRequest": "(messages, images, audios, sampling_rates, videos, notes)",
         "MediaPolicy": (
             "(roots=(), allow_domains=(), *, max_bytes=67108864, max_pixels=50000000, max_seconds=3600.0, "
-            "max_frames=100000, timeout=30.0, fetch=False, isolate=False, read_also=(), files=())"
+            "max_frames=100000, timeout=30.0, fetch=False, isolate=True, read_also=(), files=())"
         ),
         "MediaPolicy.preset": "(name, roots=(), **changes)",
         "MediaPolicy.with_files": "(self, *paths)",
