@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import MMPromptError, TemplateError
-from mmprompt.media.sources import compose_as_written
+from mmprompt.media.sources import as_written, compose_as_written
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, TextPart, part_of
 from mmprompt.templates.part_dict import PartDict, text_dict
 from mmprompt.templates.sample_view import SampleView, check_source
@@ -92,7 +92,8 @@ class MediaSkeleton(NamedTuple):
             SourceError: the column is blank.
         """
         if not self.slots:
-            return [self._part(self.key, self.text.fill(columns), columns)]
+            modality = self.key if self.key in MODALITIES else ""
+            return [self._part(self.key, as_written(self.text.fill(columns), modality), columns)]
         named = [column for column in self.text.columns if column in columns]
         if not named:
             return []

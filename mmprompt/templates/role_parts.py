@@ -25,8 +25,8 @@ Made = Mapping[str, list[PartDict]]
 class PartsOptions(NamedTuple):
     """How parts are made of a sample: the arguments of ``MMPromptTemplate``.
 
-    ``is_list``: the parts are those of a list. A list keeps texts that are empty, and takes a column as tagged only if
-    the column holds tags or parts.
+    ``is_list``: the parts are those of a list. A list takes a column as tagged only if the column holds tags or parts;
+    without such a column it keeps texts that are empty.
     """
 
     column: str | None = None
@@ -194,7 +194,7 @@ class PartsContent:
                 made["text"].append(skeleton.part(str(part["text"]), columns) if plain else part)
             return
         filled = text.fill(columns, None, examples if isinstance(examples, str) else "")
-        if filled or self._options.is_list:
+        if filled:
             made["text"].append(skeleton.part(filled, columns))
 
     def _add_medium(self, column: str, segment: Segment, columns: Mapping[str, object], made: Made) -> None:
@@ -215,10 +215,12 @@ class PartsContent:
     ) -> None:
         """Add the parts that plain columns fill, in the order of the skeletons."""
         for key, skeleton in skeletons:
-            if isinstance(skeleton, TextSkeleton):
-                self._add_filled(skeleton, skeleton.text, columns, examples, made)
-            else:
+            if isinstance(skeleton, MediaSkeleton):
                 made[key].extend(skeleton.from_columns(view, columns))
+            elif self._options.is_list:
+                made[key].append(skeleton.part(skeleton.text.fill(columns), columns))
+            else:
+                self._add_filled(skeleton, skeleton.text, columns, examples, made)
 
 
 def _holds_parts(view: SampleView, column: str) -> bool:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from mmprompt import MetaTemplate, MMPromptError, PromptError, PromptList, PromptTemplate, TemplateError, to_openai
+from mmprompt import (
+    MetaTemplate,
+    MMPromptError,
+    MMPromptTemplate,
+    PromptError,
+    PromptList,
+    PromptTemplate,
+    TemplateError,
+    to_openai,
+)
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
 from mmprompt.templates.sample_view import SampleView
@@ -82,6 +91,22 @@ def test_a_tagged_column_feeds_the_parts_in_the_order_of_the_sample():
     several = RawPromptTemplate([user([{"type": "text", "text": "{content}"}, {"type": "text", "text": "!"}])])
     with pytest.raises(TemplateError, match="several text parts"):
         several.generate_item(entry)
+
+
+def test_a_constant_source_is_shown_as_those_of_samples_are():
+    part = {"type": "image_url", "image_url": {"url": PNG}}
+    shown = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    assert RawPromptTemplate([user([part])]).generate_item({}) == [user([shown])]
+    multimodal = MMPromptTemplate({"round": [{"role": "HUMAN", "prompt_mm": {"image": part}}]})
+    assert multimodal.generate_item({}) == [{"role": "HUMAN", "prompt": [shown]}]
+
+
+def test_an_empty_text_is_a_part_of_plain_columns_and_none_of_a_tagged_one():
+    image = {"type": "image_url", "image_url": {"url": "{image}"}}
+    template = RawPromptTemplate([user([{"type": "text", "text": "{hint}"}, image])])
+    shown = {"type": "image_url", "image_url": {"url": "a.jpg"}}
+    assert template.generate_item({"hint": "", "image": "a.jpg"}) == [user([{"type": "text", "text": ""}, shown])]
+    assert template.generate_item({"hint": "", "content": "<AIS_IMAGE_START>a.jpg"}) == [user([shown])]
 
 
 def test_a_tag_in_a_format_that_carries_structure_is_text():
