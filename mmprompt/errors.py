@@ -1,20 +1,21 @@
 """The errors of mmprompt, one tree.
 
     MMPromptError
-    ├── TagError         AIS tags that do not pair, or a value that cannot be tagged
-    ├── TemplateError    a template, meta template or slot that cannot be compiled or filled
-    ├── PromptError      a prompt that the meta template cannot render
-    ├── MediaError       media that cannot become a content part
-    │   ├── SourceError      a source that names or encodes media wrongly, or whose media are missing or damaged
-    │   └── PolicyError      media that exists but that the policy does not let us read
-    ├── TargetError      a message that the chosen target cannot carry
-    ├── DatasetError     a dataset that cannot be read at all
-    │   └── RowError         one row of it
-    ├── TaskError        a task file that is not one
-    └── ServerError      a model's server that cannot be asked, or whose answer is none
+    ├── TagError         AIS tags do not pair, or a value cannot be tagged
+    ├── TemplateError    a template, meta template or slot cannot be compiled or filled
+    ├── PromptError      the meta template cannot render a prompt
+    ├── MediaError       a medium cannot become a content part
+    │   ├── SourceError      its source is wrong, or the medium is missing or damaged
+    │   └── PolicyError      the policy does not allow reading it
+    ├── TargetError      the target cannot carry a message
+    ├── DatasetError     a dataset cannot be read
+    │   └── RowError         one of its rows cannot be read
+    ├── TaskError        a task file or a setting is wrong
+    └── ServerError      the model server cannot be reached or returned no usable reply
 
-A message says where (``vqa.jsonl:14 question @57``), what, and how to mend it. The three are attributes too, so a
-program need not take the text apart. Errors are values: ``located`` returns a copy, and they pickle.
+A message says where the fault is (``vqa.jsonl:14 question @57``), what it is, and how to mend it. The attributes
+``where``, ``what`` and ``hint`` hold the same three, so that no program has to parse the text. Errors are immutable
+by convention: ``located`` returns a copy. They pickle.
 """
 
 from __future__ import annotations
@@ -27,19 +28,17 @@ from typing import NamedTuple, TypeVar
 _E = TypeVar("_E", bound="MMPromptError")
 
 SHOWN = 80
-"""How many characters of a value from a dataset a message shows at most."""
-
+"""Most characters of a dataset's value in a message."""
 
 _COMPARED, _LISTED = 1000, 100
-"""Among how many known names the nearest is looked for, and how many a message lists: a dataset may have any number."""
+"""Most names among which the nearest is sought, and most names that a message lists."""
 
 
 class Where(NamedTuple):
     """A place in the user's data: file, 1-based line, column of the row, 0-based character offset in its value.
 
-    ``setting`` is set where the fault is not one of the row but of the task or the command: what would have to be said
-    there. Other rows have the same fault then. ``message`` and ``part`` are the 1-based numbers of a message of the
-    request and of a content part of that message.
+    ``setting`` names the setting at fault where the fault lies in the task or the command, so that other rows have it
+    too. ``message`` and ``part`` are the 1-based numbers of a message of the request and of its content part.
     """
 
     file: str | None = None
@@ -83,7 +82,7 @@ class Where(NamedTuple):
 class MMPromptError(Exception):
     """The root of all errors that mmprompt raises on purpose.
 
-    ``what`` says what is wrong, ``hint`` how to put it right, ``where`` the place as far as it is known.
+    ``what`` says what is wrong, ``hint`` what to do about it, and ``where`` the place as far as it is known.
     """
 
     def __init__(self, what: str, hint: str = "", where: Where | None = None) -> None:
@@ -105,51 +104,51 @@ class MMPromptError(Exception):
 
 
 class TagError(MMPromptError):
-    """AIS tags that do not pair, or a value that cannot be put between tags."""
+    """AIS tags do not pair, or a value cannot be put between tags."""
 
 
 class TemplateError(MMPromptError):
-    """A template that cannot be compiled, or cannot be filled with this sample."""
+    """A template cannot be compiled, or cannot be filled with this sample."""
 
 
 class PromptError(MMPromptError):
-    """A prompt that a meta template cannot render."""
+    """A meta template cannot render a prompt."""
 
 
 class MediaError(MMPromptError):
-    """Media that cannot become a content part."""
+    """A medium cannot become a content part."""
 
 
 class SourceError(MediaError):
-    """A source that names or encodes media wrongly, or whose media are missing or damaged."""
+    """A source names or encodes a medium wrongly, or the medium is missing or damaged."""
 
 
 class PolicyError(MediaError):
-    """Media that the policy does not let us read."""
+    """The policy does not allow reading a medium."""
 
 
 class TargetError(MMPromptError):
-    """A message that the chosen target cannot carry."""
+    """The target cannot carry a message."""
 
 
 class DatasetError(MMPromptError):
-    """A dataset that cannot be read."""
+    """A dataset cannot be read."""
 
 
 class RowError(DatasetError):
-    """One row that cannot be read; the rows after it can."""
+    """One row cannot be read; the rows after it can."""
 
 
 class TaskError(MMPromptError):
-    """A task file or mapping that is not a task."""
+    """A task file, a mapping or a setting is wrong."""
 
 
 class ServerError(MMPromptError):
-    """A model's server that cannot be asked, or whose answer is none."""
+    """The model server cannot be reached or returned no usable reply."""
 
 
 def shown(value: object, limit: int = SHOWN) -> str:
-    """Return ``value`` quoted for a message: at most ``limit`` characters, control characters escaped."""
+    """Return ``value`` quoted for a message: at most ``limit`` characters, with control characters escaped."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"{len(value)} bytes"
     text = value if isinstance(value, str) else str(value)
@@ -178,13 +177,13 @@ def expect(
 
 
 def malformed(kind: str, problem: str, hint: str, line: int | None, column: int | None) -> TaskError:
-    """Return the error of a task file that cannot be parsed; line and column are 1-based."""
+    """Return the error of a task file that cannot be parsed. Line and column are 1-based."""
     place = f" at column {column}" if column else ""
     return TaskError(f"malformed {kind}{place}: {problem}", hint, Where(line=line))
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Return ``did you mean 'x'?`` where a known name is near, else the list of the known names."""
+    """Return ``did you mean 'x'?`` if a known name is near, else the list of the known names."""
     names = sorted({_cut(k) for k in islice(known, _COMPARED)})
     close = difflib.get_close_matches(_cut(name), names, n=1)
     if close:
@@ -193,7 +192,7 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 
 def names_in_short(names: Iterable[object]) -> str:
-    """Return names, which may be a dataset's, for a message: so many as can be read, each in short."""
+    """Return at most 100 names for a message, each of at most 80 characters."""
     first = [_cut(name) for name in islice(names, _LISTED + 1)]
     return ", ".join(first[:_LISTED]) + (", …" if len(first) > _LISTED else "")
 

@@ -1,9 +1,9 @@
 """Content parts and messages: immutable values between a template and a wire form.
 
-``MediaRef`` is what a sample *named*; ``MediaPart`` is what was *read*. They are different types on purpose: a string
-that names media is not permission to read it, and an emitter refuses what has not been read.
+``MediaRef`` is what a sample *named*. ``MediaPart`` is what was *read*. They are different types because a string that
+names a medium is no permission to read it. Target writers refuse a ``MediaRef``, unless the target takes names.
 
-They are named tuples: cheap to make by the million, picklable, comparable by value.
+All are named tuples: cheap to create by the million, picklable, and equal if their fields are.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, Union
 from mmprompt.errors import PromptError, TargetError, shown
 
 Pairs = tuple[tuple[str, object], ...]
-"""Keys and values that are carried along, in order."""
+"""Further keys of a content part and their values, in order."""
 
 _SHOWN_PARTS = 10
 
 MODALITIES = ("image", "audio", "video")
-"""What media are."""
+"""The kinds of media."""
 
 ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
-"""The roles of the prompt system, and what messages call them; other roles stay as they are."""
+"""The roles of the prompt system and their names in messages. Other roles keep their names."""
 
 
 class TextPart(NamedTuple):
@@ -53,8 +53,9 @@ class MediaRef(NamedTuple):
     name: str | None = None
 
     def __repr__(self) -> str:
-        """Show the modality and at most 80 characters of the source."""
-        return f"MediaRef({self.modality}, {shown(self.source)})"
+        """Show the modality and at most 80 characters of the source; of an object its type."""
+        plain = isinstance(self.source, (str, bytes))
+        return f"MediaRef({self.modality}, {shown(self.source) if plain else f'<{type(self.source).__name__}>'})"
 
 
 class MediaPart(NamedTuple):
@@ -132,7 +133,7 @@ class Message(_MessageFields):
         return f"Message({self.role}: {', '.join(map(repr, self.parts[:_SHOWN_PARTS]))}{more})"
 
     def beside_content(self) -> dict[str, Any]:
-        """Return ``name``, ``tool_calls`` and ``tool_call_id``, those of them that the message has."""
+        """Return the keys beside the content that the message has: ``name``, ``tool_calls``, ``tool_call_id``."""
         found: dict[str, Any] = {}
         if self.name is not None:
             found["name"] = self.name
@@ -149,10 +150,10 @@ class Message(_MessageFields):
 
 
 def checked(message: object) -> Message:
-    """Return the message, or say that it is none.
+    """Return ``message`` if it is a ``Message``.
 
     Raises:
-        TargetError: it is something else, such as a dict.
+        TargetError: it is anything else, such as a dict.
     """
     if not isinstance(message, Message):
         kind = type(message).__name__
@@ -165,7 +166,7 @@ _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
 def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
-    """Return a content part dict as a value: text, or media as the name it gives. Nothing is read.
+    """Return a content part dict as a ``TextPart`` or ``MediaRef``. Nothing is read.
 
     Takes the forms of OpenAI (``image_url`` as object or string, ``input_audio``, ``input_image``), of vLLM
     (``audio_url``, ``video_url``) and of Hugging Face (``{"type": "image", "image": …}`` or ``"url"``).
