@@ -1,7 +1,6 @@
-"""What a user asked to be changed in media, and the room that a target leaves for them.
+"""The changes that a user can ask for, and the limits of a target that media are made to fit.
 
-Nothing is transformed unless asked. Each transformation made is recorded in ``MediaPart.changes``, in words that say
-from what, to what, and why.
+Nothing is changed unless asked. ``MediaPart.changes`` records each change: from what, to what, and why.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ LOWEST_QUALITY = 50
 
 
 class Changes(NamedTuple):
-    """Transformations by name; what is left at its default is not touched.
+    """Changes by name; a field at its default asks for nothing.
 
     Args:
-        fit: change what the target would refuse, the least that makes it fit.
-        upright: turn a picture as its EXIF orientation says.
+        fit: change media that the target would refuse, as little as makes them fit.
+        upright: apply the EXIF orientation.
         max_pixels: the most pixels of a picture or frame (width x height); larger ones are scaled down.
-        max_side: the longest side of a picture or frame in pixels; likewise.
+        max_side: the longest side of a picture or frame in pixels; longer ones are scaled down.
         mode: ``"RGB"`` or ``"L"``; 16 bits are scaled, alpha is laid on ``background``.
-        background: the colour under what is transparent.
+        background: the colour that replaces transparency.
         image_format: ``"jpeg"``, ``"png"`` or ``"webp"``.
         quality: 1 to 100, of JPEG and WebP.
         audio_format: ``"wav"`` or ``"mp3"``.
         audio_rate: samples a second.
         mono: mix the channels into one.
-        start: seconds of sound to leave out at the beginning.
+        start: seconds of sound to skip at the beginning.
         seconds: the most seconds of sound to keep.
-        frames: so many frames of a video, evenly spaced in time; beside ``fps`` or ``key_frames`` the most of them.
-        fps: frames of a video by time, so many a second.
+        frames: the number of frames of a video, evenly spaced in time; with ``fps`` or ``key_frames``, the most frames.
+        fps: frames of a video per second.
         key_frames: only the key frames of a video.
         times: frames of a video at these seconds.
-        sound_track: the sound of a video in its place; what is asked of sounds is then done to it.
+        sound_track: replace a video by its sound; the changes of sounds then apply to it.
     """
 
     fit: bool = False
@@ -63,10 +62,10 @@ class Changes(NamedTuple):
 
 
 class TargetRoom(NamedTuple):
-    """What a target takes of one modality, as far as a file can be made to fit; None where no limit is known.
+    """The limits of a target for one modality that a file can be made to fit; None where no limit is known.
 
-    ``formats`` are media types, ``still`` those of them of which one frame only is taken. ``max_bytes`` counts the file
-    before base64, ``max_side`` and ``max_pixels`` the pixels of a picture.
+    ``formats`` are the media types it accepts, ``still`` those accepted only as single-frame images. ``max_bytes``
+    counts the file before base64, ``max_side`` and ``max_pixels`` the pixels of a picture.
     """
 
     target: str
@@ -84,11 +83,10 @@ _WORDS = {"mode": ("RGB", "L"), "image_format": ("jpeg", "png", "webp"), "audio_
 
 
 def changes_of(asked: Mapping[str, Any]) -> Changes:
-    """Return the changes that these names and values ask for; a value of None asks for nothing.
+    """Return the changes for these names and values; a value of None asks for nothing.
 
     Raises:
-        TaskError: an unknown name, a value that is none for it, two ways of choosing frames, or one beside
-            ``sound_track``.
+        TaskError: an unknown name, a bad value, two ways of choosing frames, or frames together with ``sound_track``.
     """
     values: dict[str, Any] = {}
     for name, value in asked.items():
@@ -109,7 +107,7 @@ def changes_of(asked: Mapping[str, Any]) -> Changes:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """Return the value of one change, in its own type."""
+    """Return the value of one change in the type of its field."""
     if name in _FLAGS:
         return _held(name, value, isinstance(value, bool), "give true or false")
     if name in _WORDS:

@@ -1,6 +1,6 @@
-"""Media changed as a user asked and as a target needs: through a cache, and in a child process if the policy says so.
+"""Changes media as the user asked and the target needs, through a cache and in the sandbox.
 
-The functions that change are in a table by modality; they are imported when the first of their modality is changed.
+A table names the functions of each modality. They are imported when the first medium of that modality is changed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from mmprompt.messages import MediaPart
 class Changers(NamedTuple):
     """The functions of one modality, each as ``module:name``.
 
-    They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and give a part; ``fit`` with
-    the quality as a fourth value where another than the default was asked. ``asked`` names the fields of ``Changes``
-    that concern it. ``both``, called as ``both(part, changes, policy, room)``, takes the place of one after the other.
+    They are called as ``change(part, changes, policy)`` and ``fit(part, room, policy)`` and return a part; ``fit`` gets
+    the quality as a fourth argument if the user asked for one. ``asked`` names the fields of ``Changes`` that concern
+    the modality. ``both(part, changes, policy, room)``, if there is one, changes and fits in one go.
     """
 
     change: str
@@ -33,7 +33,7 @@ class Changers(NamedTuple):
 
 
 Steps = tuple[tuple[str, Union[Changes, TargetRoom], tuple[Union[int, TargetRoom], ...]], ...]
-"""Functions by name, what is wanted of each, and what it is given beyond the policy."""
+"""Functions by name, their second argument, and further arguments after the policy."""
 
 _PICTURE = ("upright", "max_pixels", "max_side", "mode", "background", "image_format", "quality")
 CHANGERS = {
@@ -58,15 +58,15 @@ _UNASKED = Changes()
 
 
 class MediaEngine:
-    """Changes media under one policy. Safe to share between threads and across a fork; pickles.
+    """Changes media under one policy. Threads may share it; it survives a fork; it pickles.
 
-    The result is the same with and without a cache, a child process, or other threads. Close it to end the children
-    that an isolating policy started; it can be used again after that.
+    Cache, child processes and threads do not change the result. Close it to end its child processes; it can be used
+    again afterwards.
 
     Args:
-        policy: its limits hold for what is decoded; ``isolate`` says where.
-        changes: what the user asked.
-        cache: keeps results; None for none.
+        policy: its limits hold for decoding; ``isolate`` decides where that is done.
+        changes: the changes that the user asked for.
+        cache: keeps results; without one, nothing is kept.
         memory_bytes: the most memory of a child process, see ``IsolatedDecoder``.
     """
 
@@ -94,16 +94,16 @@ class MediaEngine:
         self.close()
 
     def close(self) -> None:
-        """End the child processes that are idle."""
+        """End the idle child processes."""
         self._decoder.close()
 
     def change(self, part: MediaPart, room: TargetRoom | None = None) -> MediaPart:
-        """Return ``part`` changed as asked, then to fit ``room`` if ``changes.fit``; itself where nothing is to do.
+        """Return ``part`` changed as asked and, with ``changes.fit``, made to fit ``room``; itself if nothing changes.
 
-        Changes and findings are added to those it has; form, options, extra keys and origin stay.
+        Changes and findings are added to those of the part; form, options, extra keys and origin stay.
 
         Raises:
-            SourceError: the media cannot be decoded, or the decoder crashed, swelled or took too long.
+            SourceError: the media cannot be decoded, or the decoder crashed or took too much memory or time.
             PolicyError: the media are larger or longer than the policy allows.
             TargetError: they cannot be made to fit.
         """
@@ -115,7 +115,7 @@ class MediaEngine:
         if asked == _UNASKED and (wanted is None or surely_fits(part, wanted)):
             return part
         steps = _steps(changers, asked, wanted)
-        # nothing of the sample's but its content: that is what the cache knows it by
+        # the content alone, without what the sample says beside it: the cache knows media by their content
         bare = MediaPart(part.modality, part.media_type, part.data, part.frames)
 
         def make() -> CacheEntry:
@@ -140,7 +140,7 @@ def _steps(changers: Changers, asked: Changes, room: TargetRoom | None) -> Steps
 
 
 def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> CacheEntry:
-    """Return what comes of ``part``, which has no changes or findings yet, by functions of these names, in order."""
+    """Return what the named functions make of ``part``, one after the other. It has no changes or findings yet."""
     made = part
     for name, wanted, more in steps:
         change = cast(Callable[..., MediaPart], function_named(name))
@@ -153,7 +153,7 @@ def make_changes(part: MediaPart, steps: Steps, policy: MediaPolicy) -> CacheEnt
 
 
 def with_kept(part: MediaPart, kept: CacheEntry) -> MediaPart:
-    """Return ``part`` with what was made of it; itself where that is nothing new."""
+    """Return ``part`` with the result of its changes; itself if they changed nothing."""
     changes, findings = part.changes + kept.changes, part.findings + kept.findings
     if not kept.unchanged:
         data, frames = kept.data, kept.frames
@@ -164,7 +164,7 @@ def with_kept(part: MediaPart, kept: CacheEntry) -> MediaPart:
 
 
 def surely_fits(part: MediaPart, room: TargetRoom) -> bool:
-    """Tell whether ``part`` is seen to fit from its type and length alone; false where it has to be opened."""
+    """True if type and length alone show that ``part`` fits; false if it has to be opened."""
     if part.modality == "video" and not part.frames:
         return True
     if room.max_side is not None or room.max_pixels is not None or part.frames:

@@ -1,7 +1,7 @@
-"""Media that come as objects, made into files: PIL images, NumPy arrays, open binary files.
+"""Encodes objects as media files: PIL images, NumPy arrays, open binary files.
 
-Encoding is the least that gives a file: JPEG of quality 95 without chroma subsampling for RGB and grey, PNG for what
-JPEG cannot hold, uncompressed WAV for sound. What was done is said in ``Encoded.changes``.
+RGB and grey pictures become JPEG of quality 95 without chroma subsampling, pictures that JPEG cannot hold PNG, and
+sound uncompressed WAV. ``Encoded.changes`` records what was done.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ORIENTATION = 0x0112
 
 
 class Encoded(NamedTuple):
-    """The bytes of an encoded object, what was done to get them, and what was noticed."""
+    """The bytes of an encoded object, the changes made, and findings."""
 
     data: bytes
     changes: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Encoded(NamedTuple):
 
 
 def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded:
-    """Return the file that an object becomes as an image or audio.
+    """Return an object encoded as an image or audio file.
 
     Args:
         source: a PIL image, an array of pixels (height, width, and 3 or 4 channels; uint8), a pair (samples, rate),
@@ -47,7 +47,7 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         policy: its ``max_bytes``, ``max_pixels`` and ``max_seconds`` hold.
 
     Raises:
-        SourceError: the object cannot be such a medium.
+        SourceError: the object cannot become this modality.
         PolicyError: it is larger or longer than the policy allows.
     """
     if callable(getattr(source, "read", None)):
@@ -65,9 +65,9 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
 
 
 def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) -> Encoded:
-    """Return a PIL image or an array of pixels as JPEG, or as PNG where JPEG cannot hold it; a ``frame`` as JPEG only.
+    """Return a PIL image or an array of pixels as JPEG, or as PNG if JPEG cannot hold it; a ``frame`` always as JPEG.
 
-    No rotation is applied: an EXIF orientation is a finding. What is clear in a ``frame`` is laid on white.
+    No rotation is applied: an EXIF orientation is a finding. Transparent pixels of a ``frame`` become white.
     """
     image = _as_image(source)
     mode = image.mode
@@ -96,7 +96,7 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
 
 
 class _OneAtATime:
-    """The lock under which objects that have a state are read: rows that threads render may hold the same one."""
+    """The lock for reading stateful objects: rows that threads render may hold the same object."""
 
     def __init__(self) -> None:
         self.forget()
@@ -110,7 +110,7 @@ _reading = _OneAtATime()
 
 
 def _own(image: Image) -> tuple[Image, tuple[str, ...]]:
-    """Return a picture in memory, which other threads may read too, and what was noticed."""
+    """Return a picture in memory, which other threads may read too, and findings."""
     if not hasattr(image, "fp"):
         return image, _findings(image)
     with _reading.lock:  # Pillow decodes it when it is first asked for, and looks for further frames by going there
@@ -213,7 +213,7 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
 
 
 def is_frames(source: object) -> bool:
-    """Tell whether a source is a row of frames: a list that is no pair of samples and rate, or an array of pictures."""
+    """True for frames of a video: an array of pictures, or a list that is not a pair of samples and rate."""
     if isinstance(source, (list, tuple)):
         return not is_sound_pair(source)
     numpy = sys.modules.get("numpy")

@@ -75,7 +75,8 @@ class MediaPolicy:
             of its file; a child process is ended at any time.
         fetch: whether http(s) URLs of ``allow_domains`` are fetched; other URLs go to the model as they are.
         read_also: image formats to read beside JPEG, PNG, WebP, GIF and BMP: ``"tiff"`` (first page), ``"avif"``.
-        isolate: whether decoders run in a child process with a memory and time limit.
+        isolate: whether decoders run in child processes with limits on memory and time. The default on Linux and macOS.
+            Without it, a hostile file may crash this process, fill its memory or hang it.
         files: single files that may be read, because the caller named them. See ``with_files``.
 
     Raises:
@@ -143,8 +144,9 @@ class MediaPolicy:
     def preset(cls, name: str, roots: Iterable[PathName] | PathName = (), **changes: Any) -> MediaPolicy:
         """Return the policy called ``name``, with the fields of ``changes`` set to other values.
 
-        ``trusted`` is for your own data (large files, no limit on length), ``default`` equals ``MediaPolicy()``, and
-        ``hostile`` is for data from strangers (lower limits, decoders in a child process).
+        ``trusted`` is for your own data (large files, no limit on length); it decodes in this process, so a file made
+        to crash, swell or hang a decoder does that to you. ``default`` equals ``MediaPolicy()``, and ``hostile`` is for
+        data from strangers (lower limits).
 
         Raises:
             PolicyError: an unknown preset, an unknown field, or a bad value for one.

@@ -1,1 +1,1 @@
-"""Sound: headers, samples and what they are like, changes, files written."""
+"""Sound: facts from headers, samples and their measures, changes, written files."""

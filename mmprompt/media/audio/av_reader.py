@@ -1,4 +1,4 @@
-"""Sound by PyAV: MP3, AAC, the sound of video files, and what soundfile refuses."""
+"""Reads sound with PyAV: MP3, AAC, the sound of video files, and files that soundfile refuses."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ DEMUXERS = {
     WAV: "wav", FLAC: "flac", MP3: "mp3", AAC: "aac", OGG: "ogg", M4A: "mov", MP4: "mov", QUICKTIME: "mov",
     WEBM: "matroska", MATROSKA: "matroska", AVI: "avi", MPEG: "mpeg", MPEG_TS: "mpegts",
 }  # fmt: skip
-"""FFmpeg's name of what reads the containers that may hold sound."""
+"""FFmpeg's demuxers for the containers that may hold sound."""
 _NO_LENGTH = (AAC, MPEG, MPEG_TS)
-"""Containers whose header states no length: what a decoder says of it is a guess from the bit rate."""
+"""Containers whose header states no length; a decoder only guesses it from the bit rate."""
 
 _CODECS = frozenset((
     "aac", "ac3", "alac", "eac3", "flac", "libopus", "libvorbis", "mp2", "mp2float", "mp3", "mp3float", "opus",
@@ -53,11 +53,10 @@ _OPTIONS = {"protocol_whitelist": "", "codec_whitelist": ",".join(sorted(_CODECS
 
 
 class AvReader:
-    """Reads with PyAV. What its decoder refuses is left out and counted in ``broken``, as players do.
+    """Reads with PyAV. Packets that its decoder refuses are skipped, as players do, and counted in ``broken``.
 
-    What an encoder put around the sound is left out where the file tells: before it, the samples that prime a decoder
-    (FFmpeg does so for MP4, since 8.1 for Matroska too), and those that fill the last frame of an MP4 file (it does
-    since 9).
+    Padding that an encoder declares is removed: the samples before the sound that prime a decoder (FFmpeg removes them
+    for MP4, since 8.1 for Matroska too), and those that fill the last frame of an MP4 file (FFmpeg does since 9).
     """
 
     def __init__(self, data: bytes, kind: Kind, policy: MediaPolicy) -> None:
@@ -119,7 +118,7 @@ class AvReader:
         yield from self._unpadded(self._arrays(itertools.chain((first,), frames)), lead)
 
     def _unpadded(self, blocks: Iterator[Samples], lead: int) -> Iterator[Samples]:
-        """Yield the blocks without the first ``lead`` frames and without those that fill the last block."""
+        """Yield the blocks without the first ``lead`` frames and without the padding of the last block."""
         end = round((self.facts.seconds or 0) * self.facts.rate)
         given, held = 0, next(blocks, None)
         while held is not None:
@@ -177,7 +176,7 @@ def _unreadable(kind: Kind, error: Exception) -> SourceError:
 
 
 def _has_xing(data: bytes) -> bool:
-    """Tell whether an MP3 file declares its length: its first frame is then no sound but a table."""
+    """True if an MP3 file declares its length: its first frame is then a table instead of sound."""
     start = 0
     if data.startswith(b"ID3"):
         start = 10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9])
@@ -186,12 +185,12 @@ def _has_xing(data: bytes) -> bool:
 
 
 def _flac_frames(data: bytes) -> int:
-    """Return how many frames the first block of a FLAC file declares, 0 where it leaves that open (RFC 9639, 8.2)."""
+    """Return how many frames the first block of a FLAC file declares; 0 if it leaves that open (RFC 9639, 8.2)."""
     return int.from_bytes(data[21:26], "big") & (1 << 36) - 1 if data.startswith(b"fLaC") else 0
 
 
 def _safe(frame: AudioFrame) -> list[AudioFrame]:
-    """Return a frame as such of which PyAV can make an array: of 8 planes it reads more, and the process dies."""
+    """Return a frame in a form that PyAV can make an array of. With 8 planes it reads past the end and crashes."""
     import av  # noqa: PLC0415  # heavy
 
     if not frame.format.is_planar or frame.layout.nb_channels < MOST_CHANNELS:

@@ -1,7 +1,7 @@
-"""Sound changed as the user asked, or as little as makes it fit a target. Each change is said in the part.
+"""Changes sound as the user asked, or as little as makes it fit a target. The part records each change.
 
-What nothing asks to change is not decoded: its bytes stay. Changed sound is written as WAV of 16-bit PCM, the one form
-that everything reads and that loses nothing of 16-bit sound, or as MP3 where that is asked for.
+Sound that needs no change is not decoded and keeps its bytes. Changed sound is written as WAV of 16-bit PCM, which
+everything reads and which loses nothing of 16-bit sound, or as MP3 if asked.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Form(NamedTuple):
 
 
 def change_audio(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
-    """Return a sound with what ``changes`` asks of sounds; the same part where it is so already.
+    """Return a sound changed as asked; the same part if it needs no change.
 
     The order is: ``start`` and ``seconds`` (exact to the sample), ``mono`` (the mean of the channels), ``audio_rate``,
     ``audio_format``. A WAV file asked for as ``wav`` stays as it is, whatever its bits. Otherwise changed sound becomes
@@ -104,7 +104,7 @@ def change_audio(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
 
 
 def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPart:
-    """Return a sound that a target takes, changed as little as that needs; the same part where it is taken already.
+    """Return a sound that a target accepts, changed as little as possible; the same part if it fits already.
 
     What is tried in turn, until it is small enough: WAV of 16-bit PCM; MP3 of 64 kbit/s a channel; the same mixed to
     mono; mono of 24 kHz and 48 kbit/s; mono of 16 kHz and 32 kbit/s. A target without MP3 gets WAV, then mono, then
@@ -168,7 +168,7 @@ def _mp3_form(rate: int, channels: int, kbits: int = 0) -> _Form:
 
 
 def _check(changes: Changes) -> None:
-    """Refuse changes that make no sense."""
+    """Refuse bad values."""
     if changes.audio_format is not None and changes.audio_format not in FORMATS:
         raise PolicyError(f"audio_format is {shown(changes.audio_format)}", nearest(changes.audio_format, FORMATS))
     if changes.audio_rate is not None and not (
@@ -182,7 +182,7 @@ def _check(changes: Changes) -> None:
 
 
 class _Work(NamedTuple):
-    """Decoded sound, what its file said of it, and the policy."""
+    """Decoded sound, the facts of its file, and the policy."""
 
     sound: Sound
     facts: AudioFacts
@@ -223,7 +223,7 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
 
 
 def _noted(part: MediaPart, sound: Sound, facts: AudioFacts, start: float = 0.0) -> MediaPart:
-    """Return the part with what decoding showed that the user should know of."""
+    """Return the part with the findings of decoding: damaged places, and a length that differs from the header."""
     found = []
     if sound.broken:
         found.append(f"{sound.broken} damaged places of the sound could not be decoded")

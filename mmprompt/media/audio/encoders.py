@@ -1,4 +1,4 @@
-"""Samples made into other samples and into files: resampling, mixing, 16 bits, MP3.
+"""Converts samples and writes files: resampling, mixing, 16 bits, MP3.
 
 One resampler everywhere, so that the same sound gives the same bytes whatever else is installed: that of FFmpeg, with
 a longer filter than its own default, which lets through a fifth of what lies just above the new band.

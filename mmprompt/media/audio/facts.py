@@ -1,4 +1,4 @@
-"""What the header of a sound file says, and what no sound has."""
+"""Facts from the header of a sound file, and the limits that every sound keeps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MOST_CHANNELS = 8
 
 
 class AudioFacts(NamedTuple):
-    """What the header of a sound file says.
+    """Facts from the header of a sound file.
 
     ``container`` is the name of its kind (``WAV``, ``FLAC``, ``MP3``, ``Ogg``, ``M4A``, …), ``codec`` that of the
-    coding (``pcm_16``, ``pcm_24``, ``float``, ``flac``, ``mp3``, ``vorbis``, ``opus``, ``aac``, …), ``rate`` counts
-    samples a second, ``seconds`` is the length that the header declares, None where it does not.
+    codec (``pcm_16``, ``pcm_24``, ``float``, ``flac``, ``mp3``, ``vorbis``, ``opus``, ``aac``, …), ``rate`` counts
+    samples a second, ``seconds`` is the declared length, None if the header declares none.
     """
 
     container: str
@@ -32,10 +32,10 @@ class AudioFacts(NamedTuple):
 
 
 def check_form(rate: int, channels: int) -> None:
-    """Refuse a rate or a number of channels that no sound has.
+    """Refuse an impossible rate or number of channels.
 
     Raises:
-        SourceError: naming it.
+        SourceError: the rate or the number of channels.
     """
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise SourceError(f"the header says {rate} Hz", f"sound has {LOWEST_RATE} to {HIGHEST_RATE} Hz")
@@ -44,7 +44,7 @@ def check_form(rate: int, channels: int) -> None:
 
 
 def is_sound_pair(value: Sequence[object]) -> bool:
-    """Tell whether a list is no list but sound: an array of samples, and their rate, which may be a scalar of NumPy."""
+    """True for a pair of samples (an array) and their rate (a number, of NumPy too)."""
     if len(value) != 2 or not hasattr(value[0], "shape"):
         return False
     return isinstance(value[1], (int, float)) or getattr(value[1], "shape", None) == ()

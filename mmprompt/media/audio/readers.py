@@ -1,8 +1,8 @@
-"""Sound files opened by soundfile (WAV, FLAC, Ogg) or PyAV (all others, and what soundfile refuses).
+"""Opens sound files with soundfile (WAV, FLAC, Ogg) or PyAV (all others, and files that soundfile refuses).
 
-A reader knows what the header says and gives the samples in blocks. It gets bytes, never a name: each decoder sees a
-buffer without a name, one container that our own look at the first bytes chose, and no protocol to open anything else.
-MP3 is never left to soundfile, whose libmpg123 writes about damaged files on the standard error of the process.
+A reader has the facts of the header and yields the samples in blocks. It gets bytes, never a name: each decoder sees a
+nameless buffer and one container, chosen by our own check of the first bytes; it has no protocol to open anything else.
+soundfile never reads MP3, because its libmpg123 writes about damaged files to the standard error of the process.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ BLOCK = 65536
 """Frames that are read at a time."""
 
 _UNKNOWN_LENGTH = 1 << 62
-"""libsndfile gives numbers from here on where a header leaves the length open."""
+"""libsndfile reports a number from here on if a header leaves the length open."""
 
 
 def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     """Return a reader of the sound in ``data``; close it after use.
 
     Raises:
-        SourceError: the bytes are no sound, no decoder takes them, or the header says what no sound has.
-        PolicyError: the index of the file would take more than the policy allows, or the time is over.
+        SourceError: the bytes are not sound, no decoder reads them, or rate or channels are impossible.
+        PolicyError: the time is over.
     """
     kind = sniff(data)
     if kind is None:
@@ -57,10 +57,10 @@ _SOUNDFILE_NAMES = {"mpeg_layer_iii": "mp3", "double": "float_64", "pcm_s8": "pc
 
 
 def _by_soundfile(data: bytes, kind: Kind, policy: MediaPolicy) -> SoundFileReader | None:
-    """Return soundfile's reader, None where it would not read the file well.
+    """Return soundfile's reader; None for files that PyAV has to read.
 
-    That is what libsndfile does not take, what it cannot tell the length of (reading it ends in an error), and what it
-    would leave to libmpg123.
+    These are files that libsndfile refuses, whose length it does not know (reading them ends in an error), or that it
+    would give to libmpg123.
     """
     import soundfile  # noqa: PLC0415  # heavy
 
@@ -77,7 +77,7 @@ def _by_soundfile(data: bytes, kind: Kind, policy: MediaPolicy) -> SoundFileRead
 
 
 class SoundFileReader:
-    """Reads with soundfile; where that stumbles over damage, PyAV goes on.
+    """Reads with soundfile. After damage that stops soundfile, PyAV reads the rest.
 
     ``broken`` counts the places that could not be decoded.
     """
@@ -120,7 +120,7 @@ class SoundFileReader:
         yield from self._after(given, watch)
 
     def _after(self, given: int, watch: Watch) -> Iterator[Samples]:
-        """Yield what PyAV can read behind the first ``given`` frames."""
+        """Yield the frames that PyAV can read after the first ``given`` ones."""
         try:
             other = AvReader(self._file.getvalue(), self._kind, self._policy)
         except SourceError:

@@ -1,6 +1,6 @@
-"""Sound: what a file's header says, its samples, and what they are like; all within a policy.
+"""Reads sound within a policy: facts from the header, samples, and measures of the samples.
 
-Decoding is bounded: what the header declares is judged before anything is read, and what is read is counted.
+The declared length is checked before anything is decoded, and decoded samples are counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 DECODED = 8
-"""Decoded sound may take so many times ``max_bytes``: 512 MiB by default, 25 minutes of stereo at 44.1 kHz."""
+"""Decoded sound may take this many times ``max_bytes``: 512 MiB by default, 25 minutes of stereo at 44.1 kHz."""
 
 FULL_SCALE = 32767 / 32768
 """From here on a sample counts as clipped: the highest of 16 bits."""
@@ -36,7 +36,7 @@ class Sound(NamedTuple):
     """Decoded sound: float32 samples (frames, channels), full scale at 1, and samples a second.
 
     The samples may hold NaN or infinity where a float file does. ``broken`` counts the places that could not be
-    decoded, ``more`` tells whether the file goes on after the samples.
+    decoded; ``more`` is true if the file goes on after the samples.
     """
 
     samples: Samples
@@ -46,7 +46,7 @@ class Sound(NamedTuple):
 
 
 class AudioMeasures(NamedTuple):
-    """What a sound is really like.
+    """Measures of decoded sound.
 
     ``seconds`` that were decoded and ``declared`` by the header (None: not at all), the highest ``peak`` of the finite
     samples, whether it is ``silent`` (nothing above -80 dB), the share of samples that are ``clipped`` (at full scale
@@ -63,12 +63,12 @@ class AudioMeasures(NamedTuple):
 
 
 def audio_facts(data: bytes, policy: MediaPolicy) -> AudioFacts:
-    """Return what the header of a sound file says; no sample is decoded for it.
+    """Return the facts of a sound file from its header; no sample is decoded.
 
     The sound of a video file (MP4, WebM, Matroska, QuickTime, AVI, MPEG) is that of its first sound track.
 
     Raises:
-        SourceError: the bytes are no sound, no decoder takes them, or they declare a rate outside 4 to 384 kHz or
+        SourceError: the bytes are not sound, no decoder reads them, or they declare a rate outside 4 to 384 kHz or
             more than 8 channels.
         PolicyError: more than ``max_bytes``, or declared to last longer than ``max_seconds``.
     """
@@ -83,7 +83,7 @@ def decode_audio(data: bytes, policy: MediaPolicy, *, start: float = 0.0, second
         data: the bytes of the file.
         policy: its ``max_bytes``, ``max_seconds`` and ``timeout`` hold; the samples may take 8 times ``max_bytes``.
         start: seconds to leave out at the beginning, rounded to the nearest frame.
-        seconds: the most seconds to keep, likewise; all by default.
+        seconds: the most seconds to keep, rounded the same way; all by default.
 
     Raises:
         SourceError: as ``audio_facts``, nothing can be decoded, or nothing is left after ``start``.
@@ -108,13 +108,13 @@ def decode_audio(data: bytes, policy: MediaPolicy, *, start: float = 0.0, second
 
 
 def measure(sound: Sound, facts: AudioFacts) -> AudioMeasures:
-    """Return what decoded sound is like, beside what the header of its file said."""
+    """Return the measures of decoded sound, with the length that the header of its file declared."""
     blocks = (sound.samples[at : at + BLOCK] for at in range(0, len(sound.samples), BLOCK))
     return _measure(blocks, sound.rate, facts.seconds)._replace(broken=sound.broken)
 
 
 def measure_audio(data: bytes, policy: MediaPolicy) -> AudioMeasures:
-    """Return what the sound of a file is like; it is decoded block by block and never held as a whole.
+    """Return the measures of a sound file, decoded block by block and never held as a whole.
 
     Raises:
         SourceError: as ``audio_facts``.
@@ -146,7 +146,7 @@ def _too_long(policy: MediaPolicy) -> PolicyError:
 
 
 def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
-    """Yield the blocks of a reader, and stop with an error where they go past the policy."""
+    """Yield the blocks of a reader; raise an error when they exceed the policy."""
     count = 0
     for block in reader.blocks(Watch(policy, "the sound")):
         count += len(block)
@@ -156,7 +156,7 @@ def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
 
 
 class _Room:
-    """The memory for the samples that are kept: as large as the header says, larger only as they come."""
+    """Memory for the kept samples: as large as the header declares, larger only when more samples come."""
 
     samples: Samples
 
@@ -168,7 +168,7 @@ class _Room:
         self._max_bytes = policy.max_bytes
 
     def expect(self, facts: AudioFacts) -> None:
-        """Make room for what the header declares of what is wanted, or refuse it."""
+        """Make room for the wanted part of the declared samples, or refuse it."""
         import numpy as np  # noqa: PLC0415  # heavy
 
         self._skip = round(self._start * facts.rate)
@@ -187,7 +187,7 @@ class _Room:
             )
 
     def add(self, block: Samples) -> bool:
-        """Keep what is wanted of the next block; tell whether that was all."""
+        """Keep the wanted part of the next block; return True if nothing after it is wanted."""
         import numpy as np  # noqa: PLC0415  # heavy
 
         left_out = min(len(block), max(0, self._skip - self.passed))

@@ -1,6 +1,6 @@
-"""WAV files: written from arrays, and what the header of one says.
+"""Writes WAV files from arrays, and reads the declared length of one.
 
-The header is ours because libsndfile writes the time of day into that of a float file.
+The header is ours because libsndfile writes the time of day into the header of a float file.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def wav_file(array: np.ndarray[Any, Any], rate: int) -> tuple[bytes, str]:
 
 
 def declared_frames(data: bytes) -> int | None:
-    """Return how many frames the header of a WAV file declares, whatever the file holds; None where it does not say.
+    """Return how many frames the header of a WAV file declares; None if it does not say.
 
-    Unlike a decoder, which believes the length of the file, this tells of a file that was cut.
+    A decoder reports the frames that are there instead, which hides a cut.
     """
     at, align = 12, 0
     for _ in range(_MOST_CHUNKS):

@@ -1,1 +1,1 @@
-"""Files that hold other media: held against their bytes before a decoder sees them, and opened in one place."""
+"""Opening media with FFmpeg: bytes in memory, one demuxer, a deadline; and facts of Matroska files."""

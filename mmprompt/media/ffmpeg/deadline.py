@@ -1,4 +1,4 @@
-"""Work on one file, held to what a policy allows of time, picture and memory."""
+"""Limits for the work on one file: time, picture size and memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from mmprompt.errors import PolicyError
 from mmprompt.media.policy import MediaPolicy
 
 PACKETS_SHARE = 8
-"""The packets of a video may take so many times ``max_bytes``, as decoded sound may."""
+"""The packets of a video may take this many times ``max_bytes``; decoded sound may, too."""
 
 
 class TimedFile(io.BytesIO):
-    """A media file that gives no more once the time is over: a decoder in C can be stopped but between two reads.
+    """A media file that can be read only until a deadline: a decoder in C can be stopped only between two reads.
 
-    The first read after that raises a PolicyError, which PyAV and Pillow pass on; the others find the end of the file,
-    since a decoder may well try again. libsndfile passes nothing on, so what reads for it, ``readinto``, only finds the
-    end; ask ``check_time`` afterwards.
+    The first read after the deadline raises a PolicyError, which PyAV and Pillow pass on. Later reads find the end of
+    the file, because a decoder may try again. libsndfile passes no error on, so ``readinto``, which it reads with, only
+    finds the end; call ``check_time`` afterwards.
     """
 
     def __init__(self, data: bytes, policy: MediaPolicy, what: str) -> None:
@@ -27,7 +27,7 @@ class TimedFile(io.BytesIO):
         self._said = False
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return bytes, as any file; see the class."""
+        """Return bytes, as any file does; see the class."""
         if self._watch.is_over():
             if not self._said:
                 self._said = True
@@ -36,7 +36,7 @@ class TimedFile(io.BytesIO):
         return super().read(size)
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read into ``buffer``, as any file; see the class."""
+        """Read into ``buffer``, as any file does; see the class."""
         return 0 if self._watch.is_over() else super().readinto(buffer)
 
     def check_time(self) -> None:
@@ -61,7 +61,7 @@ class Watch:
         self._room = PACKETS_SHARE * policy.max_bytes
 
     def is_over(self) -> bool:
-        """Tell whether the time is over."""
+        """True once the time is over."""
         return time.monotonic() > self._end
 
     def check_time(self) -> None:
@@ -81,7 +81,7 @@ class Watch:
             )
 
     def keep(self, size: int) -> None:
-        """Raise a PolicyError once the packets that are kept take too much: packed ones swell a thousandfold."""
+        """Count the bytes of a packet; raise a PolicyError once all take too much. Packed ones swell a thousandfold."""
         self._room -= size
         if self._room < 0:
             raise PolicyError(

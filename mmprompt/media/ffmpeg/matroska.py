@@ -1,4 +1,4 @@
-"""Elements of a Matroska or WebM file (RFC 8794), as far as they are looked at without a decoder."""
+"""Facts of a Matroska or WebM file (RFC 8794), read without a decoder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _CHECKSUM, _TIMESTAMP = 0xBF, 0xE7
 
 
 def element_size(data: bytes, at: int) -> int:
-    """Return the bytes of the element whose ID ends at ``at``, those of its size included; all there is where open."""
+    """Return the bytes of the element whose ID ends at ``at``, its size field included; all bytes if it has no size."""
     length = 9 - data[at].bit_length() if at < len(data) else 9
     if length > 8:
         return len(data)
@@ -16,9 +16,9 @@ def element_size(data: bytes, at: int) -> int:
 
 
 def is_whole(data: bytes) -> bool:
-    """Tell whether a Matroska file has all the bytes that it says it has; false for any other file.
+    """True for a Matroska file that has all the bytes it declares; false for any other file.
 
-    The length in seconds that it declares would not tell: it reaches from 0 to the end of the longest stream.
+    Its declared seconds would not show that: they count from 0 to the end of the longest stream.
     """
     if not data.startswith(_HEADER):
         return False
@@ -27,7 +27,7 @@ def is_whole(data: bytes) -> bool:
 
 
 def first_tick(data: bytes) -> int:
-    """Return the time of the first cluster of a Matroska file in its ticks; 0 for any other file, or where none is."""
+    """Return the time of a Matroska file's first cluster in ticks; 0 without one, and for any other file."""
     at = data.find(_CLUSTER) + 4
     if not data.startswith(_HEADER) or at < 4 or at >= len(data):
         return 0
@@ -36,5 +36,5 @@ def first_tick(data: bytes) -> int:
         at += 1 + element_size(data, at + 1)
     if data[at : at + 1] != bytes([_TIMESTAMP]):
         return 0
-    # its size is one byte, which no time exceeds
+    # one byte is enough for the size of a time
     return int.from_bytes(data[at + 2 : at + 2 + min(8, data[at + 1] & 0x7F)], "big") if at + 1 < len(data) else 0

@@ -17,16 +17,21 @@ def open_bytes(
 ) -> InputContainer:
     """Return the open container of a media file; its caller closes it.
 
-    The file may be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError.
-    ``options`` are those of the container: ``options=`` would go to each stream too, and PyAV before 18 dies where a
-    stream turns up late. Metadata that are no UTF-8 do not matter, where the release can be told so, and long lists of
-    them never reach FFmpeg.
+    The file can be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError.
+    Non-UTF-8 metadata is ignored (by the PyAV releases that support it).
+
+    Args:
+        data: the file.
+        kind: its kind, for errors.
+        options: of the container. PyAV's ``options=`` would go to each stream too, and PyAV before 18 dies when a
+            stream appears late.
+        policy: its ``timeout`` holds.
+        demuxer: FFmpeg's name of the only demuxer to use.
 
     Raises:
-        SourceError: the file has far more metadata than any file has.
         PolicyError: the time is over.
-        FFmpegError: PyAV's, the bytes cannot be opened.
-        ValueError: likewise.
+        FFmpegError: PyAV cannot open the bytes.
+        ValueError: PyAV cannot open the bytes.
     """
     import av  # noqa: PLC0415  # heavy
 

@@ -1,7 +1,7 @@
-"""Pictures changed as asked; each change is said in ``MediaPart.changes``.
+"""Changes pictures as asked and records each change in ``MediaPart.changes``.
 
-A picture that needs no change keeps its bytes. One that is encoded anew keeps its pixels' colour profile and an EXIF
-orientation that was not applied, no other metadata; of an animation it keeps the first frame, which is a finding.
+A picture that needs no change keeps its bytes. A picture that is encoded again keeps its colour profile and an EXIF
+orientation that was not applied, but no other metadata. An animation keeps only its first frame, which is a finding.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WHITE = (255, 255, 255)
 
 
 class Made(NamedTuple):
-    """A picture with its changes made, in a mode its format holds, their words, and what is worth a note."""
+    """A changed picture in a mode that its format holds, the changes in words, and findings."""
 
     image: Image
     image_format: str
@@ -49,7 +49,7 @@ class Made(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is to become of one picture; ``why_size`` and ``why_first`` stand behind the changes they explain."""
+    """The changes of one picture. ``why_size`` and ``why_first`` are reasons, recorded with the change they explain."""
 
     image_format: str
     upright: bool = False
@@ -62,16 +62,15 @@ class Wanted(NamedTuple):
 
 
 def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
-    """Return ``part`` with its picture changed as ``changes`` ask; the same part where nothing is to do.
+    """Return ``part`` with its picture changed as asked; the same part if it needs no change.
 
     In this order: the first frame, turned upright, scaled (Lanczos), brought into the mode, encoded. A picture stays in
     its format unless ``image_format`` asks for another, but GIF, BMP and TIFF become PNG, and AVIF JPEG (with alpha
-    PNG). ``quality`` holds for what is encoded. Of a video of ``frames`` each frame is scaled, and nothing else; what
-    is neither is left alone.
+    PNG). ``quality`` applies to pictures that are encoded. The frames of a video are only scaled; any other medium is
+    returned unchanged.
 
     Raises:
-        SourceError: the picture cannot be decoded, or not encoded in the format; ``changes`` name a mode, format,
-            quality or size that there is not.
+        SourceError: the picture cannot be decoded, or not encoded in the format; or ``changes`` hold a bad value.
         PolicyError: it is larger than ``policy`` allows.
     """
     check_changes(changes)
@@ -93,12 +92,12 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
 
 
 def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]:
-    """Return a decoded picture, as a frame of a video, as JPEG of ``changes.quality``, within its size limits.
+    """Return a decoded picture, such as a frame of a video, as JPEG of ``changes.quality`` within the size limits.
 
-    What is transparent is laid on ``changes.background``. The second value says what was scaled, empty if nothing.
+    Transparent pixels get ``changes.background``. The second value says how it was scaled; empty if it was not.
 
     Raises:
-        SourceError: a side is longer than a JPEG has.
+        SourceError: a side is too long for a JPEG.
     """
     size = size_within(*image.size, changes.max_side, changes.max_pixels)
     scaled = held_by(resized(image, size), "JPEG", changes.background)
@@ -108,10 +107,10 @@ def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]
 
 
 def check_changes(changes: Changes) -> None:
-    """Refuse values of picture changes that mean nothing.
+    """Refuse bad values of picture changes.
 
     Raises:
-        SourceError: naming the first of them.
+        SourceError: the first bad value.
     """
     if changes.mode is not None and changes.mode not in _MODES:
         raise SourceError(f"unknown mode {shown(changes.mode)}", nearest(changes.mode, _MODES))
@@ -127,7 +126,7 @@ def check_changes(changes: Changes) -> None:
 
 
 def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
-    """Return what is to become of a picture by ``changes``; None where they would change nothing."""
+    """Return the changes that a picture needs for ``changes``; None if it needs none."""
     size = (facts.width, facts.height)
     asked = _WRITTEN[changes.image_format] if changes.image_format else None
     if not (
@@ -149,7 +148,7 @@ def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
 
 
 def own_format(facts: ImageFacts) -> str:
-    """Return the format that a picture is encoded in again: its own, or PNG for one that is not written.
+    """Return the format to encode a picture in again: its own, or PNG if its own cannot be written.
 
     AVIF without alpha becomes JPEG: as PNG its losses would be kept at many times the bytes.
     """
@@ -159,7 +158,7 @@ def own_format(facts: ImageFacts) -> str:
 
 
 def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
-    """Make the changes, in the order that ``change_image`` states."""
+    """Make the changes in the order that ``change_image`` documents."""
     notes: list[str] = []
     findings: tuple[str, ...] = ()
     orientation = facts.orientation
@@ -193,19 +192,19 @@ def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
 
 
 def with_bytes(part: MediaPart, data: bytes, made: Made, last: str) -> MediaPart:
-    """Return the part with these bytes, which ``made`` was encoded to; ``last`` says how."""
+    """Return the part with the bytes of the encoded picture; ``last`` says how it was encoded."""
     changes, findings = (*part.changes, *made.notes, last), part.findings + made.findings
     return part._replace(data=data, media_type=TYPES[made.image_format], changes=changes, findings=findings)
 
 
 def recoded(facts: ImageFacts, name: str) -> str:
-    """Return ``PNG to JPEG``, or that the format stays."""
+    """Return ``PNG to JPEG``, or ``PNG encoded anew`` for the same format."""
     was, now = _NAMES.get(facts.format, facts.format), _NAMES.get(name, name)
     return f"{now} encoded anew" if was == now else f"{was} to {now}"
 
 
 def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: str) -> MediaPart:
-    """Return a video of ``frames`` with those scaled that exceed the sizes of ``limits``; ``why`` is said of each.
+    """Return a video with those of its ``frames`` scaled that exceed ``limits``; ``why`` is the reason to record.
 
     Raises:
         SourceError: a frame that is too large cannot be decoded.
@@ -227,7 +226,7 @@ def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: st
 
 
 def with_frames(part: MediaPart, frames: Sequence[bytes], notes: Iterable[str]) -> MediaPart:
-    """Return the video with these frames, and ``notes``, one for each that was changed; itself where none was."""
+    """Return the video with these frames. ``notes`` has one entry for each changed frame; the same part if none was."""
     counts = Counter(notes)
     if not counts:
         return part
@@ -236,7 +235,7 @@ def with_frames(part: MediaPart, frames: Sequence[bytes], notes: Iterable[str]) 
 
 
 def is_lossless(data: bytes, facts: ImageFacts) -> bool:
-    """Tell whether a picture file holds its pixels without loss, as far as its format says."""
+    """True if the format of a picture file keeps its pixels without loss."""
     if facts.format == "WEBP":
         return webp_is_lossless(data)
     return facts.format not in ("JPEG", "AVIF")

@@ -1,4 +1,4 @@
-"""Pictures made to fit a target: the least change that does, or an error that says why none will."""
+"""Makes pictures fit a target with the least change, or raises an error that says why none will do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LOWEST_SIDE = 256
-"""Below this many pixels on its longer side a picture is not scaled down for the sake of bytes."""
+"""To save bytes, a picture is not scaled below this many pixels on its longer side."""
 
 _FRAME = "image/jpeg"
 _OF_FRAMES = "video/jpeg"
@@ -45,7 +45,7 @@ class _Way(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """A picture that is changed or does not fit, decoded, and the room there is; its format is wanted if asked for."""
+    """A decoded picture that is to be changed or to fit, and the limits of the target."""
 
     part: MediaPart
     facts: ImageFacts

@@ -1,7 +1,6 @@
-"""What the headers of picture files say, read without a decoder.
+"""Facts from the headers of picture files, read without a decoder.
 
-Pillow walks a file's segments in Python, at microseconds each and without a limit, and warns where we must not. So the
-structure is looked at here first: one pass over the heads of the blocks, which refuses what no encoder writes.
+One pass over the heads of the blocks. It is bounded, so it is safe outside the sandbox.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from mmprompt.errors import SourceError
 from mmprompt.media.image.png_chunks import MOST_CHUNKS, SAVE_AGAIN, png_layout
 
 MOST_BLOCKS = 500_000
-"""Blocks of a GIF: a 64 MiB file of full blocks has half as many."""
+"""The most blocks of a GIF. A 64 MiB file of full blocks has half as many."""
 
 _MOST_SEGMENTS = 10_000
 _MOST_JUNK = 1 << 16
@@ -29,9 +28,9 @@ _SHORT = 3
 
 
 class GifLayout(NamedTuple):
-    """The area that the frames of a GIF cover, how many there are, and whether the file has its end mark.
+    """The area that the frames of a GIF cover, their number, and whether the file has its end mark.
 
-    Frames after the limit are not looked at; ``whole`` is then true.
+    Frames beyond the limit are not read; ``whole`` is then true.
     """
 
     width: int
@@ -41,7 +40,7 @@ class GifLayout(NamedTuple):
 
 
 class TiffLayout(NamedTuple):
-    """The area that the tiles of a TIFF's first page cover, 0 where it has none, and whether other pages follow."""
+    """The area that the tiles of a TIFF's first page cover (0 without tiles), and whether other pages follow."""
 
     width: int
     height: int
@@ -49,7 +48,7 @@ class TiffLayout(NamedTuple):
 
 
 def exif_orientation(exif: bytes) -> int:
-    """Return the orientation, 1 to 8, that an EXIF block states in its first directory; 1 where it states none."""
+    """Return the orientation, 1 to 8, that an EXIF block states in its first directory; 1 if it states none."""
     body = exif[6:] if exif.startswith(b"Exif\x00\x00") else exif
     order = _TIFF_ORDER.get(body[:4])
     if order is None:
@@ -67,7 +66,7 @@ def exif_orientation(exif: bytes) -> int:
 
 
 def orientation_exif(orientation: int) -> bytes:
-    """Return the EXIF block that states this orientation and nothing else."""
+    """Return an EXIF block that states only this orientation."""
     entry = struct.pack(">HHIHH", _ORIENTATION, _SHORT, 1, orientation, 0)
     return b"Exif\x00\x00MM\x00*" + struct.pack(">IH", 8, 1) + entry + bytes(4)
 
@@ -124,7 +123,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:
-    """Return the canvas, or without one the size of the only frame (RFC 9649, 2.5 to 2.7; RFC 6386, 9.1)."""
+    """Return the size of the canvas, or without one of the only frame (RFC 9649, 2.5 to 2.7; RFC 6386, 9.1)."""
     name = data[12:16]
     if name == b"VP8X" and len(data) >= 30:
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
@@ -138,7 +137,7 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
 
 
 def is_animated(data: bytes) -> bool:
-    """Tell whether a GIF, PNG or WebP holds a second frame, counted as everywhere else; of a cut one, what is there.
+    """True if a GIF, PNG or WebP holds a second frame. Of a cut file, the frames that are there count.
 
     Raises:
         SourceError: it has more blocks than any encoder writes.
@@ -152,7 +151,7 @@ def is_animated(data: bytes) -> bool:
 
 
 def webp_is_lossless(data: bytes) -> bool:
-    """Tell whether the picture of a WebP, or the first frame of an animation, is coded without loss."""
+    """True if the picture of a WebP, or the first frame of its animation, is coded without loss."""
     for name, at in _webp_chunks(data):
         if name == b"ANMF":  # the chunks of a frame stand within its own, after 16 bytes
             return data[at + 24 : at + 28] == b"VP8L"
@@ -162,7 +161,7 @@ def webp_is_lossless(data: bytes) -> bool:
 
 
 def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Give the name of each chunk, and where it begins; each has an even length."""
+    """Yield the name of each chunk and where it begins. Lengths are padded to even."""
     at = 12
     for _ in range(MOST_CHUNKS):
         if at + 8 > len(data):
@@ -207,7 +206,7 @@ def _table_size(flags: int) -> int:
 
 
 def _skip_blocks(data: bytes, at: int, blocks: int) -> tuple[int, int]:
-    """Return where the sub-blocks that begin at ``at`` end, and ``blocks`` with theirs added."""
+    """Return where the sub-blocks at ``at`` end, and ``blocks`` plus their number."""
     while size := data[at]:
         at += size + 1
         blocks += 1
@@ -253,4 +252,4 @@ def tiff_layout(data: bytes) -> TiffLayout:
 
 _TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
 _TIFF_TYPES = frozenset((*_TIFF_SIZES, 1, 2, 6, 7))
-"""The types of values that Pillow reads; tags of others it passes over."""
+"""The types of values that Pillow reads; it skips tags of other types."""

@@ -1,6 +1,6 @@
 """Pixels of one picture, changed: turned, scaled, brought into a mode, encoded. Nothing is read or decided here.
 
-Images are Pillow's, decoded; each function gives a new one, or the same where there is nothing to do.
+All images are decoded Pillow images. Each function returns a new one, or the same one if it changes nothing.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 KEPT_INFO = ("transparency", "icc_profile")
-"""What is kept of Pillow's ``info`` where a picture is handed on; nothing of it says how to turn it."""
+"""The keys of Pillow's ``info`` that are kept. None of them says how to turn the picture."""
 
 _XMP_TURN = re.compile(r'tiff:Orientation(?:="|>)([2-8])')
 
 
 class PlainImage(NamedTuple):
-    """A decoded picture as plain values, as a child process can hand it on.
+    """A decoded picture as plain values.
 
-    ``pixels`` are those of Pillow's ``tobytes``; ``palette`` is its mode and bytes. ``info`` has of Pillow's only
-    ``KEPT_INFO``. ``turn`` says which turn the file asks for, as "EXIF orientation 6"; empty where it asks for none.
+    ``pixels`` are the bytes of Pillow's ``tobytes``; ``palette`` is a mode and bytes. ``info`` holds the ``KEPT_INFO``
+    of Pillow's. ``turn`` is the orientation that the file asks for, such as "EXIF orientation 6", or empty.
     """
 
     mode: str
@@ -34,11 +34,11 @@ class PlainImage(NamedTuple):
 
 
 def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
-    """Return the first frame of a picture file as plain values; it is not turned.
+    """Return the first frame of a picture file as plain values; no orientation is applied.
 
     Raises:
         SourceError: as ``decode_image``.
-        PolicyError: as ``decode_image``, or ``room`` pixels are less than it has: more than a request may hold.
+        PolicyError: as ``decode_image``, or more than ``room`` pixels, the rest that a request may hold.
     """
     facts = image_facts(data, policy)
     if facts.width * facts.height > room:
@@ -57,10 +57,10 @@ def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
 
 
 def image_of(plain: PlainImage) -> Image:
-    """Return Pillow's image of what ``plain_image`` gave.
+    """Return the values of ``plain_image`` as Pillow's image.
 
     Raises:
-        SourceError: the values are no picture, as a damaged child process may give them.
+        SourceError: the values are not a picture; a damaged child process may send such.
     """
     from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
 

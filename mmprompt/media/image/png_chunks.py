@@ -1,4 +1,4 @@
-"""The chunks of a PNG, walked without a decoder: what they say of it, and whether all of its pixels are there."""
+"""Facts from the chunks of a PNG, read without a decoder; and whether all of its pixels are there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_CHUNKS = 50_000
 
 
 class PngLayout(NamedTuple):
-    """Bits of a sample as stored, the EXIF block wherever in the file it stands (empty without one), and the frames."""
+    """Bits of a sample as stored, the EXIF block (empty without one), and the number of frames."""
 
     bits: int
     exif: bytes
@@ -49,7 +49,7 @@ def png_layout(data: bytes) -> PngLayout:
 
 
 def png_has_all_rows(data: bytes) -> bool:
-    """Tell whether the compressed pixels of a PNG are as many as its header says, which its reader does not ask."""
+    """True if the compressed pixels of a PNG are as many as its header says. Pillow does not check that."""
     if len(data) < 29 or data[12:16] != b"IHDR":
         return False
     expected, count = _png_pixel_bytes(*struct.unpack_from(">IIBBBBB", data, 16)), 0

@@ -1,7 +1,7 @@
-"""Pillow's readers, one a format: called by class, made strict, their errors named.
+"""Pillow's readers, one for each format: called by class, made strict, their errors replaced by ours.
 
-Not through ``Image.open``: that judges sizes by a limit of the whole process, with a warning that no thread can keep to
-itself, offers a file to every reader that is loaded, and takes some JPEGs for another format.
+They are not called through ``Image.open``: it checks sizes against a limit of the whole process, with a warning that a
+thread cannot catch for itself; it offers a file to every loaded reader; and it takes some JPEGs for another format.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _FAULTS = (
 def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
     """Return Pillow's image of a file of the format ``name``, opened and not decoded.
 
-    From now on it may be read for the policy's ``timeout``; then the next read raises a PolicyError. Files are read in
-    pieces of 64 KiB (PNG and GIF: of their blocks), but WebP and AVIF at once.
+    It can be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError. Pillow reads files
+    in pieces of 64 KiB (PNG and GIF block by block), but WebP and AVIF at once.
 
     Raises:
         SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
-        PolicyError: Pillow itself takes no picture of this size, or the time is over.
+        PolicyError: the picture is too large for Pillow itself, or the time is over.
     """
     readers = _readers()
     if name not in readers:
@@ -55,7 +55,7 @@ def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
 
 @cache
 def _readers() -> dict[str, type[ImageFile]]:
-    """Return the readers by name. Two are made strict, because ``LOAD_TRUNCATED_IMAGES`` of the process may be set."""
+    """Return the readers by name. Two are made strict, because the process may have set ``LOAD_TRUNCATED_IMAGES``."""
     from PIL import (  # noqa: PLC0415  # heavy
         BmpImagePlugin,
         GifImagePlugin,
@@ -64,7 +64,7 @@ def _readers() -> dict[str, type[ImageFile]]:
         TiffImagePlugin,
         WebPImagePlugin,
     )
-    from PIL import Image as pillow  # noqa: N813, PLC0415  # likewise
+    from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
 
     class WholeJpeg(JpegImagePlugin.JpegImageFile):
         def load_read(self, read_bytes: int) -> bytes:
@@ -82,7 +82,7 @@ def _readers() -> dict[str, type[ImageFile]]:
 
     class StoredTiff(TiffImagePlugin.TiffImageFile):
         def load_end(self) -> None:
-            """Leave the picture as it is stored: elsewhere, what turns it is asked for."""
+            """Leave the picture as it is stored. It is turned only if the user asks."""
 
     readers: dict[str, type[ImageFile]] = {
         "JPEG": WholeJpeg,
@@ -107,7 +107,7 @@ def _more(piece: bytes) -> bytes:
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """Give what Pillow raises the names of our errors; its own words may hold addresses, so they are left out."""
+    """Replace Pillow's errors by ours. Its own words are left out, because they may hold addresses."""
     from PIL.Image import DecompressionBombError  # noqa: PLC0415  # heavy
 
     try:

@@ -1,6 +1,6 @@
-"""Pictures: what their headers say, their pixels, and whether all of them are there; nothing is changed here.
+"""Reads pictures: facts from their headers, their pixels, and whether all pixels are there. Changes nothing.
 
-The one place that hands bytes to Pillow's readers, and only to those of the formats allowed.
+Only this module gives bytes to Pillow's readers, and only to those of the allowed formats.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 _KINDS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF, "BMP": BMP, "TIFF": TIFF, "AVIF": AVIF}
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
-"""Pillow's names of the formats that are read always; others are where ``MediaPolicy.read_also`` names them."""
+"""Pillow's names of the formats that are always read; ``MediaPolicy.read_also`` adds others."""
 
 ANIMATION_PICTURES = 10
-"""An animation may have as many pixels in all its frames as this many of the largest pictures allowed."""
+"""All frames of an animation together may have this many times ``max_pixels``."""
 
 KEPT_PICTURES = 8
-"""The pictures that are held at once may together have this many times ``max_pixels`` pixels."""
+"""All pictures that are held at once may have this many times ``max_pixels``."""
 
 
 class ImageFacts(NamedTuple):
-    """What the header of a picture says.
+    """Facts from the header of a picture.
 
     ``format`` is Pillow's name; ``width`` and ``height`` are pixels as stored, before ``orientation`` (EXIF, 1 to 8) is
-    applied. ``mode`` is Pillow's, of the first frame. ``frames`` are counted to one past the policy's ``max_frames``;
-    None for a TIFF of several pages. ``bits`` are those of a sample as stored.
+    applied. ``mode`` is Pillow's mode of the first frame. ``frames`` are counted to one past the policy's
+    ``max_frames``; None for a TIFF of several pages. ``bits`` is the size of a sample as stored.
     """
 
     format: str
@@ -56,24 +56,24 @@ class ImageFacts(NamedTuple):
 
 
 def image_facts(data: bytes, policy: MediaPolicy) -> ImageFacts:
-    """Return what the header of a picture file says; no pixel is decoded.
+    """Return the facts of a picture file from its header; no pixel is decoded.
 
     Raises:
-        SourceError: the bytes are no picture of a format that is read, or the header is damaged.
+        SourceError: the bytes are not a picture of an allowed format, or the header is damaged.
         PolicyError: one frame has more than ``max_pixels``.
     """
     return _open(data, policy, 1)[1]
 
 
 def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
-    """Return one frame of a picture file, decoded; no orientation is applied, its EXIF is in ``info`` as ever.
+    """Return one decoded frame of a picture file. No orientation is applied; the EXIF block is in ``info``.
 
-    The image is Pillow's plain one: it holds no file and pickles. RGB samples of 16 bits come as their high bytes.
+    The result is a plain Pillow image: it holds no open file, and it pickles. 16-bit RGB samples lose their low byte.
 
     Raises:
-        SourceError: as ``image_facts``; the pixels are cut or damaged; there is no such frame.
-        PolicyError: more pixels, frames or time than the policy allows. A frame has ``max_pixels``, and all up
-            to this one ``ANIMATION_PICTURES`` times that together. The time is looked at between reads.
+        SourceError: as ``image_facts``; the pixels are cut or damaged; the frame does not exist.
+        PolicyError: more pixels, frames or time than the policy allows. A frame may have
+            ``max_pixels``, all frames up to this one ``ANIMATION_PICTURES`` times that. Time is checked between reads.
     """
     if frame < 0:
         raise SourceError(f"there is no frame {frame}", "count from 0")
@@ -89,7 +89,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
 
 
 def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
-    """Bring the clear colour of a PNG to the scale of its pixels, which Pillow stretches or cuts to 8 bits."""
+    """Scale the transparent colour of a PNG like its pixels, which Pillow stretches or cuts to 8 bits."""
     clear, bits = image.info.get("transparency"), facts.bits
     if facts.format != "PNG":
         return
@@ -102,13 +102,13 @@ def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
 
 
 def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
-    """Decode a picture file to its last frame, as cheaply as shows that all of it is there; return its facts.
+    """Decode all frames of a picture file, as cheaply as shows that nothing is missing; return its facts.
 
-    A JPEG is decoded to an eighth of its size: every bit of its scans is read. A cut is seen, and damage that leaves no
-    valid markers or tables. Damage inside a scan is not, unless it ends the scan early: libjpeg makes a picture of any
-    bits, and Pillow does not pass its warnings on. A PNG's check sums show any changed bit; GIF, WebP and BMP have
-    none, so only what cannot be decoded is seen. Where the process has set Pillow's ``LOAD_TRUNCATED_IMAGES``, a cut
-    JPEG or PNG is an error all the same.
+    A JPEG is decoded to an eighth of its size, which reads every bit of its scans. That shows a cut, and damage to
+    markers or tables; it does not show damage inside a scan, unless the scan ends early: libjpeg makes a picture of any
+    bits, and Pillow does not pass its warnings on. The check sums of a PNG show any changed bit. GIF, WebP and BMP have
+    none, so only undecodable damage shows. A cut JPEG or PNG is an error even if the process has set Pillow's
+    ``LOAD_TRUNCATED_IMAGES``.
 
     Raises:
         SourceError: as ``image_facts``, or the pixels are cut or damaged.
@@ -131,7 +131,7 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
 
 
 def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
-    """Decode frames one after the other, and look at the time between them: a WebP reads its file but once."""
+    """Decode frames one after the other and check the time between them, because WebP reads its file only once."""
     watch = Watch(policy, f"the {image.format}")
     for number in numbers:
         watch.check_time()
@@ -140,7 +140,7 @@ def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
 
 
 def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
-    """Return Pillow's image, not decoded yet, and its facts; ``walk`` frames will be decoded, all for None."""
+    """Return Pillow's image, not decoded yet, and its facts. ``walk`` frames will be decoded; None means all."""
     name = _format_of(data, policy)
     frames, bits, exif, several = 1, 0, b"", False
     if name == "PNG":
@@ -166,7 +166,7 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
 
 
 def _format_of(data: bytes, policy: MediaPolicy) -> str:
-    """Return Pillow's name of the format of ``data``, one that ``policy`` lets read."""
+    """Return Pillow's name of the format of ``data``, if the policy allows it."""
     formats = (*FORMATS, *[name.upper() for name in policy.read_also])
     kind = sniff(data)
     if kind is None:
@@ -180,7 +180,7 @@ def _format_of(data: bytes, policy: MediaPolicy) -> str:
 
 
 def _facts(image: ImageFile, name: str, frames: int | None, bits: int, exif: bytes) -> ImageFacts:
-    """Return the facts of an opened image; ``bits`` and ``exif`` as far as its header was read before."""
+    """Return the facts of an opened image. ``bits`` and ``exif`` come from its header, where that was read."""
     return ImageFacts(
         name,
         _KINDS[name].image or "",
@@ -221,14 +221,14 @@ def _check_pixels(name: str, width: int, height: int, most: int) -> None:
 
 
 def _check_tiles(width: int, height: int, most: int) -> None:
-    """Refuse a TIFF whose tiles are far larger than its picture: they are decoded whole."""
+    """Refuse a TIFF whose tiles are far larger than its picture: Pillow decodes them whole."""
     if width * height > 2 * most:
         what = f"the tiles of the TIFF have {width} x {height} pixels together, more than twice max_pixels ({most})"
         raise PolicyError(what, RAISE_PIXELS)
 
 
 def _check_gif(width: int, height: int) -> None:
-    """Keep a GIF within Pillow's own limit, which its reader looks at in the midst of its work."""
+    """Refuse a GIF beyond Pillow's own limit, which its reader would check in the middle of decoding."""
     from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
 
     limit = pillow.MAX_IMAGE_PIXELS

@@ -1,1 +1,1 @@
-"""Video: headers, frames by time, frames as pictures, the sound track."""
+"""Video: facts from headers, frames by time, frames as pictures, the sound track."""

@@ -1,4 +1,4 @@
-"""What may be done to a video that was read: its frames as JPEG pictures, or its sound in its place."""
+"""Changes a video: to frames as JPEG pictures, or to its sound."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
     """Return a video as the frames that were asked for: a part of type ``video/jpeg``; see ``video_frames``.
 
-    ``frames``, ``fps``, ``key_frames`` and ``times`` choose them, ``max_side`` and ``max_pixels`` scale them down,
-    ``quality`` is that of the JPEG. What is not asked for frames stays the same object: the file itself is never
-    encoded again. Of a video that is single frames already, ``frames`` picks evenly, and only frames that are too large
-    are encoded again. ``sound_track`` gives the sound as WAV, see there, in a part that is a video still.
+    ``frames``, ``fps``, ``key_frames`` and ``times`` choose the frames, ``max_side`` and ``max_pixels`` scale them
+    down, ``quality`` is the JPEG quality. If no frames are asked for, the part stays the same object: video files are
+    never encoded again. Of a video of single frames, ``frames`` picks some evenly, and only frames that are too large
+    are encoded again. ``sound_track`` returns the sound as WAV in a part that is still a video.
 
     Raises:
         SourceError: the video cannot be decoded, has no frame at a time, or is frames without times while ``fps`` or
@@ -88,9 +88,9 @@ def _asked(choice: FrameChoice) -> str:
 
 
 def _encoder(changes: Changes, policy: MediaPolicy, notes: dict[str, None]) -> Callable[[Pixels], bytes]:
-    """Return a function that makes JPEG of pixels; all that it makes together keeps to ``max_bytes``.
+    """Return a function that encodes pixels as JPEG; all its results together keep to ``max_bytes``.
 
-    What was scaled is noted, each size once.
+    ``notes`` gets each kind of scaling once.
     """
     from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy, and its module has the name of its class
 

@@ -1,4 +1,4 @@
-"""From the packets of a video to its frames: when each is shown, and decoding no more than the wanted ones need.
+"""Decodes frames of a video: when each is shown, and no more packets than the wanted frames need.
 
 The packets are walked first, undecoded: that gives the exact time of every frame, also where the frame rate varies,
 and where each stretch begins that can be decoded alone. Then only the stretches that hold a wanted frame are decoded,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Take = Callable[["VideoFrame"], Any]
 
 _PLAIN_REFERENCES = frozenset(("h264", "mpeg1video", "mpeg2video", "mpeg4"))
-"""The codecs of which a frame that says it is no reference is none to any other. HEVC's may be one, layers above."""
+"""Codecs in which no frame needs a frame that is marked as non-reference. In HEVC, layers above may need it."""
 
 
 def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any]]:
@@ -64,7 +64,7 @@ def _span(packets: list[Packet[Any]]) -> float | None:
 
 
 def packet_timeline(video: OpenVideo, packets: list[Packet[Any]]) -> Timeline | None:
-    """Return the timeline that the packets state; None where they state none that could be right."""
+    """Return the timeline that the packets state; None if it cannot be right."""
     shown = [packet for packet in packets if not packet.is_discard]
     stated = {packet.pts: packet for packet in shown if packet.pts is not None}
     if not shown or len(stated) != len(shown) or not video.stream.time_base:
@@ -112,9 +112,9 @@ def _stretches(packets: list[Packet[Any]], wanted: list[int]) -> Iterator[_Stret
 def by_stretches(
     video: OpenVideo, packets: list[Packet[Any]], wanted: dict[int, int], take: Take, watch: Watch
 ) -> dict[int, Any] | None:
-    """Decode only what the wanted frames need; None where one of them does not come out whole.
+    """Decode only the packets that the wanted frames need; None if one of them does not come out whole.
 
-    ``wanted`` gives a number to the tick of each wanted frame; what ``take`` made of it is returned by that number.
+    ``wanted`` maps the tick of each wanted frame to its number; the result maps that number to what ``take`` made.
     """
     made: dict[int, Any] = {}
     for stretch in _stretches(packets, sorted(wanted)):
@@ -132,7 +132,7 @@ def by_stretches(
 
 
 def _needed(video: OpenVideo, packets: list[Packet[Any]], stretch: _Stretch) -> Iterator[Packet[Any]]:
-    """Yield the packets that the wanted frames of a stretch can lean on, and set the decoder for each."""
+    """Yield the packets that the wanted frames of a stretch may need, and set the decoder for each."""
     context = video.stream.codec_context
     begin = packets[stretch.start].pts or 0
     just_wanted = False
@@ -149,7 +149,7 @@ def _needed(video: OpenVideo, packets: list[Packet[Any]], stretch: _Stretch) -> 
 
 
 def _decoded(video: OpenVideo, packets: Iterable[Packet[Any]], watch: Watch) -> Iterator[VideoFrame | None]:
-    """Yield the frames of these packets, all that come out, and None for each packet that is damaged."""
+    """Yield the frames of these packets, and None for each damaged packet."""
     import av  # noqa: PLC0415  # heavy
 
     context = video.stream.codec_context
@@ -169,7 +169,7 @@ def _decoded(video: OpenVideo, packets: Iterable[Packet[Any]], watch: Watch) -> 
 
 
 def decoded_timeline(video: OpenVideo, packets: list[Packet[Any]], policy: MediaPolicy, watch: Watch) -> Timeline:
-    """Decode everything in order and return the times of what comes out."""
+    """Decode everything in order and return the times of the frames."""
     stated: list[int | None] = []
     decoded: list[int | None] = []
     keys: list[int] = []

@@ -1,4 +1,4 @@
-"""Frames of a video by the times at which they are shown."""
+"""Frames of a video, chosen by the times at which they are shown."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def video_frames(
     Pixels that are not square are not stretched.
 
     Raises:
-        SourceError: no video, a cut one, a wanted frame that is damaged, or a time at which nothing is shown.
+        SourceError: not a video, a cut video, a damaged wanted frame, or a time at which nothing is shown.
         PolicyError: more pixels, seconds, frames or time than the policy allows; or the frames together have more than
             8 times ``max_pixels`` pixels.
     """
@@ -131,7 +131,7 @@ def take_frames(
 def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
     """Return a function of a frame that hands its pixels on, turned as the first of them says."""
     from av import FFmpegError  # noqa: PLC0415  # heavy
-    from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # likewise
+    from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # heavy
 
     # one for all: a frame's own has threads, and both live until the garbage collector finds them once side_data was
     # looked at, since that and the frame hold each other; so it is looked at once
@@ -154,7 +154,7 @@ def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
 
 
 def _colours(frame: VideoFrame) -> dict[str, Any]:
-    """Return what the converter must be told of the colours: PyAV before 17 takes all for BT.601, HD video too."""
+    """Return the colour arguments for the converter: PyAV before 17 takes every video for BT.601."""
     named = _MATRICES.get(int(frame.colorspace))
     return {"src_colorspace": named, "dst_colorspace": "ITU601"} if named else {}
 

@@ -1,7 +1,7 @@
-"""Video files: what their headers say, and opening them so that nothing but the bytes given can be read.
+"""Opens video files so that nothing but the given bytes can be read, and returns facts from their headers.
 
-Only bytes come in. The kind is judged by its signature first; then PyAV gets a nameless file of ours, the readers of
-that kind alone, no protocol at all, and no decoder until the size of the picture was judged.
+The signature decides the kind. PyAV then gets a nameless file, the demuxers of that kind alone, no protocol, and no
+decoder until the size of the picture is checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ READERS = {
     MP4: "mov", QUICKTIME: "mov", WEBM: "matroska", MATROSKA: "matroska", AVI: "avi", OGG: "ogg",
     MPEG: "mpeg,mpegvideo", MPEG_TS: "mpegts",
 }  # fmt: skip
-"""The demultiplexers of FFmpeg that may read a kind; none of them opens a further file."""
+"""FFmpeg's demuxers for each kind; none of them opens another file."""
 
 _CODECS = frozenset((
     "av1", "cinepak", "dnxhd", "dvvideo", "ffv1", "flv", "h261", "h263", "h264", "hevc", "huffyuv", "libdav1d",
@@ -55,11 +55,11 @@ _CUT_SECONDS, _CUT_SHARE = 1.0, 0.1
 
 
 class VideoFacts(NamedTuple):
-    """What the header of a video says, and the first frame how it is to be turned.
+    """Facts from the header of a video, and its rotation from the first frame.
 
     ``container`` is the kind of the file (``MP4``), ``codec`` FFmpeg's name for that of its picture (``h264``).
     ``width`` and ``height`` are pixels as coded, before ``rotation``, the degrees (0, 90, 180, 270) that a player turns
-    it clockwise. ``seconds``, ``frames`` and ``fps`` (the average) are as declared, None where nothing is.
+    it clockwise. ``seconds``, ``frames`` and ``fps`` (the average) are as declared, None if the file declares nothing.
     """
 
     container: str
@@ -74,7 +74,7 @@ class VideoFacts(NamedTuple):
 
 
 class OpenVideo(NamedTuple):
-    """An open video file: its kind, PyAV's container, and the one stream of it that is looked at."""
+    """An open video file: its kind, PyAV's container, and its first video stream."""
 
     kind: Kind
     container: InputContainer
@@ -82,16 +82,16 @@ class OpenVideo(NamedTuple):
 
 
 def watch_video(policy: MediaPolicy) -> Watch:
-    """Return what holds work on a video to the policy, from now on."""
+    """Return the watch over work on a video, its time counted from now."""
     return Watch(policy, "the video")
 
 
 def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
-    """Return what is to be known about a video without walking through it; only its first frame is decoded.
+    """Return the facts of a video without reading all of it; only its first frame is decoded.
 
     Raises:
-        SourceError: no video file, no picture in it, or none that can be decoded.
-        PolicyError: more pixels or seconds than the policy allows, judged before anything is decoded.
+        SourceError: not a video file, no video stream, or no frame that can be decoded.
+        PolicyError: more pixels or seconds than the policy allows, checked before anything is decoded.
     """
     with open_video(data, policy) as (kind, container, stream):
         context = stream.codec_context
@@ -115,11 +115,11 @@ def video_facts(data: bytes, policy: MediaPolicy) -> VideoFacts:
 
 @contextmanager
 def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
-    """Open the bytes of a video file for the body of a ``with``; nothing was decoded yet.
+    """Open the bytes of a video file for the body of a ``with``; nothing is decoded yet.
 
     Raises:
-        SourceError: the bytes are no video file, or have no picture that we decode.
-        PolicyError: the header states more pixels or seconds than the policy allows, or an index that is too large.
+        SourceError: the bytes are not a video file, or its video has a codec that is not decoded.
+        PolicyError: the header states more pixels or seconds than the policy allows.
     """
     import av  # noqa: PLC0415  # heavy
 
@@ -161,7 +161,7 @@ def _kind(data: bytes) -> Kind:
 
 
 def _picture_stream(kind: Kind, container: InputContainer) -> VideoStream:
-    """Return the first stream of moving pictures: the cover of a song is none."""
+    """Return the first video stream. Cover art does not count."""
     for stream in container.streams.video:
         # a stream whose codec FFmpeg does not know has no context, whatever the types say
         context = getattr(stream, "codec_context", None)
@@ -185,7 +185,7 @@ def _is_cover(stream: VideoStream) -> bool:
 
 
 def _judge(container: InputContainer, stream: VideoStream, data: bytes, policy: MediaPolicy) -> None:
-    """Hold the header against the policy."""
+    """Check the header against the policy."""
     # 0 where only the decoder will know, as for MPEG-4 in MP4: the decoder holds the limit
     watch_video(policy).check_size(stream.codec_context.width, stream.codec_context.height)
     check_seconds(declared_seconds(container, stream, data), policy)
@@ -201,7 +201,7 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
 
 
 def declared_seconds(container: InputContainer, stream: VideoStream, data: bytes) -> float | None:
-    """Return how long the picture is declared to last, or else the file; None where nothing is declared."""
+    """Return the declared length of the video stream, or else of the file; None if nothing is declared."""
     late = float(first_tick(data) * (stream.time_base or 0))  # Matroska counts from 0, wherever the first frame is
     if stream.duration is not None and stream.time_base:
         seconds = float(stream.duration * stream.time_base) - late
@@ -213,7 +213,7 @@ def declared_seconds(container: InputContainer, stream: VideoStream, data: bytes
 
 
 def check_whole(seconds: float, declared: float | None) -> None:
-    """Refuse a video of which much less is there than declared: the end of the file is missing."""
+    """Refuse a video that is much shorter than declared: the end of the file is missing."""
     if declared is not None and declared - seconds > max(_CUT_SECONDS, _CUT_SHARE * declared):
         raise SourceError(f"the video is cut: {seconds:.1f} of {declared:.1f} s are there", "fetch the file again")
 
@@ -240,7 +240,7 @@ def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
 
 
 def no_frame(video: OpenVideo, policy: MediaPolicy) -> SourceError:
-    """Return the error for a file that opens and gives nothing."""
+    """Return the error for a file that opens but has no frame."""
     unknown = "" if video.stream.codec_context.width else f", or one of more than {policy.max_pixels} pixels"
     return SourceError(
         f"the {video.kind.name} file has no frame that can be decoded{unknown}",
@@ -255,7 +255,7 @@ _AS_IS: Matrix = (1, 0, 0, 1)
 
 
 def display_matrix(frame: VideoFrame) -> Matrix:
-    """Return how a frame is to be turned and mirrored; as it is where that is no multiple of 90 degrees."""
+    """Return how to turn and mirror a frame; an angle that is not a multiple of 90 degrees is ignored."""
     # 3 x 3 numbers of 32 bits, a b u c d v x y w, those that count with 16 bits after the point (ISO 14496-12, 6.2.2)
     raw: Any = frame.side_data.get("DISPLAYMATRIX")
     if raw is None:

@@ -1,4 +1,4 @@
-"""The sound of a video, alone."""
+"""The sound of a video as a file of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sound_track(data: bytes, policy: MediaPolicy) -> bytes:
     """Return the first sound of a video as a WAV file: 16 bits, the rate and channels it has, from its first sample.
 
     Raises:
-        SourceError: no video, one without sound, or a sound that is damaged, cut, or of an odd rate.
+        SourceError: not a video, a video without sound, or a sound that is damaged, cut, or of an odd rate.
         PolicyError: more seconds or time than the policy allows, or a WAV file of more than ``max_bytes``.
     """
     container = video_facts(data, policy).container
