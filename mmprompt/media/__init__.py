@@ -7,8 +7,30 @@ ffmpeg/ guards the files that FFmpeg opens. engine.py makes changes, through cac
 (decoders in child processes).
 """
 
-from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.reader import MediaReader, read_messages
-from mmprompt.media.sources import Source, classify
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.media.reader import MediaReader, read_messages
+    from mmprompt.media.sources import Source, classify
 
 __all__ = ["MediaPolicy", "MediaReader", "Source", "classify", "read_messages"]
+
+_HOME_OF = {
+    "MediaPolicy": "policy",
+    "MediaReader": "reader",
+    "Source": "sources",
+    "classify": "sources",
+    "read_messages": "reader",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its home. A child process starts in half the time without the reader."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'mmprompt.media' has no attribute '{name}'")
+    import importlib  # noqa: PLC0415  # paid by the first use
+
+    value = getattr(importlib.import_module(f"mmprompt.media.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
