@@ -19,6 +19,7 @@ import integrity
 import memory
 import opening
 import rendering
+import shots
 import start
 import video
 import workers
@@ -27,6 +28,7 @@ from timing import Row, print_table
 PARTS = (
     "images",
     "urls",
+    "shots",
     "video",
     "frames",
     "opening",
@@ -51,6 +53,7 @@ def main(wanted: list[str]) -> int:
         measures: dict[str, Callable[[], list[Row]]] = {
             "images": partial(rendering.images, folder),
             "urls": partial(rendering.addresses, folder),
+            "shots": partial(shots.pictures, folder),
             "opening": partial(opening.opening, folder),
             "video": partial(video.passed_through, folder),
             "frames": video.frames,
