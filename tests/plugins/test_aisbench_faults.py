@@ -256,7 +256,7 @@ def test_what_a_role_of_the_meta_template_says_around_media(media: Any) -> None:
 
 def test_a_prompt_of_the_stock_template_goes_through_our_model(tour: Path) -> None:
     prompt = StockMultimodal({"round": ROUND}).generate_item({"content": TAGGED})
-    [message] = Parser(None, MessageWriter({"roots": [str(tour)]})).parse_template(prompt, "gen")
+    [message] = Parser(None, RunnerBuilder({"roots": [str(tour)]})).parse_template(prompt, "gen")
     assert short(message["prompt"]) == ["data:image/jpeg", "What is it?"]
 
 

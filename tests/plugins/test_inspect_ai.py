@@ -212,7 +212,7 @@ def test_what_the_stock_provider_cannot_carry_is_refused_before_the_run(tour, tm
     ("arguments", "said"),
     [
         (["scorer=anls"], "inspect-ai has no scorer like 'anls'; known: choice, contains, exact"),
-        (["target=gemini"], "this runner writes OpenAI's form, and gemini has another"),
+        (["target=gemini"], "this runner needs OpenAI's chat form, and gemini has another"),
         (["dataset=x.jsonl"], "dataset and train are for a task file"),
         (["path=a[/b]gone.jsonl"], "a[/b]gone.jsonl"),
     ],
@@ -296,4 +296,4 @@ def test_a_command_that_lacks_something_is_told_without_a_traceback(model, optio
 def test_the_task_is_listed(tmp_path):
     folder = Path(importlib.util.find_spec("mmprompt").origin).parent / "plugins"
     (tmp_path / "plugins").symlink_to(folder)
-    assert "inspect_ai.py@task" in inspect(tmp_path, "", "list", "tasks", "plugins").stdout
+    assert "inspect_ai/task.py@task" in inspect(tmp_path, "", "list", "tasks", "plugins").stdout
