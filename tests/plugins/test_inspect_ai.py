@@ -263,8 +263,8 @@ def test_turns_epochs_a_limit_and_a_stream(tmp_path, command):
     assert all(body["stream"] for body in server.bodies)
     [path] = (tmp_path / "logs").glob("*.json")
     samples = json.loads(path.read_text(encoding="utf-8"))["samples"]
-    assert sorted((sample["id"], sample["epoch"]) for sample in samples) == [
-        (name, epoch) for name in ("a#0", "a#1", "b#0") for epoch in (1, 2)
+    assert sorted((sample["id"], sample["epoch"], sample["target"]) for sample in samples) == [
+        (name, epoch, answer) for name, answer in (("a#0", "one"), ("a#1", "two"), ("b#0", "one")) for epoch in (1, 2)
     ]
 
 

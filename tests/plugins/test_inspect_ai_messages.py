@@ -33,9 +33,10 @@ from mmprompt import (
     read_messages,
     to_openai,
 )
-from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, mmprompt_task, to_inspect, whole
+from mmprompt.plugins.inspect_ai import dataset, from_inspect, mmprompt_task, to_inspect, whole
 from mmprompt.plugins.inspect_ai.messages import wire_of
 from mmprompt.plugins.inspect_ai.model import check_loss, settings_of
+from mmprompt.plugins.inspect_ai.task import _LETTER
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
