@@ -1,11 +1,11 @@
-"""For the tests of those who write datasets, tasks and prompts: messages by hand, and what would be sent.
+"""Helpers for your tests of datasets, tasks and prompts: write messages by hand, and assert what would be sent.
 
     from mmprompt.testing import assert_sends, system, user
 
     def test_the_first_question():
         assert_sends("vqa.jsonl", {"q-1": [user("What is this?", image="cat.jpg")]})
 
-Nothing is asked of any server. Media are compared by their bytes, as SHA-256.
+No server is asked. Media are compared by the SHA-256 of their bytes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypedDict, Union, cast
 
 from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, Message
 from mmprompt.run.builders import assistant, audio, image, read_caller_media, system, user, video
+from mmprompt.targets.json_values import JSONObject, JSONValue
+from mmprompt.targets.part_writer import Wire, WireValue
 from mmprompt.targets.records import keyed, labelled, writer_for
 from mmprompt.targets.wire_json import Payload
 
@@ -43,12 +46,24 @@ __all__ = [
     "video",
 ]
 
-Source = Union["Task", str, "os.PathLike[str]", Mapping[str, Any]]
+Source = Union["Task", str, "os.PathLike[str]", Mapping[str, object]]
 """A task, the name of a task file or a dataset, or a task as a mapping."""
 
 
+class SentRequest(TypedDict, total=False):
+    """A request as plain data, with stubs for media. Which keys it has depends on the target.
+
+    For a task that compares labels each value is a mapping from label to value.
+    """
+
+    messages: Any
+    system: Any
+    contents: Any
+    system_instruction: Any
+
+
 def __getattr__(name: str) -> object:
-    """Load a type of the fixture ``vlm``, for annotations; messages by hand need none of them."""
+    """Load a type of the fixture ``vlm`` when an annotation uses it."""
     if name not in ("Asker", "Conversation", "Reply"):
         raise AttributeError(f"module 'mmprompt.testing' has no attribute '{name}'")
     from mmprompt.run import conversation  # noqa: PLC0415  # 3 ms, paid by the first use
@@ -62,49 +77,49 @@ def sent(
     target: str = "vllm",
     base: str | os.PathLike[str] = "",
     policy: MediaPolicy | None = None,
-) -> dict[str, Any]:
-    """Return what would be sent for messages: a request's keys as plain data, each medium as its stub.
+) -> SentRequest:
+    """Return the request that would be sent for messages, as plain data. A stub stands in place of each base64 text.
 
-    A stub stands where the base64 would: ``data:image/jpeg;base64,<27255 bytes, sha256 1b63…>``.
+    A stub looks like this: ``data:image/jpeg;base64,<27255 bytes, sha256 1b63…>``.
 
     Args:
-        messages: one or several, from ``user`` and the others or from a task.
-        target: for whom the request is written.
+        messages: one message or several, from ``user`` and the other builders or from a task.
+        target: the wire form, such as ``"vllm"``.
         base: the folder that relative paths begin at; by default the working directory.
-        policy: what media named by samples may be read; a path written in a call of ``user`` needs none.
+        policy: which media of samples may be read. A path that you write in a call of ``user`` needs no policy.
 
     Raises:
-        MediaError: a medium that cannot be read.
-        TargetError: a message that the target cannot carry.
+        MediaError: a medium cannot be read.
+        TargetError: the target does not accept a message.
     """
     given = [messages] if isinstance(messages, Message) else list(messages)
     write = writer_for(target, _stub, lambda ref: ref).write
-    return keyed(write(read_caller_media(given, base, policy)))
+    return _stubbed_request(keyed(write(read_caller_media(given, base, policy))))
 
 
 def sent_by(
     source: Source, *, target: str = "vllm", policy: MediaPolicy | None = None, only: Iterable[object] | None = None
-) -> dict[object, dict[str, Any]]:
-    """Return what a task or dataset would send: for each id the request, as ``sent`` returns it.
+) -> dict[object, SentRequest]:
+    """Return what a task or dataset would send: for each id the request, in the form of ``sent``.
 
-    Where a sample gives several, the key is the id with the number of the turn: ``("q-1", 0)``. An id that is a list
-    or an object goes by its JSON text.
+    If a sample gives several requests, the key is the id with the number of the turn: ``("q-1", 0)``. For an id that is
+    a list or an object, the key is its JSON text.
 
     Args:
         source: the task or dataset.
-        target: for whom the requests are written.
-        policy: what media may be read; by default those below the dataset's folder.
-        only: the keys that are wanted; rows behind the last of them are not read, and faults of others not told.
+        target: the wire form, such as ``"vllm"``.
+        policy: which media may be read; by default those below the dataset's folder.
+        only: keys to return. Stops reading after the last one; errors in other rows are ignored.
 
     Raises:
-        MMPromptError: a row that cannot be sent.
+        MMPromptError: a row cannot be sent.
     """
     task = _task(source)
     wanted = None if only is None else set(only)
     ids = set(map(_id, wanted or ()))
     errors: list[MMPromptError] = []
-    found: dict[object, dict[str, Any]] = {}
-    labels: dict[object, dict[str, Any]] = {}
+    found: dict[object, SentRequest] = {}
+    labels: dict[Hashable, dict[str, Wire]] = {}
     for request in task.requests(target, policy=policy, on_error=errors.append):
         bad = next((error for error in errors if wanted is None or error.where.sample in ids), None)
         if bad is not None:
@@ -113,18 +128,18 @@ def sent_by(
         key = name if request.turn is None else (name, request.turn)
         if wanted is not None and key not in found and wanted <= found.keys():
             break
-        stubbed = _stubbed(request.unencoded)
+        wire = request.unencoded
         if task.mode == "ppl":
-            labels.setdefault(key, {})[str(request.label)] = stubbed
-            stubbed = labelled(labels[key])
-        found[key] = stubbed
+            labels.setdefault(key, {})[str(request.label)] = wire
+            wire = labelled(labels[key])
+        found[key] = _stubbed_request(wire)
     for error in errors:
         if wanted is None or error.where.sample in ids:
             raise error
     return found if wanted is None else {key: value for key, value in found.items() if _id(key) in ids}
 
 
-def _id(key: object) -> str:
+def _id(key: Hashable) -> str:
     return str(key[0] if isinstance(key, tuple) else key)
 
 
@@ -136,18 +151,18 @@ def assert_sends(
     base: str | os.PathLike[str] | None = None,
     policy: MediaPolicy | None = None,
 ) -> None:
-    """Hold that a task or dataset sends these messages for these ids, to the byte; others are not looked at.
+    """Assert that a task or dataset sends exactly these messages for these ids. Other ids are not checked.
 
     Args:
         source: the task or dataset.
         expected: for each id its messages; for a task that compares labels, a mapping from label to messages.
-        target: for whom the requests are written.
+        target: the wire form, such as ``"vllm"``.
         base: the folder that paths in ``expected`` begin at; by default the dataset's own, else the working directory.
-        policy: what media the samples may name; by default those below the dataset's folder.
+        policy: which media of samples may be read; by default those below the dataset's folder.
 
     Raises:
-        AssertionError: a sample is missing, cannot be sent, or is sent otherwise; it names the first difference.
-        MMPromptError: the task or dataset cannot be read, or a medium of ``expected``.
+        AssertionError: a sample is missing, cannot be sent, or differs; the error shows the first difference.
+        MMPromptError: the task, the dataset or a medium of ``expected`` cannot be read.
     """
     if not isinstance(expected, Mapping):
         raise PromptError(f"what is expected is {type(expected).__name__}", "give a mapping from ids to messages")
@@ -157,33 +172,36 @@ def assert_sends(
     try:
         sends_all = sent_by(task, target=target, policy=policy, only=expected)
     except MMPromptError as error:
-        raise AssertionError(f"a sample is not sent: {error}") from None
+        raise AssertionError(f"a sample cannot be sent: {error}") from None
     for key, messages in expected.items():
         if isinstance(messages, Mapping):
-            wanted = labelled({label: sent(m, target=target, base=folder) for label, m in messages.items()})
+            of_labels = {label: sent(m, target=target, base=folder) for label, m in messages.items()}
+            wanted = _stubbed_request(labelled(cast("dict[str, Wire]", of_labels)))
         else:
             wanted = sent(messages, target=target, base=folder)
         if key not in sends_all:
             raise AssertionError(f"there is no sample {shown(key)}{_near(task, key)}")
-        place, expects, sends = _difference(wanted, sends_all[key], "")
+        place, expects, sends = _difference(cast("JSONObject", wanted), cast("JSONObject", sends_all[key]), "")
         if place:
             what = f"sample {shown(key)} is sent otherwise than expected, at {place[1:]}"
             raise AssertionError(f"{what}\n  expected: {expects}\n      sent: {sends}")
 
 
-def _task(source: Any) -> Task:
+def _task(source: Source) -> Task:
     from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the first use
     from mmprompt.tasks.task import Task  # noqa: PLC0415  # likewise
 
     if isinstance(source, Task):
         return source
-    if not isinstance(source, (str, os.PathLike, Mapping)):
+    given: object = source
+    if not isinstance(given, (str, os.PathLike, Mapping)):
         hint = "give a file, a Task, or a mapping: {'dataset': {'rows': […]}}"
-        raise PromptError(f"the source is {type(source).__name__}", hint)
+        raise PromptError(f"the source is {type(given).__name__}", hint)
     return load_task(source)
 
 
-def _near(task: Task, key: object) -> str:
+def _near(task: Task, key: Hashable) -> str:
+    """Return a hint at the id that was meant."""
     ids = [row.id for row in task.samples() if not isinstance(row, RowError)]
     alike = next((name for name in ids if str(name) == str(key)), None)
     if alike is not None:
@@ -192,27 +210,30 @@ def _near(task: Task, key: object) -> str:
 
 
 def _stub(prefix: str, part: MediaPart) -> str:
-    """Return what stands for a payload: how long the bytes are, and their digest; of several frames each."""
+    """Return the stub of a medium: the length and digest of its bytes, for a video of each frame."""
     stubs = [f"<{len(d)} bytes, sha256 {hashlib.sha256(d).hexdigest()}>" for d in part.frames or (part.data,)]
     return prefix + ",".join(stubs)
 
 
-def _stubbed(value: Any) -> Any:
+def _stubbed_request(wire: Wire) -> SentRequest:
+    return cast("SentRequest", {key: _stubbed(value) for key, value in wire.items()})
+
+
+def _stubbed(value: WireValue) -> JSONValue:
     if isinstance(value, Payload):
         return _stub(value.prefix, value.part)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _stubbed(item) for key, item in value.items()}
-    return [_stubbed(item) for item in value] if isinstance(value, list) else value
+    return value if value is None or isinstance(value, (str, int, float)) else [_stubbed(item) for item in value]
 
 
-def _difference(expected: Any, found: Any, place: str) -> tuple[str, str, str]:
-    """Return where two values differ first, and what stands there in each; an empty place where nowhere."""
+def _difference(expected: JSONValue, found: JSONValue, place: str) -> tuple[str, str, str]:
+    """Return the first place where two values differ, and what each has there; an empty place if they are equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         pairs = [(f".{key}", expected.get(key), found.get(key)) for key in {**expected, **found}]
     elif isinstance(expected, list) and isinstance(found, list) and expected and found:
-        longest = max(len(expected), len(found))
-        more = [[*items, *[None] * (longest - len(items))] for items in (expected, found)]
-        pairs = [(f"[{number}]", *pair) for number, pair in enumerate(zip(*more, strict=True))]
+        longest = zip_longest(expected, found)
+        pairs = [(f"[{number}]", one, other) for number, (one, other) in enumerate(longest)]
     else:
         same = expected == found and type(expected) is type(found)
         return ("", "", "") if same else (place, _words(expected), _words(found))
@@ -220,5 +241,5 @@ def _difference(expected: Any, found: Any, place: str) -> tuple[str, str, str]:
     return next((difference for difference in differences if difference[0]), ("", "", ""))
 
 
-def _words(value: Any) -> str:
+def _words(value: JSONValue) -> str:
     return "nothing" if value is None else shown(value, 400)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.cli import FINDINGS, OK, printable
 
 if TYPE_CHECKING:
-    from mmprompt.plugins.state import State
+    from mmprompt.plugins.catalog import State
 
 _EPILOG = """\
 examples:
@@ -48,8 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         for path in write_example(*arguments.init):
             print(printable(path))  # noqa: T201  # the answer goes to standard output
         return OK
-    from mmprompt.plugins.catalog import RUNNERS  # noqa: PLC0415  # likewise
-    from mmprompt.plugins.state import state_of  # noqa: PLC0415  # loads with the command
+    from mmprompt.plugins.catalog import RUNNERS, state_of  # noqa: PLC0415  # loads with the command
 
     sound = True
     for runner in RUNNERS:

@@ -1,1 +1,1 @@
-"""One thin file for each evaluation runner: it converts in, calls the core and converts out; none is loaded unasked."""
+"""One file or folder for each evaluation runner. It converts rows and messages; the core does the rest."""

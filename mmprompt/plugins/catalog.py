@@ -1,10 +1,41 @@
-"""The runners that have a door here, and what each is called where."""
+"""The runners that have a plugin, and whether each is installed and finds and loads it.
+
+The runner is imported in a process of its own: its failures and its imports stay there.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from importlib import metadata
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
+
+TIMEOUT = 180.0
+"""Seconds for the imports of one runner. Some load PyTorch."""
+
+_MARK = "mmprompt-plugins:"
+_IMPORTS = """
+import importlib, json, sys, traceback
+if sys.path[:1] == [""]:
+    del sys.path[0]
+sys.path.append(sys.argv[1])
+fault = ""
+for name in sys.argv[2:]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        words = traceback.format_exception_only(type(error), error)[-1].strip()
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<")]
+        place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames[1:] else ""
+        fault = f"import {name}: {words}{place}"
+        break
+print("\\nmmprompt-plugins:" + json.dumps(fault), flush=True)
+"""
 
 
 class Runner(NamedTuple):
@@ -12,7 +43,7 @@ class Runner(NamedTuple):
 
     ``name`` is also the name of its extra and of its example. ``distribution`` is its name for pip. ``tested`` lists
     the versions that the tests ran with. ``modules`` must import, the runner's own command first. ``group`` is its
-    entry-point group, empty where its configs name our classes. ``registration`` says how the runner finds mmprompt.
+    entry-point group; empty if its configs name our classes. ``registration`` says how the runner finds mmprompt.
     """
 
     name: str
@@ -28,49 +59,84 @@ class Runner(NamedTuple):
         return f"pip install 'mmprompt[{self.name}]'"
 
 
+_PLUGINS = "mmprompt.plugins."
+_AISBENCH = ("ais_bench.benchmark.cli.main", f"{_PLUGINS}aisbench", f"{_PLUGINS}aisbench.calculators")
+_BY_CLASS = "classes in a config, or custom_imports; there is nothing to register"
+_INSPECT = "the task mmprompt/task and the model provider mmprompt by entry point"
 RUNNERS = (
-    Runner(
-        "aisbench",
-        "ais-bench-benchmark",
-        "3.1.20260630",
-        ("ais_bench.benchmark.cli.main", "mmprompt.plugins.aisbench", "mmprompt.plugins.aisbench.calculators"),
-        "ais_bench.benchmark_plugins",
-        "short names by entry point, or classes in a config",
-    ),
-    Runner(
-        "opencompass",
-        "opencompass",
-        "0.5.4",
-        ("opencompass.cli.main", "mmprompt.plugins.opencompass"),
-        "",
-        "classes in a config, or custom_imports; there is nothing to register",
-    ),
-    Runner(
-        "inspect-ai",
-        "inspect-ai",
-        "0.3.280 to 0.3.285",
-        ("inspect_ai", "mmprompt.plugins.inspect_ai"),
-        "inspect_ai",
-        "the task mmprompt/task and the model provider mmprompt by entry point",
-    ),
-    Runner(
-        "pytest",
-        "pytest",
-        "8.0 to 9.2",
-        ("pytest", "mmprompt.plugins.pytest_plugin"),
-        "pytest11",
-        "the fixture vlm by entry point",
-    ),
-)
+    Runner("aisbench", "ais-bench-benchmark", "3.1.20260630", _AISBENCH, "ais_bench.benchmark_plugins",
+           "short names by entry point, or classes in a config"),
+    Runner("opencompass", "opencompass", "0.5.4", ("opencompass.cli.main", f"{_PLUGINS}opencompass"), "", _BY_CLASS),
+    Runner("inspect-ai", "inspect-ai", "0.3.280 to 0.3.285", ("inspect_ai", f"{_PLUGINS}inspect_ai"), "inspect_ai",
+           _INSPECT),
+    Runner("pytest", "pytest", "8.0 to 9.2", ("pytest", f"{_PLUGINS}pytest_plugin"), "pytest11",
+           "the fixture vlm by entry point"),
+)  # fmt: skip
 
 
 def runner_named(name: str) -> Runner:
     """Return the runner called ``name``.
 
     Raises:
-        TaskError: there is none.
+        TaskError: no runner has that name.
     """
     for runner in RUNNERS:
         if runner.name == name:
             return runner
     raise TaskError(f"there is no runner {shown(name)}", nearest(name, [runner.name for runner in RUNNERS]))
+
+
+class State(NamedTuple):
+    """The state of a runner.
+
+    ``version`` is None if it is not installed. ``registered`` says how it finds our plugin; empty if it does not.
+    ``fault`` says why the plugin does not load; empty if it loads.
+    """
+
+    runner: Runner
+    version: str | None
+    registered: str
+    fault: str
+
+    @property
+    def sound(self) -> bool:
+        """True if the runner is not installed, or finds and loads its plugin."""
+        return self.version is None or (bool(self.registered) and not self.fault)
+
+
+def state_of(runner: Runner, timeout: float = TIMEOUT) -> State:
+    """Return the state of a runner."""
+    try:
+        version = metadata.version(runner.distribution)
+    except metadata.PackageNotFoundError:
+        return State(runner, None, "", "")
+    return State(runner, version, _registered(runner), _fault(runner, timeout))
+
+
+def _registered(runner: Runner) -> str:
+    """Return how the runner finds our plugin, from the installed metadata; empty if it does not."""
+    if not runner.group:
+        return runner.registration
+    for entry in metadata.entry_points(group=runner.group):
+        if entry.value.partition(":")[0] in runner.modules:
+            return f"{runner.registration} ({runner.group}: {entry.name} = {entry.value})"
+    return ""
+
+
+def _fault(runner: Runner, timeout: float) -> str:
+    """Return why a module of the runner does not import; empty if all do."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    words = [sys.executable, "-c", _IMPORTS, package, *runner.modules]
+    try:
+        done = subprocess.run(  # noqa: S603  # our own interpreter and code
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"its import took longer than {timeout:g} s"
+    said = done.stdout.decode("utf-8", "replace").rpartition("\n" + _MARK)
+    if said[1]:
+        fault: str = json.loads(said[2].split("\n")[0])
+        return fault
+    last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    ended = signal.strsignal(-done.returncode) if done.returncode < 0 else f"code {done.returncode}"
+    return f"the import of {runner.modules[0]} ended its process with {ended}{': ' if last else ''}{last}"

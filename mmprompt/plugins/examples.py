@@ -1,4 +1,4 @@
-"""Examples that run, one folder a runner beside this file; a file that others must not take for code ends in .txt."""
+"""Writes an example for a runner. Each runner has a folder in ``examples/``; there ``.txt`` hides a file from tools."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mmprompt.plugins.catalog import runner_named
 
 
 def write_example(name: str, folder: str) -> list[str]:
-    """Write the example of a runner into ``folder``, which is made if need be, and return the names of its files.
+    """Write the example of a runner into ``folder`` and return the names of its files. Creates the folder if needed.
 
     Raises:
-        TaskError: no such runner, or a file of that name is there already: then nothing is written.
+        TaskError: there is no such runner, or the folder has a file of that name; then nothing is written.
         OSError: the folder cannot be written.
     """
     source = resources.files("mmprompt.plugins") / "examples" / runner_named(name).name

@@ -1,10 +1,10 @@
-"""The ``pytest11`` door: the fixture ``vlm``, which asks a vision-language model.
+"""The pytest plugin: the fixture ``vlm``, which asks a vision-language model.
 
     def test_cat(vlm):
         assert "cat" in vlm.ask("What is this?", image="cat.jpg")
 
 The server and the model come from the command line, the environment or the ini file, in this order. pytest loads this
-module at its start, so it imports nothing else; and it collects nothing.
+module whenever it starts, so the module imports little, and nothing in it is collected as a test.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _ASKER: pytest.StashKey[Asker] = pytest.StashKey()
 _SETTINGS = {
     "base-url": "address of the OpenAI-compatible API, such as http://127.0.0.1:8000/v1",
     "model": "name of the model",
-    "target": "what the server takes: vllm (the default) or openai",
-    "timeout": "seconds that one try may take (120)",
+    "target": "what the server accepts: vllm (the default) or openai",
+    "timeout": "longest time for one try, in seconds (120)",
 }
 _LONGEST_CHAIN = 10
 _NO_SERVER = (
@@ -35,12 +35,12 @@ _NO_SERVER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options; see the module."""
+    """Add the options."""
     group = parser.getgroup("vlm", "vision-language models (mmprompt)")
     for name, words in _SETTINGS.items():
         group.addoption(f"--vlm-{name}", metavar=name.upper(), help=f"{words}; or {_variable(name)}")
         parser.addini(_ini(name), words)
-    # on the command line only: a file may be a stranger's, and must not choose which variable is sent
+    # only on the command line: the ini file may be a stranger's, and must not choose which variable is sent
     group.addoption("--vlm-api-key-env", metavar="NAME", help="environment variable that holds the server's key")
 
 
@@ -48,8 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def vlm(request: pytest.FixtureRequest) -> Asker:
     """A vision-language model to ask: ``vlm.ask("What is this?", image="cat.jpg")`` returns its reply.
 
-    Media are paths from the test file's folder, URLs, bytes or PIL images, or lists of them; ``vlm.conversation()``
-    gives several turns, ``vlm.send(messages)`` sends messages of ``mmprompt.testing``.
+    Media are paths, URLs, bytes or PIL images, or lists of these. Paths begin at the folder of the test file.
+    ``vlm.conversation()`` asks several turns, ``vlm.send(messages)`` sends messages of ``mmprompt.testing``.
     """
     from mmprompt.run.conversation import Asker  # noqa: PLC0415  # loads with the first test that asks
 
@@ -60,7 +60,7 @@ def vlm(request: pytest.FixtureRequest) -> Asker:
 
 @pytest.hookimpl(hookwrapper=True)  # the older form: an old pluggy must not fail at its start because of us
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Add to the report of a test that failed what it asked and what the model said."""
+    """Add to the report of a failed test what it asked and what the model replied."""
     asker = item.stash.get(_ASKER, None)
     if asker is not None and call.excinfo is not None and not item.config.getoption("fulltrace"):
         _end_at_the_call(call.excinfo.value)
@@ -72,11 +72,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         add = getattr(report.longrepr, "addsection", None) or (lambda *section: report.sections.append(section))
         add("vlm", transcript(asker.exchanges))
     if asker is not None and call.when == "teardown":
-        asker.exchanges.clear()  # their media; the test itself stays in memory to the end of the run
+        asker.exchanges.clear()  # frees their media: pytest keeps the test in memory to the end of the run
 
 
 def _end_at_the_call(error: BaseException | None) -> None:
-    """Cut the traceback of an error of ours where the test called us, and of those it led to: its text says all."""
+    """Cut the traceback of our errors, and of their causes, at the test's call: the text of the error is enough."""
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # only for a report
 
     for _ in range(_LONGEST_CHAIN):
@@ -96,12 +96,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _client(config: pytest.Config) -> ChatClient:
-    """Return the client of this run; a test that asks without a server to ask fails, rather than be skipped unseen."""
+    """Return the client of this run. Without a server the test fails: a skipped test would go unnoticed."""
     client = config.stash.get(_CLIENT, None)
     if client is None:
         from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the first test that asks
-        from mmprompt.run.client import ChatClient  # noqa: PLC0415  # likewise
-        from mmprompt.run.keys import key_for  # noqa: PLC0415  # likewise
+        from mmprompt.run.client import ChatClient  # noqa: PLC0415  # loads with the first test that asks
+        from mmprompt.run.keys import key_for  # noqa: PLC0415  # loads with the first test that asks
 
         address = _needed(config, "base-url", "server")
         model = _needed(config, "model", "model")
@@ -128,7 +128,7 @@ def _needed(config: pytest.Config, name: str, what: str) -> str:
 
 
 def _setting(config: pytest.Config, name: str) -> str:
-    """Return a setting from the command line, else the environment, else the ini file; empty if none says it."""
+    """Return a setting from the command line, else the environment, else the ini file; empty if none has it."""
     return str(config.getoption(f"--vlm-{name}") or os.environ.get(_variable(name)) or config.getini(_ini(name)) or "")
 
 
@@ -138,7 +138,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        pytest.fail(f"vlm: the timeout {text!r} is no number of seconds; give --vlm-timeout=120", pytrace=False)
+        pytest.fail(f"vlm: the timeout {text!r} is not a number of seconds; give --vlm-timeout=120", pytrace=False)
     return seconds
 
 

@@ -91,8 +91,7 @@ def render_to_nowhere(task: Task) -> None:
 def drop(made: Iterator[bytes]) -> None:
     """Write each request to the null device."""
     with open(os.devnull, "wb") as sink:
-        for one in made:
-            sink.write(one)
+        sink.writelines(made)
 
 
 def check_same(task: Task, bound: Iterator[bytes]) -> None:

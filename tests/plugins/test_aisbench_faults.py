@@ -14,7 +14,7 @@ from opencompass_family import COMMAND_SECONDS, RETRIEVERS, SKELETONS, TEXT, ret
 from runner_present import need
 
 from mmprompt.errors import MediaError, MMPromptError, TemplateError
-from mmprompt.plugins.bridge.message_writer import MessageWriter
+from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
 
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners
@@ -198,7 +198,7 @@ def test_a_prompt_list_as_the_documents_print_it() -> None:
     items = [{"role": "HUMAN", "prompt": "Question: 1+1=?"}, {"role": "BOT", "prompt": "Answer: "}]
     with pytest.raises(IndexError):
         APITemplateParser(META).parse_template(RunnerList(items), "gen")
-    assert said(Parser(META, MessageWriter()).parse_template(RunnerList(items), "gen")) == ["Question: 1+1=?"]
+    assert said(Parser(META, RunnerBuilder()).parse_template(RunnerList(items), "gen")) == ["Question: 1+1=?"]
 
 
 def test_short_names_registered_as_documented_and_as_ours(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_an_end_section_under_a_meta_template() -> None:
     with pytest.raises(IndexError):
         APITemplateParser(META).parse_template(StockText(template).generate_item({"q": "1+1?"}), "ppl")
     ours = MMPromptText(template).generate_item({"q": "1+1?"})
-    messages = Parser(META, MessageWriter()).parse_template(ours, "ppl")
+    messages = Parser(META, RunnerBuilder()).parse_template(ours, "ppl")
     assert [message["prompt"] for message in messages] == ["1+1?", "2", "Be brief."]
 
 
@@ -240,7 +240,7 @@ def test_a_system_prompt_beside_media_for_a_model_without_system(media: Any) -> 
     meta = {"round": META["round"]}
     with pytest.raises(TypeError):
         APITemplateParser(meta).parse_template(prompt, "gen")
-    [message] = Parser(meta, MessageWriter()).parse_template(prompt, "gen")
+    [message] = Parser(meta, RunnerBuilder()).parse_template(prompt, "gen")
     assert message["role"] in ("HUMAN", "user")
     assert [p["type"] for p in message["prompt"]] == ["text", "image_url", "text"]
 
@@ -249,14 +249,14 @@ def test_what_a_role_of_the_meta_template_says_around_media(media: Any) -> None:
     meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN", "begin": "Q: "}, META["round"][1]]}
     prompt = multimodal(media).generate_item({"content": TAGGED})
     [theirs] = APITemplateParser(meta).parse_template(prompt, "gen")
-    [ours] = Parser(meta, MessageWriter()).parse_template(prompt, "gen")
+    [ours] = Parser(meta, RunnerBuilder()).parse_template(prompt, "gen")
     assert short(theirs["prompt"]) == ["data:image/jpeg", "What is it?"]
     assert short(ours["prompt"]) == ["Q: ", "data:image/jpeg", "What is it?"]
 
 
 def test_a_prompt_of_the_stock_template_goes_through_our_model(tour: Path) -> None:
     prompt = StockMultimodal({"round": ROUND}).generate_item({"content": TAGGED})
-    [message] = Parser(None, MessageWriter({"roots": [str(tour)]})).parse_template(prompt, "gen")
+    [message] = Parser(None, RunnerBuilder({"roots": [str(tour)]})).parse_template(prompt, "gen")
     assert short(message["prompt"]) == ["data:image/jpeg", "What is it?"]
 
 

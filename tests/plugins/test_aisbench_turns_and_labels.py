@@ -157,7 +157,7 @@ SPOKEN = {"text": {"type": "text", "text": "{shown}"}, "image": SKELETONS["image
 @pytest.mark.parametrize(
     ("template", "what"),
     [
-        ({"round": [{"role": "HUMAN", "prompt": "{question}"}]}, "nobody of the role BOT"),
+        ({"round": [{"role": "HUMAN", "prompt": "{question}"}]}, "no item of the round has the role BOT"),
         ({"begin": "Be brief.", **LABELS["A"]}, "text without a role"),
         ({"round": [LABELS["A"]["round"][0], {"role": "BOT", "prompt_mm": SPOKEN}]}, "a reply with media"),
     ],

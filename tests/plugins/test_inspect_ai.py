@@ -212,7 +212,7 @@ def test_what_the_stock_provider_cannot_carry_is_refused_before_the_run(tour, tm
     ("arguments", "said"),
     [
         (["scorer=anls"], "inspect-ai has no scorer like 'anls'; known: choice, contains, exact"),
-        (["target=gemini"], "this runner writes OpenAI's form, and gemini has another"),
+        (["target=gemini"], "this runner needs OpenAI's chat form, and gemini has another"),
         (["dataset=x.jsonl"], "dataset and train are for a task file"),
         (["path=a[/b]gone.jsonl"], "a[/b]gone.jsonl"),
     ],
@@ -263,8 +263,8 @@ def test_turns_epochs_a_limit_and_a_stream(tmp_path, command):
     assert all(body["stream"] for body in server.bodies)
     [path] = (tmp_path / "logs").glob("*.json")
     samples = json.loads(path.read_text(encoding="utf-8"))["samples"]
-    assert sorted((sample["id"], sample["epoch"]) for sample in samples) == [
-        (name, epoch) for name in ("a#0", "a#1", "b#0") for epoch in (1, 2)
+    assert sorted((sample["id"], sample["epoch"], sample["target"]) for sample in samples) == [
+        (name, epoch, answer) for name, answer in (("a#0", "one"), ("a#1", "two"), ("b#0", "one")) for epoch in (1, 2)
     ]
 
 
@@ -296,4 +296,4 @@ def test_a_command_that_lacks_something_is_told_without_a_traceback(model, optio
 def test_the_task_is_listed(tmp_path):
     folder = Path(importlib.util.find_spec("mmprompt").origin).parent / "plugins"
     (tmp_path / "plugins").symlink_to(folder)
-    assert "inspect_ai.py@task" in inspect(tmp_path, "", "list", "tasks", "plugins").stdout
+    assert "inspect_ai/task.py@task" in inspect(tmp_path, "", "list", "tasks", "plugins").stdout

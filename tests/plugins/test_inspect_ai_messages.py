@@ -33,9 +33,10 @@ from mmprompt import (
     read_messages,
     to_openai,
 )
-from mmprompt.plugins.inspect_ai import _LETTER, dataset, from_inspect, mmprompt_task, to_inspect, whole
+from mmprompt.plugins.inspect_ai import dataset, from_inspect, mmprompt_task, to_inspect, whole
 from mmprompt.plugins.inspect_ai.messages import wire_of
 from mmprompt.plugins.inspect_ai.model import check_loss, settings_of
+from mmprompt.plugins.inspect_ai.task import _LETTER
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
@@ -222,9 +223,7 @@ def test_settings_reach_the_provider_or_are_refused():
     assert (google.temperature, google.top_k, google.extra_body) == (0, 5, None)
     opened = load_task({"model": {"generation": {"min_p": 0.1}}}, rows)
     assert settings_of(opened, "openai-api").extra_body == {"min_p": 0.1}
-    with pytest.raises(
-        TaskError, match=r"provider google is not told 'min_p' of model\.generation; leave it out, or use"
-    ):
+    with pytest.raises(TaskError, match=r"provider google drops 'min_p' of model\.generation; leave it out, or use"):
         settings_of(opened, "google")
 
 
@@ -233,7 +232,7 @@ def test_a_choice_is_scored_against_a_letter(tmp_path):
     path.write_text('{"question": "?", "answer": "B"}\n{"question": "!", "answer": "a cat"}\n', encoding="utf-8")
     with pytest.raises(PrerequisiteError) as caught:
         mmprompt_task(str(path), scorer="choice")
-    assert "rows.jsonl:2 (sample 1): the answer 'a cat' is no letter; score by contains, or exact" in str(
+    assert "rows.jsonl:2 (sample 1): the answer 'a cat' is not a letter; use the scorer contains or exact" in str(
         caught.value.message
     )
     assert "rows.jsonl:1" not in str(caught.value.message)

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from mmprompt._log import log
-from mmprompt.plugins.bridge.runner_log import told_in
+from mmprompt.plugins.bridge.runner_log import warnings_to
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_warning_is_told_while_we_are_called_and_our_logger_is_as_before_then(
     runner: logging.Logger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    @told_in(lambda: runner)
+    @warnings_to(lambda: runner)
     def called() -> None:
         log.warning("a %s", "note")
         raise LookupError
@@ -45,7 +45,7 @@ def test_a_warning_is_told_while_we_are_called_and_our_logger_is_as_before_then(
 
 
 def test_calls_in_several_threads_tell_each_its_own(runner: logging.Logger, caplog: pytest.LogCaptureFixture) -> None:
-    with told_in(lambda: runner):
+    with warnings_to(lambda: runner):
         other = Thread(target=log.warning, args=("of nobody's call",))
         other.start()
         other.join()
@@ -56,6 +56,6 @@ def test_calls_in_several_threads_tell_each_its_own(runner: logging.Logger, capl
 def test_a_runner_without_a_log_is_told_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     runner = logging.getLogger("a runner that does not run")
     runner.propagate = False
-    with told_in(lambda: runner):
+    with warnings_to(lambda: runner):
         log.warning("a note")
     assert capsys.readouterr() == ("", "")

@@ -53,7 +53,7 @@ def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(
     rows = TaskRows(tasks[0])
     with rows.sample_of(sums) as sample:
         assert sample.columns["question"] == "sums?"
-    with pytest.raises(TaskError, match="the row is none of the task's dataset"), rows.sample_of(names):
+    with pytest.raises(TaskError, match="the row is not in the task's dataset"), rows.sample_of(names):
         pass
 
 

@@ -1,77 +1,80 @@
-"""The model: AISBench's chat client for OpenAI-compatible servers, with the core's meta template for its parser."""
+"""The model: AISBench's chat client for OpenAI-compatible servers, with our meta template as its parser."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
-from mmprompt.plugins.bridge.message_writer import MessageWriter
-from mmprompt.plugins.bridge.runner_log import told_in
-from mmprompt.plugins.bridge.section_marks import from_marked
+from mmprompt.plugins.bridge.opencompass_family import ConfigMeta
+from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder
+from mmprompt.plugins.bridge.runner_log import warnings_to
+from mmprompt.plugins.bridge.section_marks import RunnerDict, from_marked
+from mmprompt.targets.json_values import JSONObject
+
+if TYPE_CHECKING:
+    from ais_bench.benchmark.models import VLLMCustomAPIChat
 
 
 class MMPromptChat:
-    """``VLLMCustomAPIChat`` of AISBench that keeps what its parser loses; the other arguments are its own.
+    """AISBench's ``VLLMCustomAPIChat`` with our parser; the stock parser loses parts of prompts.
 
     Args:
         meta_template: as in ``mmprompt.MetaTemplate``.
-        media: what may be read of prompts whose template did not read them, as the ``media`` section of a task file.
-        target: what the server takes, ``"vllm"`` or ``"openai"``.
+        media: what may be read for prompts of stock templates, as the ``media`` section of a task file.
+        target: what the server accepts, ``"vllm"`` or ``"openai"``.
+
+    All other arguments are those of ``VLLMCustomAPIChat``.
     """
 
     is_api = True
     is_chat_api = True
 
-    def __new__(cls, **options: Any) -> Any:
-        """Return an instance of a class that is made when AISBench is there to inherit from."""
+    def __new__(cls, **options: Any) -> VLLMCustomAPIChat:
+        """Return an instance of a class that inherits from AISBench's, which is imported here."""
         return _chat_class()(**options)
 
 
 class Parser:
-    """What AISBench asks for the messages of a prompt."""
+    """Turns a prompt into messages; AISBench calls it."""
 
-    def __init__(self, meta_template: Any, outgoing: MessageWriter) -> None:
+    def __init__(self, meta_template: ConfigMeta, builder: RunnerBuilder) -> None:
         self._meta = MetaTemplate(meta_template)
-        self._outgoing = outgoing
+        self._builder = builder
 
     def parse_template(self, prompt: Any, mode: str) -> Any:
-        """Return the messages of a prompt as AISBench's items, or of a batch a list of them.
+        """Return the messages of a prompt as AISBench's items; for a batch, a list of such results.
 
         Raises:
-            MMPromptError: a prompt that gives no messages, or a medium that cannot be read.
+            MMPromptError: a prompt gives no messages, or a medium cannot be read.
         """
         if type(prompt) in (list, tuple):
             return [self.parse_template(p, mode) for p in prompt]
-        with told_in(runner_logger):
-            messages = self._outgoing.messages(self._meta.to_messages(from_marked(prompt), mode))
-        return runner_list([_item(message) for message in messages])
+        with warnings_to(runner_logger):
+            messages = self._builder.messages(self._meta.to_messages(from_marked(prompt), mode))
+        return runner_list(map(_item, messages))
 
 
-def _item(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {"role": message["role"], "prompt": message["content"], **_others(message)}
-
-
-def _others(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in message.items() if key not in ("role", "content")}
+def _item(message: JSONObject) -> RunnerDict:
+    beside = {key: value for key, value in message.items() if key not in ("role", "content")}
+    return cast("RunnerDict", {"role": message["role"], "prompt": message["content"], **beside})
 
 
 @lru_cache(maxsize=1)
-def _chat_class() -> Any:
+def _chat_class() -> type[VLLMCustomAPIChat]:
     from ais_bench.benchmark.models import VLLMCustomAPIChat  # noqa: PLC0415  # the runner is there now
 
     class Chat(VLLMCustomAPIChat):  # type: ignore[misc]  # the runner has no types
         def __init__(
             self,
             *,
-            meta_template: Any = None,
-            media: Mapping[str, Any] | None = None,
+            meta_template: ConfigMeta = None,
+            media: MediaSection | None = None,
             target: str = "vllm",
             **options: Any,
         ) -> None:
             super().__init__(**options)
-            self.template_parser = Parser(meta_template, MessageWriter(media, target))
+            self.template_parser = Parser(meta_template, RunnerBuilder(media, target))
 
     return Chat

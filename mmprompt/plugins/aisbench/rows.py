@@ -1,29 +1,34 @@
-"""The dataset and the retriever: rows of any format the core reads, and examples picked by the core's retrievers."""
+"""The dataset and the retriever: rows of any format that we read, and examples picked by our retrievers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.plugins.aisbench.template_classes import runner_list, runner_logger
 from mmprompt.plugins.bridge.opencompass_family import dataset_class, retriever_class
+from mmprompt.targets.json_values import JSONValue
+
+if TYPE_CHECKING:
+    from ais_bench.benchmark.datasets.base import BaseDataset
+    from ais_bench.benchmark.openicl.icl_retriever import BaseRetriever
 
 
 class MMPromptDataset:
     """The rows of a dataset or of a task, for AISBench: ``id``, the output column, and one column for our templates.
 
     Args:
-        path: a task file, or a dataset of any format.
-        train: the file that holds the examples; of a task, its own.
-        format: the dataset's format, where its content does not tell.
-        output_column: the column of the answers; of a task, its own.
-        task_abbr: chooses among the datasets of a runner's config.
+        path: a task file, or a dataset of any format. A task file names its own examples, format and output column.
+        train: the file that holds the examples.
+        format: the dataset's format, if its content does not show it.
+        output_column: the column of the answers.
+        task_abbr: chooses one of the datasets of a runner's config.
         options: AISBench's own, such as ``reader_cfg``, ``abbr``, ``k`` and ``n``.
 
     A row that cannot be read ends the run before it begins.
     """
 
-    def __new__(cls, **options: Any) -> Any:
-        """Return an instance of a class that is made when AISBench is there to inherit from."""
+    def __new__(cls, **options: JSONValue) -> BaseDataset:
+        """Return an instance of a class that inherits from AISBench's, which is imported here."""
         return dataset_class("ais_bench.benchmark.datasets.base", runner_logger)(**options)
 
 
@@ -37,6 +42,6 @@ class MMPromptRetriever:
         options: AISBench's own: ``dataset``, ``ice_template``, ``prompt_template``.
     """
 
-    def __new__(cls, **options: Any) -> Any:
-        """Return an instance of a class that is made when AISBench is there to inherit from."""
+    def __new__(cls, **options: Any) -> BaseRetriever:
+        """Return an instance of a class that inherits from AISBench's, which is imported here."""
         return retriever_class("ais_bench.benchmark.openicl.icl_retriever", runner_list)(**options)

@@ -1,4 +1,4 @@
-"""All requests of a task at once, so that every fault is reported before a runner sends anything."""
+"""All requests of a task up front, so that all faults are reported before a runner sends anything."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHOWN = 20
 
 
 def open_task(path: str, dataset: str | None = None, train: str | None = None) -> Task:
-    """Return the task in a task file, or the default one of a dataset file.
+    """Return the task of a task file, or the default task of a dataset file.
 
-    ``dataset`` replaces the task file's own rows, ``train`` its examples.
+    ``dataset`` replaces the rows that the task file names, ``train`` its examples.
 
     Raises:
-        MMPromptError: it cannot be read, or ``dataset`` goes with a dataset.
+        MMPromptError: the file cannot be read, or ``path`` is a dataset and ``dataset`` is given too.
     """
     given = {name: value for name, value in (("path", dataset), ("train", train)) if value is not None}
     if given and not is_task_file(path):
@@ -40,18 +40,18 @@ def task_requests(
     check: Callable[[Request], None] | None = None,
     skip_bad: bool = False,
 ) -> list[Request]:
-    """Return the requests of a task that asks once a row or turn; their media are read and held.
+    """Return the requests of a task. Each row or turn gives one; all their media are in memory.
 
     Args:
         task: the task.
-        target: the wire form and its limits, of a target that takes OpenAI's messages.
+        target: a target that accepts OpenAI's messages.
         roots: folders that media may lie in, beside the task's own.
-        check: raises an MMPromptError for a request that the runner cannot carry.
-        skip_bad: leave out rows that cannot be asked, with a warning each.
+        check: raises an MMPromptError for a request that the runner cannot send.
+        skip_bad: leave out the rows that cannot be sent, with a warning for each.
 
     Raises:
         TaskError: the task compares labels, or later turns need the replies to earlier ones.
-        DatasetError: rows that cannot be asked, or whose id stood before; or no row at all.
+        DatasetError: a row cannot be sent or repeats an id, or there is no row.
         TargetError: the target is unknown, or has another wire form.
     """
     require_chat_target(target, "this runner")
@@ -79,7 +79,7 @@ def task_requests(
 
 
 def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
-    """Return the errors as one, with the first of them line by line."""
+    """Return one error that lists the first of these, one a line."""
     count, hint = ("1 request", "mend it") if len(errors) == 1 else (f"{len(errors)} requests", "mend them")
     lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
     more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
@@ -87,7 +87,7 @@ def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
 
 
 def request_name(request: Request) -> str | int:
-    """Return the id of a request for a runner: that of a turn is text that ends in ``#`` and its number."""
+    """Return a runner's id for a request: the row's id, for a turn with ``#`` and its number after it."""
     given = request.id
     if request.turn is None and isinstance(given, int) and not isinstance(given, bool):
         return given

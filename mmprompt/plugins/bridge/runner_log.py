@@ -1,21 +1,20 @@
-"""The log of a runner that listens to no logger but its own: what mmprompt warns of in its calls is told there."""
+"""Passes mmprompt's warnings on to the logger of a runner that listens to no other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from logging import WARNING, Handler, LogRecord
+from logging import WARNING, Handler, Logger, LogRecord
 from threading import get_ident
-from typing import Any
 
 from mmprompt._log import log
 
-RunnerLogger = Callable[[], Any]
-"""Gives a runner's logger, and is asked only when there is something to tell."""
+RunnerLogger = Callable[[], Logger]
+"""Returns a runner's logger. It is called only when there is a warning."""
 
 
-class _Told(Handler):
-    """Hands on to a runner's logger what the thread that made this is warned of."""
+class _Relay(Handler):
+    """Passes the warnings of the thread that made it on to a runner's logger."""
 
     def __init__(self, logger: RunnerLogger) -> None:
         super().__init__(WARNING)
@@ -23,8 +22,8 @@ class _Told(Handler):
         self._thread = get_ident()
 
     def emit(self, record: LogRecord) -> None:
-        """Tell a warning as the runner tells its own; nothing where it does not run, and so has no log."""
-        if get_ident() != self._thread:  # that of a call beside this one, which tells it itself
+        """Log a warning with the runner's logger, if the runner has set up its log."""
+        if get_ident() != self._thread:  # another thread's call has a relay of its own
             return
         logger = self._logger()
         if logger.hasHandlers():
@@ -32,11 +31,11 @@ class _Told(Handler):
 
 
 @contextmanager
-def told_in(logger: RunnerLogger) -> Iterator[None]:
-    """Have the runner's logger tell what mmprompt warns of until the block, or the function so decorated, ends."""
-    told = _Told(logger)
-    log.addHandler(told)
+def warnings_to(logger: RunnerLogger) -> Iterator[None]:
+    """Pass mmprompt's warnings on to a runner's logger, in a block or in a decorated function."""
+    relay = _Relay(logger)
+    log.addHandler(relay)
     try:
         yield
     finally:
-        log.removeHandler(told)
+        log.removeHandler(relay)

@@ -1,7 +1,7 @@
-"""Samples as tables of text columns, for runners that keep rows in Arrow, and samples found again from such rows.
+"""Samples as tables of text columns, for runners that keep rows in Arrow, and samples read back from such rows.
 
-Arrow gives each column one type and each hole a null. So a sample travels as one column of JSON text, beside its id
-and its answer.
+Arrow gives each column one type, and a missing cell becomes null. So a sample travels as one column of JSON text,
+beside its id and its answer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard, Union
 
 from mmprompt._log import log
 from mmprompt.datasets.read import Dataset
@@ -17,6 +17,7 @@ from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.segments import Segment
+from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.task import Task
@@ -25,14 +26,21 @@ from mmprompt.templates.sample_view import SampleView, view_of
 CARRIED = "mmprompt"
 """The column that holds the sample."""
 
+TableRow = Mapping[str, JSONValue]
+"""A row as a runner gives it to templates."""
+
+Cell = Union[str, list[str], None]
+Table = dict[str, list[Cell]]
+"""The columns of one split."""
+
 _READ_FROM_ROWS: Mapping[str, type] = {"cont": str, "choices": list}
-"""Columns that inferencers read from a row themselves: a continuation to be scored, and the choices there are."""
+"""Columns that inferencers read from a row themselves: the continuation to be scored, and the choices."""
 
 
 class RowRecord(NamedTuple):
-    """What a row carries of its sample; ``list_cells`` as in ``SampleView``, ``chat`` tells that it is messages.
+    """What a row carries of its sample. ``list_cells`` is as in ``SampleView``. ``chat``: the sample is messages.
 
-    ``segments`` names the columns that are lists of segments, which JSON has no type for.
+    ``segments`` names the columns that are lists of segments: JSON has no type for these.
     """
 
     row: int
@@ -50,15 +58,21 @@ def tables(
     output_column: str = "answer",
     task_abbr: str | None = None,
     **unknown: object,
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the columns of the splits ``train``, the examples (where none are named, the test rows), and ``test``.
+) -> dict[str, Table]:
+    """Return the columns of the splits ``train`` (the examples; by default the test rows) and ``test``.
 
-    ``path`` is a dataset, or a task file, which then says the rest. ``task_abbr`` chooses among a config's datasets.
+    Args:
+        path: a dataset, or a task file. A task file names its own examples, format and output column.
+        train: the dataset of the examples.
+        format: the dataset's format, if its content does not show it.
+        output_column: the column of the answers.
+        task_abbr: chooses one of the datasets of a runner's config.
+        unknown: further keys of the runner's config, which are refused.
 
     Raises:
-        TaskError: further arguments, as a runner hands on whatever its config says.
-        RowError: a row that cannot be read, or that holds objects.
-        MMPromptError: what ``load_task`` raises.
+        TaskError: a key is unknown.
+        RowError: a row cannot be read, or holds objects.
+        MMPromptError: the task or the dataset cannot be read.
     """
     for name in unknown:
         hint = nearest(name, ("train", "format", "output_column", "task_abbr"))
@@ -75,7 +89,7 @@ def tables(
     return {"train": test if task.train is None else _table(task.train, task, task.train), "test": test}
 
 
-def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None) -> dict[str, list[Any]]:
+def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None) -> Table:
     samples: list[Sample] = []
     for row in rows:
         if isinstance(row, RowError):
@@ -83,16 +97,20 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
         samples.append(row)
     for note in () if dataset is None else dataset.notes:
         log.warning("%s", note)
-    found = {name: [sample.columns.get(name) for sample in samples] for name in _READ_FROM_ROWS}
+    read: Table = {}
+    for name in _READ_FROM_ROWS:
+        cells: list[Cell] = [cell for sample in samples if _is_texts(cell := sample.columns.get(name), name)]
+        if cells and len(cells) == len(samples):
+            read[name] = cells
     return {
-        **{name: cells for name, cells in found.items() if cells and all(_is_texts(c, name) for c in cells)},
+        **read,
         "id": [sample.label for sample in samples],
         task.output_column: [_answer(sample.columns.get(task.output_column)) for sample in samples],
         CARRIED: [row_text(sample, dataset) for sample in samples],
     }
 
 
-def _is_texts(cell: object, name: str) -> bool:
+def _is_texts(cell: object, name: str) -> TypeGuard[str | list[str]]:
     texts = cell if isinstance(cell, list) else [cell]
     return isinstance(cell, _READ_FROM_ROWS[name]) and all(isinstance(text, str) for text in texts)
 
@@ -110,7 +128,7 @@ def row_text(sample: Sample, dataset: Dataset | None) -> str:
     try:
         return json.dumps(kept._asdict())
     except TypeError as error:
-        what = f"the row holds what no table of texts can: {error}"
+        what = f"the row holds an object that a table of texts cannot hold: {error}"
         raise sample.located(RowError(what, "name media by path, URL or data URI")) from None
 
 
@@ -119,21 +137,21 @@ def _is_segments(value: list[object]) -> bool:
 
 
 def _answer(value: object) -> str | None:
-    """Return an answer in the one type that a column has: text as it is, what is no text as JSON, None for none."""
+    """Return an answer as a cell of a text column: text as it is, None as None, any other value as JSON."""
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def carried(row: Mapping[str, Any]) -> RowRecord | None:
-    """Return what a row of a table carries, None for a row of another dataset.
+def carried(row: TableRow) -> RowRecord | None:
+    """Return what a row of our table carries; None for a row of another dataset.
 
     Raises:
-        RowError: the column holds something else.
+        RowError: the column that should hold the sample holds something else.
     """
     text = row.get(CARRIED)
     if text is None:
         return None
     try:
-        kept = RowRecord(**json.loads(text))
+        kept = RowRecord(**json.loads(str(text)))
         held = {name: [Segment(*fields) for fields in kept.columns[name]] for name in kept.segments}  # type: ignore[attr-defined]
         return kept._replace(columns={**kept.columns, **held}) if held else kept
     except (TypeError, ValueError):
@@ -142,19 +160,19 @@ def carried(row: Mapping[str, Any]) -> RowRecord | None:
 
 
 @contextmanager
-def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: str = "") -> Iterator[SampleView]:
-    """Give a row as templates see it: its sample, or the row itself where it is of another dataset.
+def entry_of_row(row: TableRow, hidden: str | None = None, hidden_as: str = "") -> Iterator[SampleView]:
+    """Give a row as templates see it: its sample, or the row itself if it is of another dataset.
 
-    The column ``hidden``, if the row has it, reads as ``hidden_as``. Errors in the block get the row's number and id,
-    as far as it tells them.
+    The column ``hidden``, if the row has it, reads as ``hidden_as``. Errors in the block get the row's number and id
+    if the row has them.
 
     Raises:
-        RowError: a chat, which is a prompt already.
+        RowError: the row is a chat, which is a prompt already.
     """
     kept = carried(row)
-    entry = (
-        SampleView(row) if kept is None else SampleView(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
-    )
+    entry = SampleView(row)
+    if kept is not None:
+        entry = SampleView(kept.columns, scanned=kept.scanned, list_cells=kept.list_cells)
     try:
         if kept is not None and kept.chat:
             raise RowError("the row is a chat already, and a template would replace it", "use MMPromptTask")
@@ -165,8 +183,8 @@ def entry_of_row(row: Mapping[str, Any], hidden: str | None = None, hidden_as: s
         raise error.located(line=line, sample=None if name is None else str(name)) from None
 
 
-def sample_of_row(row: Mapping[str, Any], number: int) -> Sample:
-    """Return a row as retrievers compare it; ``number`` is its place in the table, where it does not tell its own."""
+def sample_of_row(row: TableRow, number: int) -> Sample:
+    """Return a row as retrievers compare it. ``number`` is its place in the table, for rows of another dataset."""
     kept = carried(row)
     if kept is None:
         return Sample(row, id_of(row, number), None, None, number, scanned=True)

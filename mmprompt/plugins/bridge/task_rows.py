@@ -1,21 +1,30 @@
-"""A task's requests and prompts, asked for by the rows of a runner's table."""
+"""A task's requests and prompts, asked for by the rows of a runner's table.
+
+AISBench and OpenCompass apply the meta template of the model in their own config after the template's. AISBench also
+cuts prompts into turns. So they get prompts, or a label's text, where ``render`` gives requests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 from mmprompt._log import log
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
-from mmprompt.icl.assembly import Assembled
+from mmprompt.icl.assembly import Assembled, Prompt
 from mmprompt.messages import Message
-from mmprompt.plugins.bridge.message_writer import MessageWriter
-from mmprompt.plugins.bridge.table_rows import CARRIED, carried, row_text
+from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
+from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_text
+from mmprompt.render.builder import FailedRow
+from mmprompt.targets.json_values import JSONObject
+from mmprompt.targets.wire_json import with_text
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.prompt_items import role_item
 from mmprompt.templates.prompt_list import PromptList
+
+_T = TypeVar("_T")
 
 
 class TaskRows:
@@ -23,16 +32,14 @@ class TaskRows:
 
     Args:
         task: a task file.
-        abbr: chooses among the datasets of a runner's config.
-        target: as in ``MessageWriter``.
-        runner_opens_paths: as in ``MessageWriter``.
+        abbr: chooses one of the datasets of a runner's config.
+        target: as in ``RunnerBuilder``.
+        opens_paths: as in ``RunnerBuilder``.
     """
 
-    def __init__(
-        self, task: str, abbr: str | None = None, target: str = "vllm", *, runner_opens_paths: str = ""
-    ) -> None:
+    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opens_paths: str = "") -> None:
         self._task = load_task(task, abbr=abbr)
-        self.outgoing = MessageWriter(self._task, target, runner_opens_paths=runner_opens_paths)
+        self.builder = RunnerBuilder(self._task, target, opens_paths=opens_paths)
         self._samples: dict[int, Sample] = {}
         self._noted = False
 
@@ -42,21 +49,20 @@ class TaskRows:
         return () if self._task.assembly is None else self._task.assembly.labels
 
     @contextmanager
-    def sample_of(self, row: Mapping[str, Any]) -> Iterator[Sample]:
+    def sample_of(self, row: TableRow) -> Iterator[Sample]:
         """Give the sample of a row; errors in the block get its place. After the first, the task's notes are logged.
 
         Raises:
             TaskError: the row is of another dataset.
-            PolicyError: a medium is longer than ``max_bytes``.
         """
         kept = carried(row)
         if not self._samples:
             self._samples = {s.row: s for s in self._task.samples() if isinstance(s, Sample)}
         sample = None if kept is None else self._samples.get(kept.row)
         if sample is None or row_text(sample, self._task.dataset) != row[CARRIED]:
-            raise TaskError("the row is none of the task's dataset", "use MMPromptDataset with the same task")
+            raise TaskError("the row is not in the task's dataset", "use MMPromptDataset with the same task")
         try:
-            yield self.outgoing.builder.received(sample)
+            yield sample
         except MMPromptError as error:
             raise sample.located(error) from None
         if not self._noted:
@@ -64,44 +70,50 @@ class TaskRows:
             self._log_notes()
 
     def _log_notes(self) -> None:
-        """Log the task's notes; those of its dataset's reader were logged when the table was made."""
+        """Log the task's notes. Those of its dataset's reader were logged when the table was made."""
         of_dataset = () if self._task.dataset is None else self._task.dataset.notes
         for note in self._task.notes():
             if note not in of_dataset:
                 log.warning("%s", note)
 
-    def messages(self, sample: Sample) -> Any:
-        """Return the messages of a sample's one request.
+    def messages(self, sample: Sample) -> list[JSONObject]:
+        """Return the messages of a sample's one request, as ``Task.requests`` gives them.
 
         Raises:
             TaskError: the task compares labels, or asks for more than one reply.
             MMPromptError: the row cannot be sent.
         """
         self._check_mode("gen")
-        requests = self.outgoing.requests(sample)
-        self._check_one(len(requests))
-        return requests[0]
+        made = self.builder.prepare(sample)
+        if isinstance(made, FailedRow):
+            raise made.error
+        self._check_one(len(made.requests))
+        return [{key: with_text(value) for key, value in message.items()} for message in made.requests[0].wire]
 
-    def prompt(self, sample: Sample) -> Any:
+    def prompt(self, sample: Sample) -> Prompt:
         """Return the one prompt of a sample; if the task has a meta template, its messages as items of a prompt.
 
         Raises:
             TaskError: as ``messages``.
+            PolicyError: a medium is longer than ``max_bytes``.
         """
+        sample = self.builder.received(sample)
         plain = self._task.plain_messages(sample)
         if plain is not None:
             return _prompt(plain)
         made = self._assembled(sample, "gen")
-        return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
+        if self._task.meta_template.meta is None and not isinstance(made.prompt, dict):
+            return made.prompt
+        return _prompt(self._task.messages_of(made))
 
-    def label_prompt(self, sample: Sample, label: object) -> Any:
+    def label_prompt(self, sample: Sample, label: object) -> Prompt:
         """Return the prompt of one label, as ``prompt``.
 
         Raises:
             TaskError: the task asks for a reply, or has no such label.
         """
         made = self._assembled(sample, "ppl")
-        if self._task.meta_template.meta is None:
+        if self._task.meta_template.meta is None and isinstance(made.prompt, dict):
             return _of_label(made.prompt, label)
         return _prompt(_of_label(self._task.messages_of(made), label))
 
@@ -111,7 +123,7 @@ class TaskRows:
 
     def _assembled(self, sample: Sample, mode: str) -> Assembled:
         self._check_mode(mode)
-        made = self._task.assembled(sample)
+        made = self.builder.assembled(sample)
         self._check_one(len(made))
         return made[0]
 
@@ -128,12 +140,12 @@ class TaskRows:
             raise TaskError("the task asks for more than one reply to a row", hint)
 
 
-def _of_label(by_label: Any, label: object) -> Any:
+def _of_label(by_label: Mapping[object, _T], label: object) -> _T:
     if label not in by_label:
         raise TaskError(f"the task has no label {shown(label)}", nearest(label, by_label))
     return by_label[label]
 
 
 def _prompt(messages: Iterable[Message]) -> PromptList:
-    """Return messages as a prompt whose parts are values."""
+    """Return messages as a prompt whose content parts are values, not dicts."""
     return PromptList({**role_item(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)

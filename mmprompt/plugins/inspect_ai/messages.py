@@ -1,22 +1,25 @@
-"""Messages ⇄ those of inspect-ai.
+"""Our messages as inspect-ai's, and back.
 
-inspect-ai has types for pictures, WAV, MP3 and three kinds of video. Other media, and URLs (which it would fetch), go
-as ``ContentData``. What a part says beside its source is kept in ``internal``, so that nothing changes on the way.
+inspect-ai has types for pictures, WAV, MP3 and three kinds of video. Other media, and URLs (it would fetch them), go as
+``ContentData``. A part's other keys go into ``internal``, so that nothing is lost on the way.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from itertools import count
+from typing import Any, cast
 
 from inspect_ai import model as runner
 from inspect_ai.tool import ToolCall
 
 from mmprompt.errors import TargetError, shown
 from mmprompt.messages import Message
+from mmprompt.render.request import Request
+from mmprompt.targets.json_values import JSONObject
 from mmprompt.targets.openai import OpenAIWriter, from_openai
-from mmprompt.targets.part_writer import text_payload
+from mmprompt.targets.part_writer import Wire, text_payload
 from mmprompt.targets.wire_json import Payload
 
 OURS = "mmprompt"
@@ -32,35 +35,35 @@ def to_inspect(messages: Iterable[Message], target: str = "vllm") -> list[runner
     """Return messages for inspect-ai, their media as data URIs.
 
     Raises:
-        TargetError: media that has not been read, what the target does not take, or a role that inspect-ai lacks.
+        TargetError: a medium has not been read, the target does not accept it, or inspect-ai lacks a role.
     """
-    return chat_messages(OpenAIWriter(target, payload=Payload).write(messages))
+    return list(map(_chat_message, OpenAIWriter(target, payload=Payload).write(messages), count(1)))
 
 
 def from_inspect(messages: Iterable[runner.ChatMessage]) -> list[Message]:
-    """Return messages of inspect-ai as ours; what ``to_inspect`` made comes back as from ``from_openai``.
+    """Return messages of inspect-ai as ours. The messages of ``to_inspect`` come back as ``from_openai`` gives them.
 
     Raises:
-        TargetError: a content part that has no form in a chat request, such as reasoning.
-        SourceError: media that are no data URI of what they stand for.
+        TargetError: a content part has no form in a chat request, such as reasoning.
+        SourceError: the data URI of a medium is not valid, or is of another modality.
     """
     return from_openai([wire_of(message) for message in messages])
 
 
-def chat_messages(wires: Any) -> list[runner.ChatMessage]:
-    """Return messages in OpenAI's form, whose media are a ``Payload``, for inspect-ai.
+def request_messages(request: Request) -> list[runner.ChatMessage]:
+    """Return the messages of a request for inspect-ai.
 
     Raises:
-        TargetError: a role or tool call that inspect-ai lacks.
+        TargetError: inspect-ai lacks a role or cannot hold a tool call.
     """
-    return [_chat_message(wire, number) for number, wire in enumerate(wires, 1)]
+    return list(map(_chat_message, cast("list[Wire]", request.unencoded["messages"]), count(1)))
 
 
 def _chat_message(wire: Mapping[str, Any], number: int) -> runner.ChatMessage:
     role, content = wire["role"], wire["content"] or ""
     if role not in _MESSAGES:
-        hint = f"use one of {', '.join(_MESSAGES)}"
-        raise TargetError(f"message {number}: inspect-ai has no role {shown(role)}", hint)
+        what = f"message {number}: inspect-ai has no role {shown(role)}"
+        raise TargetError(what, f"use one of {', '.join(_MESSAGES)}")
     beside = {key: value for key, value in wire.items() if key not in ("role", "content")}
     fields: dict[str, Any] = {"tool_call_id": wire.get("tool_call_id")} if role == "tool" else {}
     if "tool_calls" in wire:
@@ -74,7 +77,7 @@ def _tool_call(call: Any, number: int) -> ToolCall:
         arguments = json.loads(call["function"]["arguments"])
         return ToolCall(id=call["id"], function=call["function"]["name"], arguments=arguments)
     except (KeyError, TypeError, ValueError):
-        raise TargetError(f"message {number}: {shown(call)} is no tool call", "give id and function") from None
+        raise TargetError(f"message {number}: {shown(call)} is not a tool call", "give id and function") from None
 
 
 def _content(part: Mapping[str, Any]) -> runner.Content:
@@ -91,8 +94,7 @@ def _content(part: Mapping[str, Any]) -> runner.Content:
         media_type, text = source.part.media_type, text_payload(source.prefix, source.part)
     uri = f"data:{media_type};base64,{text}" if kind == "input_audio" else text
     if kind == "image_url" and media_type:
-        known = rest[kind].get("detail") in ("low", "high", "original")
-        detail = rest[kind]["detail"] if known else "auto"
+        detail = said if (said := rest[kind].get("detail")) in ("low", "high", "original") else "auto"
         return runner.ContentImage(image=uri, detail=detail, internal={OURS: rest})
     if media_type in _AUDIO:
         return runner.ContentAudio(audio=uri, format=_AUDIO[media_type], internal={OURS: rest})
@@ -101,20 +103,19 @@ def _content(part: Mapping[str, Any]) -> runner.Content:
     return runner.ContentData(data={OURS: {**rest, kind: {key: text, **rest[kind]}}})
 
 
-def wire_of(message: runner.ChatMessage) -> dict[str, Any]:
-    """Return a message of inspect-ai in OpenAI's form: just what it was if it was made by ``chat_messages``.
+def wire_of(message: runner.ChatMessage) -> JSONObject:
+    """Return a message of inspect-ai in OpenAI's form. One that we made comes back unchanged.
 
     Raises:
-        TargetError: a content part that has no form there, media that are no data URI, or a tool's error.
+        TargetError: a content part has no form there, a medium is not a data URI, or a tool failed.
     """
     if getattr(message, "error", None) is not None:
-        raise TargetError("a tool's error is no content", "leave it to inspect-ai")
-    content, ours = message.content, message.source != "generate"  # a reply is data: nothing in it is ours
+        raise TargetError("a tool's error has no form in a chat request", "leave it to inspect-ai")
+    content, ours = message.content, message.source != "generate"  # a reply is data: keys of ours in it mean nothing
     if not isinstance(content, str):
         content = [_part(item, ours) for item in content]
     calls = getattr(message, "tool_calls", None)
-    beside = _kept(message.metadata)
-    if beside is None:
+    if (beside := _kept(message.metadata)) is None:
         beside = {"tool_calls": [_call(call) for call in calls]} if calls else {}
         beside.update({"tool_call_id": message.tool_call_id} if message.role == "tool" else {})
     return {"role": message.role, "content": None if calls and not content else content, **beside}
@@ -125,7 +126,7 @@ def _kept(holder: object) -> dict[str, Any] | None:
     return kept if isinstance(kept, dict) else None
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _call(call: ToolCall) -> JSONObject:
     arguments = json.dumps(call.arguments, ensure_ascii=False)
     return {"id": call.id, "type": "function", "function": {"name": call.function, "arguments": arguments}}
 
@@ -138,7 +139,7 @@ def _part(content: runner.Content, ours: bool) -> dict[str, Any]:
         return kept
     uri = getattr(content, content.type) if content.type in ("image", "audio", "video") else ""
     if not uri.startswith("data:"):
-        raise TargetError(f"a part of type {content.type} that is no data URI of a medium", "leave it to inspect-ai")
+        raise TargetError(f"a part of type {content.type} is not a data URI of a medium", "leave it to inspect-ai")
     if kept is None and content.type == "audio":
         kept = {"type": "input_audio", "input_audio": {"format": content.format}}
     elif kept is None:

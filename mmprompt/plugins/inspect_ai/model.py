@@ -1,4 +1,4 @@
-"""inspect-ai's model providers: what the stock ones would lose, and ours, ``mmprompt``, which sends every part."""
+"""inspect-ai's model providers: what the stock ones would not send, and ours, ``mmprompt``, which sends every part."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ CARRIED = {"google": _ALL, **dict.fromkeys(_PICTURES, ("image",)), **dict.fromke
 _SENDS_NOTHING = ("mockllm", "none")
 
 _OWN_FORM = CARRIED.keys() - {"openai-api-completions", "sagemaker", "vllm-completions"}
-"""Those that take of the settings of a request only what inspect-ai names."""
+"""The providers that send only those settings that inspect-ai names."""
 
 OPENAI_LIKE = ("image", "audio")
-"""The media that the other providers send, all of which write OpenAI's form."""
+"""The media that all other providers send. They write OpenAI's form."""
 
 _SETTINGS = ("max_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "reasoning_effort")
 _SENT = {"type", "detail", "format"}
 
 
 def check_loss(messages: Iterable[ChatMessage], provider_name: str) -> None:
-    """Refuse messages of which a provider would refuse, drop or change something.
+    """Refuse messages that a provider would not send whole.
 
     Raises:
-        TargetError: the first such message and part, by name.
+        TargetError: the provider would refuse, drop or change something; the error names the first message and part.
     """
     if provider_name in (OURS, *_SENDS_NOTHING):
         return
@@ -48,7 +48,7 @@ def check_loss(messages: Iterable[ChatMessage], provider_name: str) -> None:
 
 
 def _loss(message: ChatMessage, carried: tuple[str, ...]) -> tuple[int, str]:
-    """Return the part at which a message loses something, 0 for the message itself, and what; no text if nothing."""
+    """Return the number of the part that would be lost (0: of the message itself) and why; an empty text if none."""
     beside = (message.metadata or {}).get(OURS, {})
     for key in sorted(beside.keys() - {"tool_calls", "tool_call_id"}):
         return 0, f"drops {shown(key)} of a message"
@@ -81,13 +81,13 @@ def _part_loss(content: Content, carried: tuple[str, ...]) -> str:
     return ""
 
 
-@modelapi(name=OURS)  # type: ignore[untyped-decorator]  # the runner is not there when types are checked
+@modelapi(name=OURS)  # type: ignore[untyped-decorator]  # the runner is absent when types are checked
 def provider() -> type:
-    """``--model mmprompt/SERVICE/MODEL``: any OpenAI-compatible server, set up as for ``openai-api``."""
+    """``--model mmprompt/SERVICE/MODEL``: any OpenAI-compatible server, configured as for ``openai-api``."""
     from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI  # noqa: PLC0415  # needs openai
 
-    class AllParts(OpenAICompatibleAPI):  # type: ignore[misc]  # likewise
-        """Sends each part as it was made; what has no form in a chat request goes as inspect-ai writes it."""
+    class AllParts(OpenAICompatibleAPI):  # type: ignore[misc]  # the runner is absent when types are checked
+        """Sends each part unchanged. A message that has no form in a chat request goes as inspect-ai writes it."""
 
         def __init__(self, model_name: str, **arguments: Any) -> None:
             if "/" not in model_name:
@@ -109,18 +109,18 @@ def provider() -> type:
 
 
 def asked_provider() -> str:
-    """Return the name of the provider of the model that the run asks; ours while there is none."""
+    """Return the provider of the run's model; ours if there is no model yet."""
     try:
         return str(ModelName(get_model()).api)
-    except ValueError:  # no model yet: whole() refuses when there is one
+    except ValueError:  # no model yet: whole() checks again when there is one
         return OURS
 
 
 def settings_of(opened: tasks.Task, provider_name: str) -> GenerateConfig:
-    """Return what the task asks of the model: its ``generation``, and the inferencer's ``max_out_len``.
+    """Return the task's settings for the model: ``model.generation``, and the inferencer's ``max_out_len``.
 
     Raises:
-        TaskError: a setting that the provider drops.
+        TaskError: the provider would drop a setting.
     """
     asked: Mapping[str, Any] = opened.config.generation
     length = None if opened.assembly is None else opened.assembly.arguments.get("max_out_len")
@@ -128,7 +128,7 @@ def settings_of(opened: tasks.Task, provider_name: str) -> GenerateConfig:
     own = {key: value for key, value in asked.items() if key in named}
     further = {key: value for key, value in asked.items() if key not in own}
     if further and provider_name in _OWN_FORM:
-        what = f"the model provider {provider_name} is not told {shown(next(iter(further)))} of model.generation"
+        what = f"the model provider {provider_name} drops {shown(next(iter(further)))} of model.generation"
         raise TaskError(what, f"leave it out, or use --model {OURS}/SERVICE/MODEL")
     if isinstance(length, int):
         own.setdefault("max_tokens", length)

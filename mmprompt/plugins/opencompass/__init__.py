@@ -1,19 +1,26 @@
-"""OpenCompass: templates whose prompts are messages, and a dataset, for its configs by class or ``custom_imports``.
+"""OpenCompass: templates whose prompts are messages, a dataset and a retriever, by class or ``custom_imports``.
 
-It has no entry points: a config imports this module, and the classes register themselves in its registries.
+OpenCompass has no entry points: a config imports this module, and the classes register themselves in its registries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET
 
 from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate, dataset_class, retriever_class
-from mmprompt.plugins.bridge.runner_log import told_in
+from mmprompt.plugins.bridge.runner_log import warnings_to
+from mmprompt.plugins.bridge.section_marks import RunnerItem, RunnerPrompt
+from mmprompt.plugins.bridge.table_rows import TableRow
 from mmprompt.plugins.bridge.task_rows import TaskRows
-from mmprompt.plugins.opencompass.messages import NAME, MMPromptMessages, kept_whole, opencompass_logger
+from mmprompt.plugins.opencompass.messages import NAME, CountedMessage, MMPromptMessages, kept_whole, opencompass_logger
+from mmprompt.targets.json_values import JSONValue
+
+if TYPE_CHECKING:
+    from opencompass.datasets.base import BaseDataset
+    from opencompass.openicl.icl_retriever import BaseRetriever
 
 __all__ = ["MMPromptDataset", "MMPromptMessages", "MMPromptRetriever", "MMPromptTask", "MMPromptText"]
 
@@ -22,39 +29,43 @@ ICL_PROMPT_TEMPLATES.register_module(module=MMPromptMessages)
 
 @ICL_PROMPT_TEMPLATES.register_module()
 class MMPromptText(MarkedTemplate):
-    """``PromptTemplate`` of mmprompt, for models that OpenCompass gives text: for labels, and its own meta template."""
+    """``PromptTemplate`` of mmprompt, for tasks of labels and for models whose meta template is OpenCompass's own."""
 
     @staticmethod
-    def list_class(items: Iterable[Any]) -> Any:
+    def list_class(items: Iterable[RunnerItem]) -> list[RunnerItem]:
         """Return OpenCompass's ``PromptList`` of these items."""
-        from opencompass.utils.prompt import PromptList  # noqa: PLC0415  # seconds of PyTorch, paid on use
+        from opencompass.utils.prompt import PromptList  # noqa: PLC0415  # loads PyTorch, which takes seconds
 
-        return PromptList(items)
+        made: list[RunnerItem] = PromptList(items)
+        return made
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
 class MMPromptTask:
     """A whole task of mmprompt as a template; its rows are those of ``MMPromptDataset`` with the same ``path``.
 
-    The task's own retriever picks the examples, so the config has OpenCompass's ``ZeroRetriever``; the task's meta
-    template applies. Labels give text, all else messages. The arguments are those of ``TaskRows``.
+    The task's own retriever picks the examples, so the config names OpenCompass's ``ZeroRetriever``. The task's meta
+    template applies. A task that compares labels gives text, every other task messages. The arguments are those of
+    ``TaskRows``.
     """
 
     prompt_type = "raw_messages"
     ice_token = sep_token = None
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm") -> None:
-        self._rows = TaskRows(task, abbr, target, runner_opens_paths=NAME)
+        self._rows = TaskRows(task, abbr, target, opens_paths=NAME)
         self.template = dict.fromkeys(self._rows.labels, "") or None
 
-    @told_in(opencompass_logger)
-    def generate_item(self, entry: Mapping[str, Any], *_: Any, **__: Any) -> list[dict[str, Any]]:
+    @warnings_to(opencompass_logger)
+    def generate_item(
+        self, entry: TableRow, *_: RunnerPrompt | None, **__: RunnerPrompt | None
+    ) -> list[CountedMessage]:
         """Return the messages of a row; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
             return kept_whole(self._rows.messages(sample))
 
-    @told_in(opencompass_logger)
-    def generate_label_prompt_item(self, entry: Mapping[str, Any], _ice: Any, label: object, *_: Any) -> str:
+    @warnings_to(opencompass_logger)
+    def generate_label_prompt_item(self, entry: TableRow, _ice: RunnerPrompt, label: JSONValue, *_: JSONValue) -> str:
         """Return the text of one label; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
             return self._rows.label_string(sample, label)
@@ -68,15 +79,15 @@ class MMPromptDataset:
     A row that cannot be read ends the run before it begins.
     """
 
-    def __new__(cls, **options: Any) -> Any:
-        """Return an instance of a class that is made when OpenCompass is there to inherit from."""
+    def __new__(cls, **options: JSONValue) -> BaseDataset:
+        """Return an instance of a class that inherits from OpenCompass's, which is imported here."""
         return dataset_class("opencompass.datasets.base", opencompass_logger)(**options)
 
 
 @ICL_RETRIEVERS.register_module()
 class MMPromptRetriever:
-    """A retriever of mmprompt for OpenCompass: its name is ``kind``, ``arguments`` are its own."""
+    """A retriever of mmprompt for OpenCompass: ``kind`` is its name, ``arguments`` are its arguments."""
 
-    def __new__(cls, **options: Any) -> Any:
-        """Return an instance of a class that is made when OpenCompass is there to inherit from."""
+    def __new__(cls, **options: Any) -> BaseRetriever:
+        """Return an instance of a class that inherits from OpenCompass's, which is imported here."""
         return retriever_class("opencompass.openicl.icl_retriever", MMPromptText.list_class)(**options)

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from mmprompt import TaskError
-from mmprompt.plugins.catalog import RUNNERS, Runner, runner_named
+from mmprompt.plugins.catalog import RUNNERS, Runner, runner_named, state_of
 from mmprompt.plugins.examples import write_example
-from mmprompt.plugins.state import state_of
 
 NAMES = ["aisbench", "opencompass", "inspect-ai", "pytest"]
 
