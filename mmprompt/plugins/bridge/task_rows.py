@@ -11,10 +11,10 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled
 from mmprompt.messages import Message
+from mmprompt.meta_template.meta_template import role_dict
 from mmprompt.plugins.bridge.message_writer import MessageWriter
 from mmprompt.plugins.bridge.table_rows import CARRIED, carried, row_text
 from mmprompt.tasks.load import load_task
-from mmprompt.tasks.prompt_items import role_item
 from mmprompt.templates.prompt_list import PromptList
 
 
@@ -92,7 +92,8 @@ class TaskRows:
         if plain is not None:
             return _prompt(plain)
         made = self._assembled(sample, "gen")
-        return made.prompt if self._task.meta_template.meta is None else _prompt(self._task.messages_of(made))
+        meta = self._task.meta_template
+        return made.prompt if meta.meta is None else _prompt(meta.to_messages(made.prompt))
 
     def label_prompt(self, sample: Sample, label: object) -> Any:
         """Return the prompt of one label, as ``prompt``.
@@ -136,4 +137,4 @@ def _of_label(by_label: Any, label: object) -> Any:
 
 def _prompt(messages: Iterable[Message]) -> PromptList:
     """Return messages as a prompt whose parts are values."""
-    return PromptList({**role_item(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)
+    return PromptList({**role_dict(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)
