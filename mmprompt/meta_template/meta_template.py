@@ -148,7 +148,7 @@ class MetaTemplate:
             PromptError: an unknown role, or no messages.
         """
         _check_mode(mode)
-        return merge_meta(self._messages, self._rendered([_role_dict(message) for message in messages], mode))
+        return merge_meta(self._messages, self._rendered([role_dict(message) for message in messages], mode))
 
     def _rendered(self, items: Sequence[PromptItem], mode: str) -> list[Message]:
         """Return the items of a prompt as messages."""
@@ -222,7 +222,7 @@ def _outer_draft(outer: str | int | MetaRoleDict, round_: Round, *, at_end: bool
     return MessageDraft(owner.api_role or owner.role, [TextPart(affix_text((outer,)))], seek=seek)
 
 
-def _role_dict(message: Message) -> RoleDict:
+def role_dict(message: Message) -> RoleDict:
     """Return a message as an item of a prompt, whose media are named as prompts name them."""
     parts = [_as_named(part) if isinstance(part, MediaRef) else part for part in message.parts]
     item = {"role": _NAMES.get(message.role, message.role), "prompt": parts or "", **message.beside_content()}

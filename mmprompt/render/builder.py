@@ -23,6 +23,7 @@ from mmprompt.render.row_bytes import media_of, part_bytes, sample_bytes
 from mmprompt.targets.limits import limits
 from mmprompt.targets.records import writer_for
 from mmprompt.targets.wire_json import Payload
+from mmprompt.tasks.locate import Place
 from mmprompt.tasks.media import TaskMedia
 from mmprompt.tasks.task import Task
 
@@ -130,7 +131,7 @@ class RequestBuilder:
     def _assembled(self, sample: Sample) -> Iterator[WireRequest]:
         for made in self.assembled(sample):
             messages = self.task.messages_of(made)
-            if type(messages) is not dict:
+            if not isinstance(messages, dict):
                 yield WireRequest(self.wire(sample, messages), made.turn, None, made.dropped)
                 continue
             for label, of_label in messages.items():
@@ -166,7 +167,7 @@ class RequestBuilder:
         except MMPromptError as error:
             raise error.located(**self._place_of(sample, messages, error.where)) from None
 
-    def _place_of(self, sample: Sample, messages: list[Message], where: Where) -> dict[str, Any]:
+    def _place_of(self, sample: Sample, messages: list[Message], where: Where) -> Place:
         """Return the column and offset of the part that an error names; empty if it is about no single one."""
         if where.message is None or where.part is None:
             return {}

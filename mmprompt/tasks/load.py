@@ -1,4 +1,4 @@
-"""How a task comes about: from a task file, a mapping, or a dataset alone."""
+"""Loading a task: from a task file, a mapping, or a dataset alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import DatasetError, TaskError, TemplateError
-from mmprompt.tasks.config import KEYS, task_config
+from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
-from mmprompt.tasks.prompt_items import token_counter
+from mmprompt.tasks.prompt_length import CountTokens, Encoder, token_counter
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def load_task(
     task: str | os.PathLike[str] | Mapping[str, Any],
     dataset: Any = None,
     *,
-    tokenizer: Any = None,
+    tokenizer: Encoder | CountTokens | None = None,
     abbr: str | None = None,
     policy: MediaPolicy | None = None,
 ) -> Task:
@@ -58,13 +58,15 @@ def load_task(
         raise error.located(file=path) from None
 
 
-def _task(file: TaskFile, dataset: Any, base: str, tokenizer: Any, policy: MediaPolicy | None) -> Task:
+def _task(
+    file: TaskFile, dataset: ConfigValue, base: str, tokenizer: Encoder | CountTokens | None, policy: MediaPolicy | None
+) -> Task:
     if file.upstream and dataset is None:
         raise TaskError(
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
         )
     checked = task_config(file.config, dataset, base)
-    own, train = _open_datasets(checked.dataset or {})
+    own, train = _open_datasets(checked.dataset)
     return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=file.notes, policy=policy)
 
 
@@ -87,16 +89,17 @@ def _default_task(
     return Task(task_config({}, None, ""), opened, map_columns=map_columns, policy=policy)
 
 
-def _open_datasets(config: Mapping[str, Any]) -> tuple[Dataset | None, Dataset | None]:
+def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | None]:
     """Open the test set and the set that holds the examples, those of them that are named."""
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
-    opened: list[Dataset | None] = []
-    for path, rows in (("path", "rows"), ("train", "train_rows")):
-        if rows in config:
-            opened.append(rows_dataset(config[rows]))
-        elif path in config:
-            opened.append(open_dataset(config[path], format=config.get("format") if path == "path" else None))
-        else:
-            opened.append(None)
-    return opened[0], opened[1]
+    own = train = None
+    if "rows" in section:
+        own = rows_dataset(section["rows"])
+    elif "path" in section:
+        own = open_dataset(section["path"], format=section.get("format"))
+    if "train_rows" in section:
+        train = rows_dataset(section["train_rows"])
+    elif "train" in section:
+        train = open_dataset(section["train"])
+    return own, train

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Union
 
 from mmprompt.segments import START_TAGS, Segment
 
+Place = dict[str, Union[str, int, None]]
+"""``column`` and ``offset``, as ``MMPromptError.located`` takes them"""
 
-def place_of(columns: Mapping[str, object], source: object, output_column: str) -> dict[str, Any]:
+
+def place_of(columns: Mapping[str, object], source: object, output_column: str) -> Place:
     """Return ``column`` and ``offset`` of a source; empty where the source was composed and stands in no column.
 
     The column that holds it most surely is named: an id or a question may well hold the name of the file too.
     """
-    best: tuple[int, dict[str, Any]] = (0, {})
+    best: tuple[int, Place] = (0, {})
     for column, value in columns.items():
         if column == output_column:
             continue

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
 from mmprompt.media.cache.cache import MediaCache
@@ -14,7 +13,6 @@ from mmprompt.media.request_reader import RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.fitting import MediaChanger
 from mmprompt.targets.limits import limits
-from mmprompt.tasks.config import POLICY_KEYS
 from mmprompt.tasks.task import Task
 
 _NOTHING = Changes()
@@ -49,7 +47,7 @@ class TaskMedia:
         changes: Changes | None = None,
         cache: MediaCache | None = None,
     ) -> None:
-        self.reader = MediaReader(policy or task.policy or task_policy(task), mode or task.media.get("mode", "inline"))
+        self.reader = MediaReader(policy or task.policy or task_policy(task), mode or task.media["mode"])
         asked = task_changes(task) if changes is None else changes
         if self.reader.policy.fetch and self.reader.mode != "inline":
             raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
@@ -141,7 +139,7 @@ def _named(asked: Changes) -> str:
     return ", ".join("image_mode" if name == "mode" else name for name in names)
 
 
-def task_changes(task: Task, **given: Any) -> Changes:
+def task_changes(task: Task, **given: object) -> Changes:
     """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
 
     A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
@@ -151,8 +149,7 @@ def task_changes(task: Task, **given: Any) -> Changes:
     """
     wanted = {name: value for name, value in given.items() if value is not None}
     replaced = {own for name in wanted for own in _INSTEAD.get(name, ())}
-    asked: Mapping[str, Any] = task.media.get("changes", {})
-    return changes_of({**{name: value for name, value in asked.items() if name not in replaced}, **wanted})
+    return changes_of({**{k: v for k, v in task.media["changes"].items() if k not in replaced}, **wanted})
 
 
 def task_policy(
@@ -164,39 +161,37 @@ def task_policy(
     allow_domains: Iterable[str] = (),
     read_also: Iterable[str] = (),
 ) -> MediaPolicy:
-    """Return the policy of a task: its dataset's directory, what the task's ``media`` says, and what is given here.
+    """Return the policy of a task: its dataset's folder, what its ``media`` section says, and what is given here.
 
-    Of a ``preset`` given here the task can only tighten the limits, and the task's ``read_also`` does not count.
+    A ``preset`` given here replaces the task's. The task can then only tighten its limits, and the task's
+    ``read_also`` does not count.
 
     Raises:
         TaskError: fetching is asked for but no host is allowed, or the reverse.
-        PolicyError: a preset, host, root or limit that is none.
+        PolicyError: an unknown preset, or a host, root or limit that is not valid.
     """
-    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
-    named = task.media.get("roots") or ()
-    options = {key: task.media[key] for key in POLICY_KEYS if key in task.media}
-    hosts = [*task.media.get("allow_domains", ()), *allow_domains]
-    fetch = fetch or task.media.get("fetch", False)
+    media = task.media
+    hosts = [*media["allow_domains"], *allow_domains]
+    fetch = fetch or media["fetch"]
     if fetch and not hosts:
         raise TaskError(
             "fetching is asked for, but no host is allowed", "name each with --allow-domain HOST (allow_domains)"
         )
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
-    also = () if preset is not None else task.media.get("read_also") or ()
-    formats = dict.fromkeys((*([also] if isinstance(also, str) else also), *read_also))
-    folders = [*dict.fromkeys(own), *([named] if isinstance(named, str) else named), *roots]
-    if preset is not None:
-        options = _tighter(options, MediaPolicy.preset(preset))
-    name = (task.media.get("policy") or "default") if preset is None else preset
-    return MediaPolicy.preset(name, folders, allow_domains=hosts, fetch=fetch, read_also=formats, **options)
+    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
+    folders = [*dict.fromkeys(own), *media["roots"], *roots]
+    if preset is None:
+        name, formats, limits_set = media["policy"], [*media["read_also"], *read_also], media["limits"]
+    else:
+        most = MediaPolicy.preset(preset)
+        name, formats = preset, list(read_also)
+        limits_set = {k: v for k, v in media["limits"].items() if _is_tighter(k, v, getattr(most, k))}
+    return MediaPolicy.preset(
+        name, folders, allow_domains=hosts, fetch=fetch, read_also=dict.fromkeys(formats), **limits_set
+    )
 
 
-def _tighter(options: Mapping[str, Any], preset: MediaPolicy) -> dict[str, Any]:
-    """Return those of a task's limits that are stricter than the preset's."""
-    stricter = {}
-    for key, value in options.items():
-        most = getattr(preset, key)
-        if (value and not most) if key == "isolate" else (most is None or value < most):
-            stricter[key] = value
-    return stricter
+def _is_tighter(name: str, value: float, most: float | None) -> bool:
+    """Return whether a task's limit is stricter than the preset's; None is no limit."""
+    return bool(value and not most) if name == "isolate" else most is None or value < most

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
@@ -67,11 +67,15 @@ class RowNotes:
         self._shapes: dict[tuple[str, ...], list[int]] = {}
         self._found: dict[str, int] = {}
 
-    def restart(self) -> None:
-        """Forget the rows of an earlier iteration."""
+    def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows, and count them; those of an earlier iteration are forgotten."""
         self._others = 0
         self._shapes.clear()
         self._found.clear()
+        for row in rows:
+            if type(row) is Sample:
+                self.see(row)
+            yield row
 
     def see(self, sample: Sample) -> None:
         """Count a row."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
-from mmprompt.icl.assembly import Assembled, Assembly, Columns
+from mmprompt.icl.assembly import Assembled, Assembly, Columns, Prompt
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
-from mmprompt.meta_template.meta_template import MetaTemplate
-from mmprompt.tasks.config import TaskConfig
+from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
+from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
-from mmprompt.tasks.locate import place_of
+from mmprompt.tasks.examples import bind_examples
+from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.notes import RowNotes, Unsent, example_notes
-from mmprompt.tasks.prompt_items import CountTokens, images_in, role_item, shown_item
+from mmprompt.tasks.prompt_items import shown_item
+from mmprompt.tasks.prompt_length import CountTokens, length_check
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
 
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from mmprompt.datasets.sample import Row
     from mmprompt.media.changes import Changes
     from mmprompt.media.policy import MediaPolicy
+    from mmprompt.meta_template.text import RenderedString
     from mmprompt.render.request import Request
 
 OnError = Callable[[MMPromptError], None]
+_T = TypeVar("_T")
 
 
 class Task:
@@ -78,39 +82,17 @@ class Task:
             policy=policy,
             _own_notes=tuple(notes),
         )
-        vars(self).update(_row_notes=RowNotes(config, *self._noted()))
+        unsent = (
+            None
+            if infer is not None
+            else Unsent(self.map_columns, self.output_column, self._list_cells, meta.meta is None)
+        )
+        slots = None if self.assembly is None else self.assembly.unknown_slots
+        vars(self).update(_row_notes=RowNotes(config, slots, unsent))
         if self.assembly is not None:
-            self._bind(self.assembly)
-
-    def _noted(self) -> tuple[Callable[[Sequence[str]], list[str]] | None, Unsent | None]:
-        """Return what notes on rows depend on: the slots of a template, or what is sent without one."""
-        if self.assembly is not None:
-            return self.assembly.unknown_slots, None
-        cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
-        return None, Unsent(self.map_columns, self.output_column, cells, self.meta_template.meta is None)
-
-    def _bind(self, assembly: Assembly) -> None:
-        """Read the examples, and refuse what can be known to fail at each row.
-
-        Raises:
-            TaskError: no examples where they are asked for, or no tokenizer to keep ``max_seq_len``.
-            RowError: an example that cannot be read.
-        """
-        if assembly.arguments.get("max_seq_len") is not None and self._count_tokens is None:
-            raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
-        if not assembly.needs_examples or (self.train is None and self.dataset is None):
-            return
-        if self.train is None:
-            name = type(assembly.retriever).__name__
-            raise TaskError(f"{name} needs examples", "give dataset.train, their file (--train FILE), or train_rows")
-        rows = []
-        chosen = self.config.train_range
-        for row in itertools.islice(self.train, chosen.start, chosen.stop, chosen.step):
-            if isinstance(row, RowError):
-                raise row
-            rows.append(row)
-        own = self.train.root if self.dataset is None or self.train.root != self.dataset.root else None
-        assembly.over(rows, own)
+            if self.assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
+                raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
+            bind_examples(self.assembly, dataset, train, config.train_range)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a task is immutable."""
@@ -122,7 +104,7 @@ class Task:
         return self.config.output_column
 
     @property
-    def media(self) -> Mapping[str, Any]:
+    def media(self) -> MediaSection:
         """What the task says of media: ``mode``, ``roots``, ``max_bytes``, ``fetch``, ``allow_domains``."""
         return self.config.media
 
@@ -154,16 +136,7 @@ class Task:
                 "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows",
             )
         rows = self.config.test_range
-        return self._observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
-
-    def _observed(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Yield the rows, and count them for the notes."""
-        notes = self._row_notes
-        notes.restart()
-        for row in rows:
-            if type(row) is Sample:
-                notes.see(row)
-            yield row
+        return self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
 
     def notes(self) -> list[str]:
         """Return notes on the rows read so far: what the reader accepted but is odd, and what no request sends."""
@@ -213,20 +186,29 @@ class Task:
             self, target, media=media, policy=policy, changes=changes, workers=workers, on_error=on_error
         )
 
-    def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
+    def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Prompt | dict[object, Prompt]]]:
         """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label.
 
         A dialogue under ``every_with_gt`` gives one for each turn, under ``last`` its last, under ``every`` its first.
         """
-        return self._each(lambda sample: [self._shown(made.prompt) for made in self.assembled(sample)], on_error)
+        return self._each(lambda sample: [self._shown(made) for made in self.assembled(sample)], on_error)
 
-    def strings(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
+    def strings(
+        self, *, on_error: OnError | None = None
+    ) -> Iterator[tuple[object, RenderedString | dict[object, RenderedString]]]:
         """Give ``(id, string)`` after the meta template, for language models; ``.media`` holds the media beside it."""
         return self._each(lambda sample: [self.string_of(made) for made in self.assembled(sample)], on_error)
 
-    def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Any]]:
+    def messages(
+        self, *, on_error: OnError | None = None
+    ) -> Iterator[tuple[object, list[Message] | dict[object, list[Message]]]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
-        return self._each(self._all_messages, on_error)
+
+        def make(sample: Sample) -> list[list[Message] | dict[object, list[Message]]]:
+            plain = self.plain_messages(sample)
+            return [plain] if plain is not None else [self.messages_of(made) for made in self.assembled(sample)]
+
+        return self._each(make, on_error)
 
     def assembled(self, sample: Sample, *, max_images: int | None = None) -> list[Assembled]:
         """Return the prompts of one sample before the meta template, with how each came about.
@@ -234,82 +216,71 @@ class Task:
         Examples are dropped, the last first, while a prompt is longer than ``max_seq_len`` or has more than
         ``max_images`` images.
         """
-        entry = self.entry_of(sample)
         if self.assembly is None:
-            return [Assembled(PromptList(role_item(m) for m in self._default(entry, sample)))]
-        limit = self.assembly.arguments.get("max_seq_len")
-        bounded = limit is not None or max_images is not None
-        fits = (lambda prompt: self._fits(prompt, limit, max_images)) if bounded else None
-        return self.assembly.assemble(entry, sample, sample.row, fits)
+            return [Assembled(PromptList(map(role_dict, self._default(sample))))]
+        most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
+        fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
+        return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
 
-    def string_of(self, made: Assembled) -> Any:
+    def string_of(self, made: Assembled) -> RenderedString | dict[object, RenderedString]:
         """Return the string of an assembled prompt, under PPL a dict by label."""
-        return self._through(made.prompt, self._to_string)
+        return _each_label(made, self._to_string)
 
-    def messages_of(self, made: Assembled) -> Any:
+    def messages_of(self, made: Assembled) -> list[Message] | dict[object, list[Message]]:
         """Return the messages of an assembled prompt, under PPL a dict by label."""
-        return self._through(made.prompt, self.meta_template.to_messages)
+        return _each_label(made, self.meta_template.to_messages)
 
     def plain_messages(self, sample: Sample) -> list[Message] | None:
-        """Return the messages of a sample that no template shapes, None where one does."""
-        if self._plain:
+        """Return the messages of a sample, after the meta template; None if a template of the task makes them."""
+        if self._plain and sample.messages is None:
             content = sample.columns.get(CONTENT)
-            if type(content) is str and sample.messages is None:
+            if type(content) is str:
                 return content_messages(content, scanned=sample.scanned)
-        elif self.assembly is not None or self.meta_template.meta is not None:
+        if self.assembly is not None:
             return None
-        return self._default(self.entry_of(sample), sample)
-
-    def _all_messages(self, sample: Sample) -> list[Any]:
-        plain = self.plain_messages(sample)
-        return [plain] if plain is not None else [self.messages_of(made) for made in self.assembled(sample)]
-
-    def _fits(self, prompt: Any, max_tokens: int | None, max_images: int | None) -> bool:
-        if max_images is not None and images_in(prompt) > max_images:
-            return False
-        if max_tokens is None or self._count_tokens is None:
-            return True
-        return (
-            self._count_tokens(str(prompt if images_in(prompt) else self._to_string(prompt, self.mode))) <= max_tokens
-        )
+        messages = self._default(sample)
+        return messages if self.config.meta_template is None else self.meta_template.merge_messages(messages)
 
     def entry_of(self, sample: Sample) -> SampleView:
         """Return a sample as templates see it.
 
         Raises:
-            RowError: a column of ``input_columns`` is missing, and is no name for what ``content`` holds.
+            RowError: a column of ``input_columns`` is missing, and ``content`` does not hold what it names.
         """
         columns = sample.columns
         for column in self.config.input_columns:
             if column not in columns and not held_by_content(column, columns):
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
-        cells = self.dataset is not None and self.dataset.format in {"csv", "tsv"}
-        return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=cells)
+        return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=self._list_cells)
 
-    def place_of(self, sample: Sample, source: object) -> dict[str, Any]:
-        """Return the column, and the offset in it, where a source of the sample stands; empty where it was composed."""
+    def place_of(self, sample: Sample, source: object) -> Place:
+        """Return the column, and the offset in it, that name a source of the sample; empty if the task composed it."""
         if type(source) is RootedPath:
             return {}  # that of an example
         return place_of(sample.columns, source, self.output_column)
 
-    def _default(self, entry: SampleView, sample: Sample) -> list[Message]:
+    @property
+    def _list_cells(self) -> bool:
+        """Whether a cell may be a list written as text."""
+        return self.dataset is not None and self.dataset.format in {"csv", "tsv"}
+
+    def _default(self, sample: Sample) -> list[Message]:
+        entry = self.entry_of(sample)
         if sample.messages is not None:
             return list(sample.messages)
         return default_messages(entry, self.map_columns, self.output_column)
 
-    def _to_string(self, prompt: Any, mode: str) -> Any:
-        return self.meta_template.to_string(prompt, mode, media_placeholder=self.config.media_placeholder)
+    def _to_string(self, prompt: Prompt, mode: str) -> RenderedString:
+        string: RenderedString = self.meta_template.to_string(
+            prompt, mode, media_placeholder=self.config.media_placeholder
+        )
+        return string
 
-    def _shown(self, prompt: Any) -> Any:
-        """Return a prompt as plain data: that of a chat row may hold media that came with their bytes."""
-        return prompt if self.assembly is not None else PromptList(map(shown_item, prompt))
+    def _shown(self, made: Assembled) -> Prompt | dict[object, Prompt]:
+        """Return a prompt as it is shown; that of a task without a template as plain data."""
+        return made.prompt if self.assembly is not None else PromptList(map(shown_item, made.prompt))
 
-    def _through(self, prompt: Any, render: Callable[[Any, str], Any]) -> Any:
-        if self.mode == "ppl":
-            return {label: render(p, "ppl") for label, p in prompt.items()}
-        return render(prompt, "gen")
-
-    def _each(self, make: Callable[[Sample], list[Any]], on_error: OnError | None) -> Iterator[tuple[object, Any]]:
+    def _each(self, make: Callable[[Sample], list[_T]], on_error: OnError | None) -> Iterator[tuple[object, _T]]:
         for row in self.samples():
             try:
                 if isinstance(row, RowError):
@@ -322,3 +293,10 @@ class Task:
                 on_error(located)
             else:
                 yield from ((row.id, one) for one in made)
+
+
+def _each_label(made: Assembled, render: Callable[[Prompt, str], _T]) -> _T | dict[object, _T]:
+    """Return an assembled prompt rendered, under PPL the prompt of each label."""
+    if isinstance(made.prompt, dict):
+        return {label: render(prompt, "ppl") for label, prompt in made.prompt.items()}
+    return render(made.prompt, "gen")

@@ -14,7 +14,8 @@ from mmprompt import (
     TemplateError,
     TextPart,
 )
-from mmprompt.tasks.prompt_items import role_item
+from mmprompt.meta_template.meta_template import role_dict
+from mmprompt.tasks.prompt_items import shown_item
 
 PLAIN = {
     "round": [
@@ -327,6 +328,10 @@ MESSAGES = [
     ],
 )  # fmt: skip
 def test_messages_are_merged_as_the_prompt_of_their_roles_is(given, mode, meta):
+    def item(message):
+        read = any(isinstance(part, MediaPart) for part in message.parts)  # as a dict it would be media to be read
+        return role_dict(message) if read else shown_item(role_dict(message))
+
     def outcome(make):
         try:
             return make()
@@ -334,5 +339,5 @@ def test_messages_are_merged_as_the_prompt_of_their_roles_is(given, mode, meta):
             return str(error)
 
     template = MetaTemplate(meta)
-    by_items = outcome(lambda: template.to_messages(PromptList(map(role_item, given)), mode))
+    by_items = outcome(lambda: template.to_messages(PromptList(map(item, given)), mode))
     assert outcome(lambda: template.merge_messages(given, mode)) == by_items

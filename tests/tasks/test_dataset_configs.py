@@ -100,7 +100,7 @@ def test_settings_of_a_row_that_aisbench_lists_as_input_columns_are_none(tmp_pat
     assert list(task.prompts()) == [(0, "q")]
     unused = "reader_cfg.input_columns.max_out_len, reader_cfg.input_columns.timestamp"
     assert task.notes() == [f"of x these keys are not used: {unused}"]
-    with pytest.raises(TaskError, match=r"reader_cfg\.input_columns is no list of column names"):
+    with pytest.raises(TaskError, match=r"reader_cfg\.input_columns is not a list of column names"):
         load_task(
             written(tmp_path, "x_datasets = [dict(abbr='x', reader_cfg=dict(input_columns=3), infer_cfg={})]"),
             {"rows": []},

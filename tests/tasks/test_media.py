@@ -563,7 +563,7 @@ def test_a_wrong_option_is_one_line(options: Any, said: str, run: Any) -> None:
         ({"isolate": "yes"}, "media: isolate is 'yes'"),
         ({"max_bytes": 0}, "media: max_bytes is '0'"),
         ({"read_also": ["gif"]}, "media: read_also names 'gif'"),
-        ({"read_also": 3}, "media.read_also is no list of formats; give a format, or a list of them"),
+        ({"read_also": 3}, "media.read_also is not a list of formats; give a format, or a list of them"),
         ({"fetch": True, "allow_domains": "http://a.example/"}, "'http://a.example/' is not a host name"),
     ],
 )

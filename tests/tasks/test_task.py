@@ -287,7 +287,7 @@ def test_rows_of_a_list_can_be_read_again_and_those_of_an_iterator_say_so() -> N
     assert list(task.prompts()) == list(task.prompts())
     task = task_of(rows=iter(ROWS))
     assert len(list(task.prompts())) == 2
-    with pytest.raises(MMPromptError, match="once only"):
+    with pytest.raises(MMPromptError, match="only once"):
         list(task.prompts())
 
 

@@ -6,25 +6,23 @@ cuts prompts into turns. So they get prompts, or a label's text, where ``render`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any
 
 from mmprompt._log import log
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled, Prompt
 from mmprompt.messages import Message
+from mmprompt.meta_template.meta_template import role_dict
 from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
 from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_text
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.json_values import JSONObject
 from mmprompt.targets.wire_json import with_text
 from mmprompt.tasks.load import load_task
-from mmprompt.tasks.prompt_items import role_item
 from mmprompt.templates.prompt_list import PromptList
-
-_T = TypeVar("_T")
 
 
 class TaskRows:
@@ -102,9 +100,10 @@ class TaskRows:
         if plain is not None:
             return _prompt(plain)
         made = self._assembled(sample, "gen")
-        if self._task.meta_template.meta is None and not isinstance(made.prompt, dict):
+        meta = self._task.meta_template
+        if meta.meta is None and not isinstance(made.prompt, dict):
             return made.prompt
-        return _prompt(self._task.messages_of(made))
+        return _prompt(meta.to_messages(made.prompt))
 
     def label_prompt(self, sample: Sample, label: object) -> Prompt:
         """Return the prompt of one label, as ``prompt``.
@@ -114,7 +113,8 @@ class TaskRows:
         """
         made = self._assembled(sample, "ppl")
         if self._task.meta_template.meta is None and isinstance(made.prompt, dict):
-            return _of_label(made.prompt, label)
+            prompt: Prompt = _of_label(made.prompt, label)
+            return prompt
         return _prompt(_of_label(self._task.messages_of(made), label))
 
     def label_string(self, sample: Sample, label: object) -> str:
@@ -140,7 +140,7 @@ class TaskRows:
             raise TaskError("the task asks for more than one reply to a row", hint)
 
 
-def _of_label(by_label: Mapping[object, _T], label: object) -> _T:
+def _of_label(by_label: Any, label: object) -> Any:
     if label not in by_label:
         raise TaskError(f"the task has no label {shown(label)}", nearest(label, by_label))
     return by_label[label]
@@ -148,4 +148,4 @@ def _of_label(by_label: Mapping[object, _T], label: object) -> _T:
 
 def _prompt(messages: Iterable[Message]) -> PromptList:
     """Return messages as a prompt whose content parts are values, not dicts."""
-    return PromptList({**role_item(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)
+    return PromptList({**role_dict(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)
