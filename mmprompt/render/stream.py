@@ -7,12 +7,13 @@ from contextlib import closing
 
 from mmprompt.datasets.choices import choices_of
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError
+from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
 from mmprompt.render.request import Request
 from mmprompt.render.settings import request_settings
+from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
@@ -29,9 +30,21 @@ def task_requests(
     on_error: Callable[[MMPromptError], None] | None = None,
 ) -> Iterator[Request]:
     """Yield the requests of a task; see ``Task.requests``."""
-    asked = changes if changes is None or isinstance(changes, Changes) else task_changes(task, **changes)
+    asked = changes if changes is None or isinstance(changes, Changes) else _asked_changes(task, changes)
     builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
     return _stream(builder, workers, on_error)
+
+
+def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
+    """Return the changes of a task with these, named as in its ``media`` section, laid over them.
+
+    Raises:
+        TaskError: a key is no change, or its value is wrong.
+    """
+    for key in changes:
+        if key not in CHANGE_KEYS:
+            raise TaskError(f"unknown change {shown(key)}", nearest(key, CHANGE_KEYS))
+    return task_changes(task, **{CHANGE_KEYS[key]: value for key, value in changes.items()})
 
 
 def _stream(

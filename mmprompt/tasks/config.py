@@ -37,7 +37,7 @@ _POLICY_KEYS = (
 """The fields of a policy that a task may set. In a task, ``max_pixels`` is a change: larger pictures are scaled."""
 
 _MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", "read_also", *_POLICY_KEYS)
-_CHANGES = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
+CHANGE_KEYS = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
 """The key of each change. ``media.mode`` says how media are sent, so a picture's mode is ``image_mode``."""
 
 _NOT_GENERATION = ("messages", "model", "stream")
@@ -182,7 +182,7 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
 
 def _media(config: Section, base: str) -> MediaSection:
     """Return the section ``media``, its roots below ``base``."""
-    media = _section(config, "media", (*_MEDIA_KEYS, *_CHANGES))
+    media = _section(config, "media", (*_MEDIA_KEYS, *CHANGE_KEYS))
     mode = media.get("mode", MODES[0])
     if not isinstance(mode, str) or mode not in MODES:
         raise TaskError(f"unknown media.mode {shown(mode)}", nearest(mode, MODES))
@@ -197,7 +197,7 @@ def _media(config: Section, base: str) -> MediaSection:
         "allow_domains": _list(media.get("allow_domains"), "media.allow_domains", "host"),
         "read_also": _list(media.get("read_also"), "media.read_also", "format"),
         "limits": {key: media[key] for key in _POLICY_KEYS if key in media},
-        "changes": {name: media[key] for key, name in _CHANGES.items() if key in media},
+        "changes": {name: media[key] for key, name in CHANGE_KEYS.items() if key in media},
     }
     hosts, formats = section["allow_domains"], section["read_also"]
     try:
