@@ -89,7 +89,7 @@ def answer_of(message: Blob) -> tuple[str, Value]:
 def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that cannot be sent is refused below
     """Return a value as JSON holds it: scalars as they are, others as lists that begin with their type."""
     kind = type(value)
-    if value is None or isinstance(value, (bool, int, float, str)) and kind in (bool, int, float, str):
+    if value is None or (isinstance(value, (bool, int, float, str)) and kind in (bool, int, float, str)):
         return value
     if kind is bytes:
         blobs.append(value)
