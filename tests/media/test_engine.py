@@ -185,7 +185,7 @@ with open(sys.argv[2], "rb") as file:
 it = engine.MediaEngine(MediaPolicy(), Changes(max_side=32), MediaCache(0, sys.argv[1], 1 << 20))
 print("ready", flush=True)
 made = [it.change(part) for part in parts]
-sys.stdout.write(repr(made))
+sys.stdout.write(repr([tuple(part) for part in made]))
 """
 
 
@@ -209,7 +209,7 @@ def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_giv
     assert one.returncode == -signal.SIGKILL
     assert len(given) > 1 << 16
     plain = MediaEngine(HERE, SMALL)
-    assert given.decode() == repr([plain.change(p) for p in parts])
+    assert given.decode() == repr([tuple(plain.change(p)) for p in parts])
     warm = MediaEngine(HERE, SMALL, MediaCache(0, tmp_path / "cache"))
     assert [warm.change(p) for p in parts[:20]] == [plain.change(p) for p in parts[:20]]
 

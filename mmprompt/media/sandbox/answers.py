@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     Blob = bytes | memoryview
+    Plain = None | bool | float | str | list["Plain"]
+    Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+    Value = (
+        None | bool | float | str | bytes | Fraction | Array | MMPromptError
+        | list["Value"] | tuple["Value", ...] | set["Value"] | frozenset["Value"] | dict["Value", "Value"]
+    )  # fmt: skip
 
 READY, RESULT, ERROR, MEMORY, FAULT = "ready", "result", "error", "memory", "fault"
 """The kinds of answers: the child has started; the function's value; an error of ours that it raised; too little
@@ -55,7 +61,7 @@ def packed_answer(kind: str, value: object) -> list[Blob]:
     return [len(header).to_bytes(4, "big") + header, *blobs]
 
 
-def answer_of(message: Blob) -> tuple[str, object]:
+def answer_of(message: Blob) -> tuple[str, Value]:
     """Return the kind and the value of an answer; see ``packed_answer``.
 
     Raises:
@@ -80,10 +86,10 @@ def answer_of(message: Blob) -> tuple[str, object]:
         raise AnswerError(type(error).__name__) from None
 
 
-def _plain(value: Any, blobs: list[Blob]) -> object:  # any value; what cannot be sent is refused below
+def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that cannot be sent is refused below
     """Return a value as JSON holds it: scalars as they are, others as lists that begin with their type."""
     kind = type(value)
-    if value is None or kind in (bool, int, float, str):
+    if value is None or (isinstance(value, (bool, int, float, str)) and kind in (bool, int, float, str)):
         return value
     if kind is bytes:
         blobs.append(value)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mmprompt.errors import MMPromptError
 from mmprompt.media.sandbox.after_fork import forget_after_fork
 from mmprompt.media.sandbox.process import DecoderProcess, EndedError
+
+if TYPE_CHECKING:
+    from mmprompt.media.sandbox.answers import Value
 
 _Lent = tuple[DecoderProcess, int]
 
@@ -46,7 +50,7 @@ class Children:
         for child, _ in idle:
             self._end(child)
 
-    def ask(self, job: Sequence[bytes], seconds: float, *, fresh: bool) -> object:
+    def ask(self, job: Sequence[bytes], seconds: float, *, fresh: bool) -> Value:
         """Return what a child answers: an idle one, or a new one if ``fresh``. A child that fails is ended.
 
         Raises:
@@ -125,7 +129,7 @@ class Line:
         except EndedError:
             self.close()
 
-    def receive(self, seconds: float) -> object:
+    def receive(self, seconds: float) -> Value:
         """Return the answer to the oldest job that has none.
 
         Raises:

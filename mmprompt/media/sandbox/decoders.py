@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
 from mmprompt.media.policy import MediaPolicy
@@ -18,6 +18,9 @@ from mmprompt.media.sandbox.answers import FAULT, MEMORY
 from mmprompt.media.sandbox.children import Children, Line
 from mmprompt.media.sandbox.jobs import LONGEST, Job, name_of, packed_job
 from mmprompt.media.sandbox.process import EndedError
+
+if TYPE_CHECKING:
+    from mmprompt.media.sandbox.answers import Value
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -135,7 +138,7 @@ class IsolatedDecoder:
             while sent:
                 yield cast(_T | MMPromptError, self._oldest(line, sent.popleft()))
 
-    def _oldest(self, line: Line, job: list[bytes]) -> object:
+    def _oldest(self, line: Line, job: list[bytes]) -> Value:
         """Return the outcome of the oldest job that was sent; the jobs behind it are run anew if the child is gone."""
         try:
             if line.is_gone:
@@ -147,13 +150,13 @@ class IsolatedDecoder:
         except MMPromptError as error:
             return error
 
-    def _run(self, job: list[bytes], *, fresh: bool) -> object:
+    def _run(self, job: list[bytes], *, fresh: bool) -> Value:
         try:
             return self._children.ask(job, self._seconds, fresh=fresh)
         except EndedError as end:
             return self._after(end, job)
 
-    def _after(self, end: EndedError, job: list[bytes]) -> object:
+    def _after(self, end: EndedError, job: list[bytes]) -> Value:
         """Try a job once more in a fresh child, if an earlier job may be to blame for the end; raise what it means."""
         if end.used and end.kind in (MEMORY, EndedError.CRASH):
             return self._run(job, fresh=True)

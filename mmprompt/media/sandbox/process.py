@@ -10,11 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mmprompt.errors import MMPromptError, PolicyError
 from mmprompt.media.sandbox.answers import ERROR, FAULT, LENGTH, MEMORY, RESULT, AnswerError, answer_of
 from mmprompt.media.sandbox.interpreter import HINT, start_child
 from mmprompt.media.sandbox.pipes import buffers_of, write_some
+
+if TYPE_CHECKING:
+    from mmprompt.media.sandbox.answers import Value
 
 HARD_LIMIT = sys.platform.startswith("linux")
 """Whether the system enforces the memory limit of a process. Elsewhere (macOS) the parent watches the child."""
@@ -105,7 +109,7 @@ class DecoderProcess:
         except BrokenPipeError:
             raise self._gone() from None
 
-    def receive(self, seconds: float) -> object:
+    def receive(self, seconds: float) -> Value:
         """Return the answer to the oldest job that has none, within so many seconds.
 
         Raises:
@@ -136,7 +140,7 @@ class DecoderProcess:
         for pipe in (self._life, self._jobs, self._answers):
             os.close(pipe)
 
-    def _message(self, deadline: float) -> tuple[str, object]:
+    def _message(self, deadline: float) -> tuple[str, Value]:
         message, self._early = self._early, bytearray()
         size = LENGTH
         while True:
