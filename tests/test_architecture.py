@@ -103,6 +103,39 @@ def test_only_the_media_package_opens_what_a_sample_names():
     assert "media/files.py" in openers
 
 
+ASSEMBLES = {"writer_for", "OpenAIWriter", "AnthropicWriter", "GeminiWriter", "to_openai", "to_anthropic", "to_gemini"}
+"""Functions and classes that write messages in a target's form."""
+PROMPTS_OF_A_TASK = {"assembled", "plain_messages", "messages_of", "string_of"}
+"""Methods that make a task's prompts and messages."""
+NO_REQUESTS = {
+    "tasks/task.py": "Task.prompts, strings and messages show the stages before a request",
+    "tasks/prompt_items.py": "shows a medium that was read as a content part of a prompt",
+    "prompters/content.py": "shows a medium that was read as a content part of a prompt",
+    "run/client.py": "sends messages that the caller wrote by hand or read from a task",
+    "testing.py": "shows messages that the caller wrote by hand",
+    "plugins/inspect_ai/messages.py": "to_inspect converts messages of the caller",
+    "plugins/bridge/task_rows.py": "AISBench takes prompts, before its model's own meta template",
+}
+"""Modules that call these outside ``render/``, and why what they make is not a request of a task."""
+
+
+def test_only_render_assembles_requests():
+    """``targets/`` is left out: it defines the writers and knows no task."""
+    callers = set()
+    for path, parts, tree in modules():
+        called = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        if parts[0] not in {"render", "targets"} and called & (ASSEMBLES | PROMPTS_OF_A_TASK):
+            callers.add(path.relative_to(PACKAGE).as_posix())
+    assert callers == set(NO_REQUESTS)
+
+
+def test_nothing_else_both_makes_a_tasks_prompts_and_writes_a_targets_form():
+    for path, parts, tree in modules():
+        called = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        if called & ASSEMBLES and called & PROMPTS_OF_A_TASK:
+            assert parts[0] == "render", path
+
+
 def test_pictures_are_decoded_in_one_place_only():
     """Pillow's readers are called in one file, and nothing goes through ``Image.open``, which warns for the process."""
     readers = set()
