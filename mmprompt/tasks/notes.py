@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify
-from mmprompt.messages import MODALITIES, Message, TextPart
+from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
@@ -161,14 +161,19 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
     notes = list(mapped)
     if not (text or media):  # the row's error says that there is nothing to send
         return notes
-    if not fed:
-        notes += _unusual_texts(columns)
+    question = columns.get(QUESTION)
+    if not fed and isinstance(question, (list, Mapping)):
+        notes.append(f"'question' is {type(question).__name__}, sent as Python writes it; {_TASK}")
+    if not fed and QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
+        notes.append(f"the choices ({', '.join(choices)}) are not sent; {_TASK}")
     if not text:
         notes += _unsent_texts(beside, fed)
     if not media and not mapped:
         notes += islice(_unsent_media(beside, fed, unsent.list_cells), _MOST_COLUMNS)
-    if sample.messages is not None and unsent.shows_answer:
-        notes += _shown_answer(sample.messages, unsent.output_column)
+    last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
+    if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
+        hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
+        notes.append(f"the last message is the assistant's, and the model is shown it; {hint}")
     return notes
 
 
@@ -186,7 +191,9 @@ def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
     """Return whether a content holds media, and whether it holds text."""
     if not isinstance(content, str):
         media = modality_of(content) is not None or any(
-            modality_of(item) or getattr(item, "modality", "text") != "text" or _is_media_part(item)
+            modality_of(item)
+            or getattr(item, "modality", "text") != "text"
+            or (isinstance(item, Mapping) and item.get("type", "text") not in ("text", "input_text"))
             for item in (content if isinstance(content, (list, tuple)) else ())
         )
         return media, not media or _holds_text(content)
@@ -194,10 +201,6 @@ def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
         return False, True
     media = any(tag in content for tag in _MEDIA_TAGS)
     return media, not media or "<AIS_TEXT_START>" in content or not content.startswith(_MEDIA_TAGS)
-
-
-def _is_media_part(item: object) -> bool:
-    return isinstance(item, Mapping) and item.get("type", "text") not in ("text", "input_text")
 
 
 def _holds_text(content: object) -> bool:
@@ -216,29 +219,13 @@ def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
     )
 
 
-def _shown_answer(messages: Sequence[Message], output_column: str) -> Iterator[str]:
-    """Yield a note for a chat that ends with the model's own message: it may be the answer that is asked for."""
-    if messages[-1].role == "assistant" and messages[-1].parts:
-        hint = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
-        yield f"the last message is the assistant's, and the model is shown it; {hint}"
-
-
-def _unsent_mapped(mapped: Mapping[str, str], columns: Mapping[str, object], fed: str) -> Iterator[str]:
+def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[str]:
     """Yield a note on the columns that ``--map`` names and that send nothing."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
         hint = f"its '{fed}' is all it sends" if fed else near
         yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names; {hint}"
-
-
-def _unusual_texts(columns: Mapping[str, object]) -> Iterator[str]:
-    """Yield a note for choices beside the question, and for a question that is not text."""
-    question = columns.get(QUESTION)
-    if isinstance(question, (list, Mapping)):
-        yield f"'question' is {type(question).__name__}, sent as Python writes it; {_TASK}"
-    if QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
-        yield f"the choices ({', '.join(choices)}) are not sent; {_TASK}"
 
 
 def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
