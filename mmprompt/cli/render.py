@@ -60,7 +60,7 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add("--media", metavar="HOW", help="how media are sent: inline, file, url or keep")
     add("--strict", action="store_true", help="stop at the first row that cannot be rendered")
     workers = (
-        "threads that decode media, each with one decoding process (1); media that are only passed on need one thread"
+        "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
     add("--workers", type=_natural, default=1, metavar="N", help=workers)
 

@@ -1,4 +1,4 @@
-"""Notes on a task's rows: columns that the task names and rows lack, and what of a row goes to no model.
+"""Notes on a task's rows: columns that the task names but rows lack, and columns that are never sent to the model.
 
 ``RowNotes`` observes the rows as ``Task.samples`` gives them. It looks at every row and counts.
 """
@@ -36,7 +36,7 @@ _MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != 
 
 
 class Unsent(NamedTuple):
-    """What a task without a template sends of a row, so that the rest can be noted.
+    """The columns that a task without a template sends; notes are about the others.
 
     ``mapped`` are the columns that ``--map`` names, column to modality. ``output_column`` is the answer's. With
     ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
@@ -49,11 +49,11 @@ class Unsent(NamedTuple):
 
 
 class RowNotes:
-    """Counts, over all rows, what is worth a note.
+    """Counts, over all rows, what the notes report.
 
     Args:
         config: the columns that the task names.
-        unknown_slots: returns the names in braces that are no column of a row.
+        unknown_slots: returns the names in braces that are not columns of a row.
         unsent: what a task without a template sends; None for a task with a template.
     """
 
@@ -95,7 +95,7 @@ class RowNotes:
                     self._found[text] = self._found.get(text, 0) + 1
 
     def texts(self) -> list[str]:
-        """Return a note for each thing found, with the number of rows."""
+        """Return the notes, each with the number of rows it is about."""
         found: dict[str, int] = {}
         for shape, (count, _) in self._shapes.items():
             for text in (*column_notes(self._config, shape), *self._slot_notes(shape)):
@@ -131,9 +131,9 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[str]:
 
 
 def example_notes(config: TaskConfig, trained: bool) -> list[str]:
-    """Return a note for examples that a task speaks of while no retriever takes any.
+    """Return a note if the task has examples or a template for them, but no retriever that takes any.
 
-    ``trained`` says that there is a dataset of examples.
+    ``trained`` is True if the task names a dataset of examples.
     """
     infer = config.infer_cfg or {}
     alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
@@ -143,7 +143,7 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
 
 
 def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
-    """Return a note for each kind of thing in a row that a task without a template does not send."""
+    """Return a note for each kind of content in a row that a task without a template does not send."""
     columns = sample.columns
     if sample.messages is not None:
         fed = "messages"
@@ -178,7 +178,7 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
 
 
 def _has_more(sample: Sample, unsent: Unsent) -> bool:
-    """Return whether rows with these columns may hold anything beside what is sent, an id and an answer."""
+    """Return whether rows with these columns may hold more than an id, an answer and what is sent."""
     sent = {CONTENT} if CONTENT in sample.columns else set()
     return (
         sample.messages is not None
@@ -220,7 +220,7 @@ def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
 
 
 def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[str]:
-    """Yield a note on the columns that ``--map`` names and that send nothing."""
+    """Yield a note on the columns that ``--map`` names but of which nothing is sent."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
@@ -229,7 +229,7 @@ def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str
 
 
 def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
-    """Yield a note for the columns of text, nested or not, of a row that sends media alone."""
+    """Yield a note for the columns with text in a row of which only media are sent."""
     names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
         hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
@@ -244,7 +244,7 @@ def _has_text(value: object) -> bool:
 
 
 def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[str]:
-    """Yield a note for each column that looks like media, of a row that sends text alone."""
+    """Yield a note for each column that looks like media in a row of which only text is sent."""
     for name, value in columns.items():
         modality = next(filter(None, (_modality(element) for element in list_of_cell(value, cells=cells))), None)
         if modality is None:
@@ -254,7 +254,7 @@ def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Itera
 
 
 def _modality(value: object) -> str | None:
-    """Return the modality of a value that is a medium or names one beyond doubt, else None."""
+    """Return the modality of a value that is a medium or clearly names one, else None."""
     if not isinstance(value, str):
         return modality_of(value)
     try:

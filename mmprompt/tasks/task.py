@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class Task:
-    """What a task file says, compiled; made by ``load_task``. Immutable.
+    """A compiled task, made by ``load_task``. Immutable.
 
     ``prompts``, ``strings`` and ``messages`` are lazy and run in constant memory. A row that cannot be rendered raises
     its error, which ends the iteration; with ``on_error`` the error is passed to it and the row is left out.
@@ -54,11 +54,11 @@ class Task:
     map_columns: Mapping[str, str]
     policy: MediaPolicy | None
     _tagged: frozenset[str] | None
-    _plain: bool  # nothing shapes rows or asks for columns of them: they go out as default messages
+    _plain: bool  # no template, meta template or columns: rows are sent as default messages
     _list_cells: bool  # a cell may be a list written as text
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
-    _row_notes: RowNotes  # for notes alone: no prompt depends on it
+    _row_notes: RowNotes  # for notes only: no prompt depends on it
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Task:
 
     @property
     def media(self) -> MediaSection:
-        """What the task says of media: ``mode``, ``roots``, ``max_bytes``, ``fetch``, ``allow_domains``."""
+        """The checked section ``media``: ``mode``, ``roots``, ``max_bytes``, ``fetch``, ``allow_domains``."""
         return self.config.media
 
     @property
@@ -119,14 +119,14 @@ class Task:
         return "gen" if self.assembly is None else self.assembly.mode
 
     def require_one_reply(self, who: str) -> None:
-        """Refuse a task that needs more than one reply to a request, for ``who`` asks once.
+        """Refuse a task that needs more than one reply for a sample; ``who`` asks once, and is named in the error.
 
         Raises:
             TaskError: the task compares labels, or later turns need the replies to earlier ones.
         """
         if self.mode == "ppl" or (self.assembly is not None and self.assembly.needs_replies):
             hint = "use GenInferencer, or infer_mode last or every_with_gt"
-            raise TaskError(f"{who} asks once for each sample, and the task needs more than a reply to each", hint)
+            raise TaskError(f"{who} asks once for each sample, but the task needs more than one reply", hint)
 
     def samples(self) -> Iterator[Row]:
         """Give the rows of the dataset: samples, and the errors of rows that cannot be read.
@@ -144,7 +144,7 @@ class Task:
         return self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
 
     def notes(self) -> list[str]:
-        """Return notes on the rows read so far: what the reader accepted but is odd, and what no request sends."""
+        """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
         if self.assembly is None or not self.assembly.needs_examples:
             notes += example_notes(self.config, self.train is not None)
@@ -176,7 +176,8 @@ class Task:
                 ``media.mode``, else ``"inline"``.
             policy: which media may be read; by default those below the dataset's folder, as the task says.
             changes: changes of media, named as in the task's ``media`` section; they replace the task's own by name.
-            workers: threads that prepare rows whose media are decoded, each with a decoding process of its own.
+            workers: threads that decode media, each with one decoding process. Rows whose media are only passed on are
+                prepared in one thread.
             on_error: receives the error of a row that cannot be sent, and the row is left out; without it the error
                 is raised.
 
@@ -209,7 +210,7 @@ class Task:
         return self._each(self._all_messages, on_error)
 
     def assembled(self, sample: Sample, *, max_images: int | None = None) -> list[Assembled]:
-        """Return the prompts of one sample before the meta template, with how each came about.
+        """Return the prompts of one sample before the meta template, each with its turn and examples.
 
         Examples are dropped, the last first, while a prompt is longer than ``max_seq_len`` or has more than
         ``max_images`` images.

@@ -65,7 +65,7 @@ def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None)
     """Return the dataset called ``abbr``, or the only one.
 
     Raises:
-        TaskError: there is no dataset, not exactly one of that name, or several and no ``abbr``.
+        TaskError: the config lists no dataset, not exactly one of that name, or several and no ``abbr`` is given.
     """
     if not datasets:
         raise TaskError("the config lists no dataset", "set a variable that ends in _datasets to a list of dicts")

@@ -122,7 +122,7 @@ class Execution:
         """Execute the file of a config and return its variables as a module of their own.
 
         Raises:
-            TaskError: there is no such file.
+            TaskError: the file does not exist.
         """
         stem = os.path.normpath(stem)
         found = _file_of(stem)
@@ -130,7 +130,7 @@ class Execution:
         if found is None:
             if os.path.isdir(stem):
                 return module
-            raise TaskError(f"cannot import {shown(written)}: there is no {shown(stem + '.py')}", "check the name")
+            raise TaskError(f"cannot import {shown(written)}: {shown(stem + '.py')} does not exist", "check the name")
         try:
             variables = self.run(found)
         except OSError as error:
@@ -204,4 +204,4 @@ def _line_in(path: str, error: BaseException) -> int | None:
 
 
 def _malformed(path: str, problem: str, line: int | None) -> TaskError:
-    return TaskError(f"malformed: {problem}", "mend the file").located(file=path, line=line)
+    return TaskError(f"malformed: {problem}", "correct the file").located(file=path, line=line)

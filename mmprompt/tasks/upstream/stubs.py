@@ -85,7 +85,7 @@ class RunnerStub:
         return self._derived(symbol)
 
     def __getattr__(self, name: str) -> RunnerStub:
-        """Return the stub of an attribute; there are no special attributes."""
+        """Return the stub of an attribute; special attributes do not exist."""
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(f"{self.dotted} has no {name}")
         return self._derived(f".{name}")
