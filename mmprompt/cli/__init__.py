@@ -7,7 +7,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn, TextIO
+from typing import NoReturn, TextIO, TypeAlias
+
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001  # the only name of this type
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -34,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command is None:
             return USAGE
         with warnings.catch_warnings():
-            # cells are read as lists of Python too (cells.py), and Python 3.12 warns of stray backslashes in them
+            # cells are parsed as Python lists too, and Python 3.12 warns about stray backslashes in them
             warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
             code: int = arguments.run(arguments)
         if sys.stdout is not None:
@@ -50,11 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         say(f"mmprompt: {error.strerror or 'cannot write'}: {error.filename or 'output'}")
         return USAGE
-    except Exception:  # noqa: BLE001  # the outermost boundary: a fault of ours has an exit code of its own
+    except Exception:  # noqa: BLE001  # the outermost boundary: our own faults have an exit code
         import traceback  # noqa: PLC0415  # only for a fault of ours
 
         traceback.print_exc()
-        say("mmprompt: internal error; please report what stands above")
+        say("mmprompt: internal error; please report the lines above")
         return INTERNAL
     return code
 
@@ -86,9 +88,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error; what a terminal would act on (it comes from the data) is escaped.
+    """Write a line to standard error, with control characters (which may come from the data) escaped.
 
-    Where nobody takes them (a closed pipe, a full disk) the run goes on: its output and exit code say what counts.
+    A closed pipe or full disk there does not end the run: its output and exit code matter more.
     """
     if sys.stderr is not None:
         try:
@@ -98,7 +100,7 @@ def say(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return text with whatever a terminal would act on escaped."""
+    """Return text with control characters escaped."""
     return "".join([c if c.isprintable() else _escaped(c) for c in text])
 
 
@@ -107,14 +109,14 @@ def _escaped(character: str) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser that writes errors on one line."""
 
     def error(self, message: str) -> NoReturn:
         say(f"{self.prog}: {message}; see {self.prog} --help")
         sys.exit(USAGE)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """End with the arguments that nothing takes, and with the option that the first of them may be meant for."""
+        """Exit with an error that names the unknown arguments and the option nearest to the first."""
         from mmprompt.errors import nearest  # noqa: PLC0415  # only for a fault
 
         known = self._option_string_actions
@@ -134,5 +136,5 @@ class _Version(argparse.Action):
 
 
 def _silence(stream: TextIO) -> None:
-    """Point a standard stream at nothing, so that the interpreter does not complain of it at its end."""
+    """Point a standard stream at the null device, so that the interpreter can close it without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

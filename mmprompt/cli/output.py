@@ -1,4 +1,4 @@
-"""Where a command writes: standard output, a file that appears when it is whole, or what is no regular file."""
+"""The output of a command: standard output, a pipe or device, or a file that appears when it is complete."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from mmprompt.targets.chunk_writer import ChunkWriter
 
 
 def check_output(path: str | None) -> None:
-    """Refuse, before there is any work, a name that cannot become a file.
+    """Refuse an output that cannot become a file, before any work is done.
 
     Raises:
-        TaskError: it names a folder, or its folder is not there.
+        TaskError: it is a folder, or its folder does not exist.
     """
     if path is None or path == "-":
         return
     if os.path.isdir(path) or not os.path.basename(path):
         raise TaskError(f"the output {shown(path)} is a folder", "name a file in it")
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
-        raise TaskError(f"the folder of the output {shown(path)} does not exist", "make it first, or write elsewhere")
+        raise TaskError(f"the folder of the output {shown(path)} does not exist", "create it, or write elsewhere")
 
 
 @contextmanager
 def output(path: str | None) -> Iterator[ChunkWriter]:
     """Open the output.
 
-    A regular file takes its name in the end, when it is whole; until then one that was there stays as it is.
+    A regular file gets its name when it is complete; until then an older file of that name stays as it is.
 
     Raises:
         TaskError: standard output is closed.
@@ -53,7 +53,7 @@ def output(path: str | None) -> Iterator[ChunkWriter]:
 @contextmanager
 def _whole_file(path: str) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)
-    # no process number in the name: a container gives the same one to each run, and an earlier one may have been killed
+    # no process number in the name: in a container it repeats, and the file of a killed run may be left
     temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)[:60]}.{os.urandom(6).hex()}.part")
     try:
         nameless = _nameless_file(temporary)
@@ -78,9 +78,9 @@ def _whole_file(path: str) -> Iterator[BinaryIO]:
 
 
 def _nameless_file(later: str) -> BinaryIO | None:
-    """Return a new file that can take the name ``later``; None where the system has no files without names.
+    """Return a new file without a name that can get the name ``later``; None if the system has no such files.
 
-    Nothing is left of such a file when the process is killed. An empty one shows that the system can name it.
+    If the process is killed, nothing is left of it. An empty file is named first, to see that the system can do it.
     """
     flags = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY
     if flags == os.O_WRONLY:
@@ -94,12 +94,12 @@ def _nameless_file(later: str) -> BinaryIO | None:
         finally:
             os.close(first)
         return open(os.open(folder, flags, 0o666), "wb", buffering=0)
-    except OSError:  # this file system has none; whatever else is wrong shows when a name is opened
+    except OSError:  # the file system has none; other faults show when a named file is opened
         return None
 
 
 def _give_name(descriptor: int, name: str) -> None:
-    """Link a file that has no name into its folder; the folder's descriptor makes Python follow the link in /proc."""
+    """Give a file without a name its name; the folder's descriptor makes Python follow the link in /proc."""
     folder = os.open(os.path.dirname(name), os.O_RDONLY)
     try:
         os.link(f"/proc/self/fd/{descriptor}", name, src_dir_fd=folder, follow_symlinks=True)

@@ -1,13 +1,14 @@
-"""``mmprompt plugins``: what each runner makes of us, and an example for one."""
+"""``mmprompt plugins``: the state of each runner's plugin, and examples to start from."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, printable
 
 if TYPE_CHECKING:
+    from mmprompt.cli import Commands
     from mmprompt.plugins.catalog import State
 
 _EPILOG = """\
@@ -16,16 +17,16 @@ examples:
   mmprompt plugins --init pytest my_tests
 
 The exit code is 1 if a runner that is installed does not find or load its
-plugin; a runner that is absent is no fault.
+plugin. A runner that is not installed does not count.
 """
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "plugins",
-        help="tell which runners are installed, and whether they load their plugin",
-        description="Tell which runners are installed, and whether they find and load their plugin.",
+        help="show which runners are installed, and whether they load their plugin",
+        description="Show which runners are installed, and whether they find and load their plugin.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -36,10 +37,10 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Tell, or write the example, and return the exit code.
+    """Print the states, or write the example, and return the exit code.
 
     Raises:
-        MMPromptError: the example has no such runner, or its files are there already.
+        MMPromptError: there is no example for that runner, or its files exist already.
         OSError: the example cannot be written.
     """
     if arguments.init is not None:
@@ -55,16 +56,16 @@ def run(arguments: argparse.Namespace) -> int:
         state = state_of(runner)
         sound = sound and state.sound
         for line in _lines(state):
-            print(printable(line), flush=True)  # noqa: T201  # likewise
+            print(printable(line), flush=True)  # noqa: T201  # the answer goes to standard output
     return OK if sound else FINDINGS
 
 
 def _lines(state: State) -> list[str]:
-    """Return what is said of one runner."""
+    """Return the lines about one runner."""
     runner = state.runner
     if state.version is None:
         return [f"{runner.name:<12} not installed: {runner.install}"]
-    missing = "no: this mmprompt is not installed, or was before the runner's plugin came; pip install it anew"
+    missing = "no: mmprompt is not installed, or its installation is older than this plugin; pip install it again"
     return [
         f"{runner.name:<12} installed {state.version}, tested with {runner.tested}",
         f"{'':<12} registered: {state.registered or missing}",

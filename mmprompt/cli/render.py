@@ -1,29 +1,24 @@
-"""``mmprompt render``: a task or a dataset, to one line of JSON per row."""
+"""``mmprompt render``: turns a task or a dataset into one line of JSON per row."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, say
 from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
 
 if TYPE_CHECKING:
-    from mmprompt.cli.report import Notes
+    from mmprompt.cli import Commands
+    from mmprompt.cli.report import NoteReport
     from mmprompt.media.changes import Changes
     from mmprompt.render.renderer import Renderer
     from mmprompt.render.run import RenderReport
     from mmprompt.tasks.task import Task
 
-# the package's own words again: what says them loads with the command, and --help does without
-EMITS = ("messages", "prompt", "string", "batch")
-MEDIA = ("inline", "file", "url", "keep")
-POLICIES = ("trusted", "default", "hostile")
-MODALITIES = ("image", "audio", "video")
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
 
 _EPILOG = """\
@@ -40,7 +35,7 @@ reported on standard error and left out; the exit code is then 1.
 """
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "render",
@@ -58,86 +53,69 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def _add_form(group: Any) -> None:
-    emits = ", ".join(EMITS[:-1])
-    group.add_argument(
-        "--emit", type=_one_of(EMITS), default="messages", metavar="WHAT", help=f"{emits} or {EMITS[-1]}"
+def _add_form(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--emit", default="messages", metavar="WHAT", help="messages, prompt, string or batch")
+    add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
+    add("--media", metavar="HOW", help="how media are sent: inline, file, url or keep")
+    add("--strict", action="store_true", help="stop at the first row that cannot be rendered")
+    workers = (
+        "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
-    group.add_argument(
-        "--target",
-        default="vllm",
-        metavar="TARGET",
-        help="wire form of messages: vllm, openai, anthropic, gemini or hf",
-    )
-    group.add_argument("--media", type=_one_of(MEDIA), metavar="HOW", help="media are sent inline, file, url or keep")
-    group.add_argument("--strict", action="store_true", help="stop at the first row that cannot be rendered")
-    group.add_argument("--workers", type=_natural, default=1, metavar="N", help="threads that render (1)")
+    add("--workers", type=_natural, default=1, metavar="N", help=workers)
 
 
-def _add_rows(group: Any) -> None:
-    group.add_argument("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
-    group.add_argument("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
-    group.add_argument("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
-    group.add_argument("--format", metavar="NAME", help="the dataset's format, where it is not recognised")
-    group.add_argument("--map", action="append", default=[], metavar="COLUMN=MODALITY", help="a column of media")
-    group.add_argument("--limit", type=_natural, metavar="N", help="read at most N rows")
+def _add_rows(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
+    add("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
+    add("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
+    add("--format", metavar="NAME", help="the dataset's format, where it is not recognised")
+    add("--map", action="append", default=[], metavar="COLUMN=MODALITY", help="a column of media (repeatable)")
+    add("--limit", type=_natural, metavar="N", help="read at most N rows")
 
 
-def _add_access(group: Any) -> None:
-    group.add_argument(
-        "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"
-    )
-    group.add_argument(
-        "--fetch", action="store_true", help="fetch http(s) media of the allowed hosts, to send them inline"
-    )
-    group.add_argument(
-        "--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)"
-    )
-    group.add_argument(
-        "--policy",
-        type=_one_of(POLICIES),
-        metavar="NAME",
-        help="limits of media: trusted, default, or hostile (decoders in a child process)",
-    )
-    group.add_argument(
-        "--read-also",
-        action="append",
-        default=[],
-        metavar="FORMAT",
-        help="read pictures of this format too, tiff or avif (repeatable; --fit converts them)",
-    )
+def _add_access(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)")
+    add("--fetch", action="store_true", help="fetch http(s) media of the allowed hosts, to send them inline")
+    add("--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)")
+    policy = "limits of media: default, hostile (lower limits) or trusted (high limits, decoding in this process)"
+    add("--policy", metavar="NAME", help=policy)
+    also = "read pictures of this format too, tiff or avif (repeatable; --fit converts them)"
+    add("--read-also", action="append", default=[], metavar="FORMAT", help=also)
 
 
-def _add_changes(group: Any) -> None:
-    group.add_argument("--fit", action="store_true", default=None, help="change media as little as the target needs")
-    group.add_argument("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N")
-    group.add_argument("--max-side", type=_natural, metavar="N", help="likewise, to a longest side of N pixels")
-    group.add_argument("--frames", type=_natural, metavar="N", help="send N frames of each video, evenly in time")
-    group.add_argument(
-        "--fps", type=float, metavar="F", help="send F frames a second of each video, with --frames N at most N"
-    )
-    group.add_argument("--audio-rate", type=_natural, metavar="HZ", help="resample sound")
-    group.add_argument("--media-cache", metavar="DIR", help="keep changed media here, for further runs")
+def _add_changes(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--fit", action="store_true", default=None, help="change media as little as the target needs")
+    add("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N pixels")
+    add("--max-side", type=_natural, metavar="N", help="scale larger pictures and frames to a longest side of N pixels")
+    add("--frames", type=_natural, metavar="N", help="send N frames of each video, evenly in time")
+    fps = "send F frames a second of each video, with --frames N at most N"
+    add("--fps", type=float, metavar="F", help=fps)
+    add("--audio-rate", type=_natural, metavar="HZ", help="resample sound")
+    add("--media-cache", metavar="DIR", help="keep changed media here, for further runs")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Render, and return the exit code.
 
     Raises:
-        MMPromptError: the task, dataset or an option is at fault.
+        MMPromptError: the task, the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
     from mmprompt.cli.output import check_output, output  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import Faults, Notes, logged, progress, told  # noqa: PLC0415  # likewise
-    from mmprompt.render.run import render  # noqa: PLC0415  # likewise
+    from mmprompt.cli.report import ErrorReport, NoteReport, logged, progress, report_and_exit_code  # noqa: PLC0415
+    from mmprompt.render.run import render  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.output)
     task = _task(arguments)
     _check_apart(arguments.output, arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None])
-    notes, faults = Notes(), Faults()
+    notes, errors = NoteReport(), ErrorReport()
     renderer = _renderer(arguments, task, notes)
     try:
-        with closing(renderer), logged(notes.add), progress(faults) as advance, output(arguments.output) as writer:
+        with closing(renderer), logged(notes.add), progress(errors) as advance, output(arguments.output) as writer:
             report = render(
                 renderer,
                 task.samples(),
@@ -145,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
                 limit=arguments.limit,
                 strict=arguments.strict,
                 workers=arguments.workers,
-                on_error=faults.tell,
+                on_error=errors.report,
                 on_note=notes.add,
                 on_row=advance,
             )
@@ -161,19 +139,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             say("mmprompt: stopped at this row (--strict), nothing was written")
         return FINDINGS
-    return told(report, [*faults.texts(), *notes.texts(), *map("note: {}".format, task.notes())])
+    return report_and_exit_code(report, [*errors.texts(), *notes.texts(), *map("note: {}".format, task.notes())])
 
 
-def _renderer(arguments: argparse.Namespace, task: Task, notes: Notes) -> Renderer:
+def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> Renderer:
     from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
-    from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # likewise
-    from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # likewise
-    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # likewise
+    from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
+    from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
 
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
-        notes.add("--media-cache keeps media that were changed, and no change is asked for: nothing will be kept")
+        notes.add("--media-cache keeps changed media, but no change is asked for: nothing will be kept")
     return Renderer(
         task,
         emit=arguments.emit,
@@ -192,7 +170,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: Notes) -> Render
     )
 
 
-class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the block that would publish the output
+class _NothingRendered(Exception):  # noqa: N818  # not an error: it leaves the block that would publish the output
     """Every row failed: an output that is there already stays as it is."""
 
     def __init__(self, report: RenderReport) -> None:
@@ -202,16 +180,16 @@ class _NothingRendered(Exception):  # noqa: N818  # no error: it only leaves the
 
 def _task(arguments: argparse.Namespace) -> Task:
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.load import dataset_task, load_task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.load import dataset_task, load_task  # noqa: PLC0415  # loads with the command
 
     columns = dict(_mapped(item) for item in arguments.map)
     if arguments.input == "-" and sys.stdin is None:
         raise TaskError("standard input is closed", "give the name of a file")
     if arguments.train is not None and arguments.dataset is None:
-        raise TaskError("--train goes with --dataset", "give both, or say dataset.train in a task file")
+        raise TaskError("--train goes with --dataset", "give both, or set dataset.train in a task file")
     if is_task_file(arguments.input):
         if columns or (arguments.format is not None and arguments.dataset is None):
-            raise TaskError("--map and --format are for a dataset", "say it in the task file")
+            raise TaskError("--map and --format are for a dataset", "write columns and format into the task file")
         named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
         if named is not None and arguments.train is not None:
             named["train"] = arguments.train
@@ -219,30 +197,30 @@ def _task(arguments: argparse.Namespace) -> Task:
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     if arguments.abbr is not None:
-        raise TaskError("--abbr is for the config of a runner", "leave it out")
+        raise TaskError("--abbr is for the config of a runner", "remove it")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
 
 
 def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
-    """Return the changes of media that are asked for; none for prompts, which hold what the sample says.
+    """Return the changes of media that the task and the options ask for. A prompt holds its media unchanged.
 
     Raises:
-        TaskError: one is asked for here, of prompts.
+        TaskError: an option asks for a change in prompts.
     """
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.media import task_changes  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.media import task_changes  # noqa: PLC0415  # loads with the command
 
     given = {name: value for name in _CHANGES if (value := getattr(arguments, name)) is not None}
     if arguments.emit != "prompt":
         return task_changes(task, **given)
     if given:
         named = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise TaskError(f"{named} with --emit prompt", "a prompt holds its media as the sample does; emit messages")
+        raise TaskError(f"{named} with --emit prompt", "use --emit messages: a prompt holds its media unchanged")
     return Changes()
 
 
 def _check_apart(output: str | None, *inputs: str | None) -> None:
-    """Refuse to write over what is read.
+    """Refuse to write over a file that is read.
 
     Raises:
         TaskError: the output is one of the inputs.
@@ -251,10 +229,12 @@ def _check_apart(output: str | None, *inputs: str | None) -> None:
         return
     for name in inputs:
         if name is not None and os.path.isfile(name) and os.path.samefile(name, output):
-            raise TaskError(f"{shown(output)} is what is read", "write to another file")
+            raise TaskError(f"{shown(output)} is also an input", "write to another file")
 
 
 def _mapped(item: str) -> tuple[str, str]:
+    from mmprompt.messages import MODALITIES  # noqa: PLC0415  # loads with the command
+
     column, separator, modality = item.rpartition("=")
     if not separator or modality not in MODALITIES:
         raise TaskError(f"--map {item} names no modality", f"write COLUMN=MODALITY; {nearest(modality, MODALITIES)}")
@@ -263,16 +243,5 @@ def _mapped(item: str) -> tuple[str, str]:
 
 def _natural(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no number from 1")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from 1")
     return int(text)
-
-
-def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
-    """Return what reads an argument that must be one of the known words."""
-
-    def read(text: str) -> str:
-        if text not in known:
-            raise argparse.ArgumentTypeError(f"unknown {shown(text)}; {nearest(text, known)}")
-        return text
-
-    return read

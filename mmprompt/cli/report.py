@@ -1,4 +1,4 @@
-"""What a run tells on standard error: how far it is, what it could not do, and what is worth a look."""
+"""What a run writes to standard error: progress, the errors of rows, notes, and a last line of counts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NOTES_SHOWN = 20
 _FAULTS_COUNTED = 100
 
 
-def told(report: RenderReport, lines: Iterable[str]) -> int:
-    """Say what a run did, and return its exit code."""
+def report_and_exit_code(report: RenderReport, lines: Iterable[str]) -> int:
+    """Write the lines and the counts of a run, and return its exit code."""
     for line in lines:
         say(line)
     total = report.rendered + report.failed
@@ -36,15 +36,15 @@ def told(report: RenderReport, lines: Iterable[str]) -> int:
     return FINDINGS
 
 
-class Faults:
-    """Why rows are left out: told as it comes; a fault of the task, which other rows have too, once."""
+class ErrorReport:
+    """Writes the error of each row that is left out. A fault of the task, which many rows share, is written once."""
 
     def __init__(self) -> None:
         self.make_room: Callable[[], object] | None = None
         self._rows: dict[tuple[str, str], int] = {}
 
-    def tell(self, error: MMPromptError) -> None:
-        """Tell the error, or count its row."""
+    def report(self, error: MMPromptError) -> None:
+        """Write the error, or count its row."""
         fault = (error.where.setting or "", error.hint)
         if fault[0] and (fault in self._rows or len(self._rows) < _FAULTS_COUNTED):
             self._rows[fault] = self._rows.get(fault, 0) + 1
@@ -55,12 +55,14 @@ class Faults:
         say(str(error))
 
     def texts(self) -> list[str]:
-        """Return a line for each fault that several rows had."""
-        return [f"… and {rows - 1} more rows likewise; {hint}" for (_, hint), rows in self._rows.items() if rows > 1]
+        """Return a line for each fault that several rows share."""
+        return [
+            f"… and {rows - 1} more rows have this error; {hint}" for (_, hint), rows in self._rows.items() if rows > 1
+        ]
 
 
-class Notes:
-    """The first notes of a run, and how many more there were: a million rows may all have the same small fault."""
+class NoteReport:
+    """Keeps the first notes of a run and counts the rest: a million rows may have the same small fault."""
 
     def __init__(self) -> None:
         self._first: list[str] = []
@@ -80,10 +82,10 @@ class Notes:
 
 
 @contextmanager
-def progress(faults: Faults) -> Iterator[Callable[[], object] | None]:
-    """Give what to call after each row: a progress bar if standard error is a terminal, else nothing.
+def progress(errors: ErrorReport) -> Iterator[Callable[[], object] | None]:
+    """Give the function to call after each row: it moves a progress bar. None if standard error is not a terminal.
 
-    ``faults`` are told without the bar on their line.
+    The bar is cleared before an error is written.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
@@ -91,25 +93,25 @@ def progress(faults: Faults) -> Iterator[Callable[[], object] | None]:
     from tqdm import tqdm  # noqa: PLC0415  # only on a terminal
 
     with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
-        faults.make_room = bar.clear
+        errors.make_room = bar.clear
         yield bar.update
-        faults.make_room = None
+        errors.make_room = None
 
 
 @contextmanager
-def logged(tell: Callable[[str], object]) -> Iterator[None]:
-    """Tell what the package warns of in its log (a cache folder that cannot be used), each kind of warning once."""
+def logged(note: Callable[[str], object]) -> Iterator[None]:
+    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once."""
     kinds = set()
 
-    class Told(Handler):
+    class NoteHandler(Handler):
         def emit(self, record: LogRecord) -> None:
             if record.msg not in kinds:
                 kinds.add(record.msg)
-                tell(record.getMessage())
+                note(record.getMessage())
 
-    told = Told()
-    log.addHandler(told)
+    handler = NoteHandler()
+    log.addHandler(handler)
     try:
         yield
     finally:
-        log.removeHandler(told)
+        log.removeHandler(handler)

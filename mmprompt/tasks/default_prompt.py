@@ -1,7 +1,7 @@
 """The prompt of a row without a template: one user message with the row's media and question.
 
-The tagged column ``content`` feeds it if there is one; else the columns that hold media, in their order, then
-``question``, whose text is never read for tags: only a task says that another column is tagged.
+If the row has the tagged column ``content``, the message holds its parts. Otherwise it holds the media columns in their
+order, then ``question``. Tags in ``question`` are not read: only a task makes another column tagged.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def default_messages(
 ) -> list[Message]:
     """Return the one user message of a row.
 
-    ``media_columns`` adds columns that hold media, column to modality. Media in ``output_column`` are not sent: they
-    are the answer.
+    ``media_columns`` maps further media columns to their modality. Media in ``output_column`` are the answer, and are
+    not sent.
 
     Raises:
-        TemplateError: the row has nothing to say, or a null in the column that feeds the message.
+        TemplateError: the row has nothing to send, or null in a column that the message needs.
         TagError: the tags of its tagged column do not pair.
     """
     value = entry.raw.get(CONTENT)
@@ -45,7 +45,7 @@ def default_messages(
 
 
 def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
-    """Return the one user message of a text in the column ``content``; its tags are read if it is ``scanned``.
+    """Return the user message of a text in the column ``content``; its tags are read if it is ``scanned``.
 
     Raises:
         TemplateError: it is empty.
@@ -68,7 +68,7 @@ def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
 
 
 def _message(parts: list[Part], columns: Collection[str]) -> list[Message]:
-    """Return the message of these parts, none of which is an empty text."""
+    """Return the message of these parts; empty texts were left out."""
     if not parts:
         raise _nothing(columns)
     return [Message("user", parts)]
@@ -83,10 +83,10 @@ def _nothing(columns: Collection[str]) -> TemplateError:
 
 
 def _no_column(columns: Collection[str]) -> TemplateError:
-    """Return the error of a row that has none of the columns that are used: its dataset has other names for them."""
+    """Return the error of a row without any column that the message could use: its dataset has other names."""
     names = names_in_short(columns) or "none"
     return TemplateError(
-        "the row has nothing to send: none of its columns is 'content', 'question' or named as media are",
+        "the row has nothing to send: it has no column 'content' or 'question' and none with the name of a media column",
         f"name the media with --map COLUMN=image, or use a task with a template (columns: {names})",
         Where(column=CONTENT, setting="columns"),
     )

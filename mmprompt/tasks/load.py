@@ -31,10 +31,10 @@ def load_task(
         task: the file or mapping. A relative path in a task file begins at that file. A dataset gives the default
             task: each row is one user message, see ``dataset_task``. A dataset config of OpenCompass or AISBench in
             Python is a task too; its rows are given by ``dataset``.
-        dataset: the rows, in place of the task's own: a path, or a mapping with ``path`` or ``rows``.
+        dataset: replaces the task's own rows: a path, or a mapping with ``path`` or ``rows``.
         tokenizer: counts tokens for ``max_seq_len``: a Hugging Face tokenizer, or a function from text to a number.
-        abbr: the dataset to take, where a runner's config has several.
-        policy: which media its requests may read; by default those below the dataset's folder, as the task says.
+        abbr: which dataset to take, if a runner's config lists several.
+        policy: which media its requests may read; by default those below the dataset's folder, within the task's limits.
 
     Raises:
         TaskError: the file or mapping is not a task; an unknown key comes with the nearest known one.
@@ -90,7 +90,7 @@ def _default_task(
 
 
 def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | None]:
-    """Open the test set and the set that holds the examples, those of them that are named."""
+    """Open the test set and the set of examples; None for one that the task does not name."""
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
     own = train = None

@@ -1,4 +1,4 @@
-"""Where in a row a source stands, for messages about it."""
+"""Finds the column of a row that holds a media source, for error messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Place = dict[str, Union[str, int, None]]
 
 
 def place_of(columns: Mapping[str, object], source: object, output_column: str) -> Place:
-    """Return ``column`` and ``offset`` of a source; empty where the source was composed and stands in no column.
+    """Return ``column`` and ``offset`` of a source; empty if no column holds it, because a template composed it.
 
-    The column that holds it most surely is named: an id or a question may well hold the name of the file too.
+    Several columns may contain the name of a file, such as an id or a question. The best match is returned.
     """
     best: tuple[int, Place] = (0, {})
     for column, value in columns.items():
@@ -27,7 +27,7 @@ def place_of(columns: Mapping[str, object], source: object, output_column: str) 
 
 
 def _holds(value: object, source: object) -> tuple[int, int | None]:
-    """Return how surely a source comes from a column's value, 0 if it does not, and its offset in the value."""
+    """Return how well a column's value matches a source, from 0 (not at all) to 5, and the offset in the value."""
     if value is source:
         return 5, None
     if isinstance(value, (list, tuple)):

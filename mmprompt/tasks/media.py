@@ -1,4 +1,4 @@
-"""The media of a task: what may be read, and each medium read, then changed as the task or its caller asked."""
+"""The media of a task: which may be read, how they are read, and the changes that the task or its caller asks for."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from mmprompt.tasks.task import Task
 
 _NOTHING = Changes()
 _INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "sound_track")}
-"""What cannot stand beside a choice of frames, so that the caller's choice takes its place."""
+"""The task's settings that a caller's ``fps`` or ``frames`` replaces, because they exclude each other."""
 
 
 class TaskMedia:
     """Reads media for one target, and changes them as asked. Safe to share between threads.
 
     Args:
-        task: its ``media`` section says the mode, the policy and the changes, where they are not given here.
-        target: what the media have to fit, if ``fit`` is asked for.
+        task: its ``media`` section sets the mode, the policy and the changes that are not given here.
+        target: the target that the media must fit, if ``fit`` is asked for.
         mode: as in ``MediaReader``.
-        policy: what may be read.
-        changes: what is asked for.
-        cache: keeps what was made; by default some of it in memory.
+        policy: which media may be read.
+        changes: the changes of media.
+        cache: keeps changed media; by default 64 MiB in memory.
 
     Raises:
         TaskError: a change in a mode in which media go by name.
         TargetError: an unknown target.
-        PolicyError: a root that is no directory.
+        PolicyError: a root is not a folder.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class TaskMedia:
 
     @property
     def decodes(self) -> bool:
-        """Whether media are changed on the way, and so decoded."""
+        """Whether media are changed, and therefore decoded."""
         return self._changer is not None
 
     @property
     def reading(self) -> Callable[[MediaRef], MediaPart | MediaRef]:
-        """What reads a medium: ``read``, or the reader itself where nothing is changed."""
+        """The function that reads a medium: ``read``, or that of the reader if nothing is changed."""
         return self.reader.read if self._changer is None else self.read
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
-        """Return a medium read and changed, or with the name that goes on the wire.
+        """Return a medium, read and changed, or with the name that is sent.
 
         Raises:
             MMPromptError: it cannot be read or changed.
@@ -85,8 +85,8 @@ class TaskMedia:
         """Return messages with their media read, for a string that has one placeholder for each.
 
         Raises:
-            MMPromptError: a medium cannot be read or changed, or is a video whose frames or sound would go in its
-                place, for which the string has no placeholder; with the numbers of message and part.
+            MMPromptError: a medium cannot be read or changed, or is a video that would be sent as frames or sound, for
+                which the string has no placeholder; with the numbers of message and part.
         """
         request = self.reader.request(self.read)
         placed = []
@@ -116,9 +116,9 @@ class TaskMedia:
         Without ``change`` they are checked only.
 
         Raises:
-            SourceError: one that the mode would have to name.
-            PolicyError: one is longer than ``max_bytes``.
-            MMPromptError: one cannot be changed.
+            SourceError: the mode sends names, and such a medium has none.
+            PolicyError: a medium is longer than ``max_bytes``.
+            MMPromptError: a medium cannot be changed.
         """
         self.reader.check_size(messages)
         held = next((p for m in messages for p in m.parts if type(p) is MediaPart), None)
@@ -134,7 +134,7 @@ class TaskMedia:
 
 
 def _named(asked: Changes) -> str:
-    """Return the names of the changes that are asked for, as a task file writes them."""
+    """Return the names of the changes that are asked for, as in a task file."""
     names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
     return ", ".join("image_mode" if name == "mode" else name for name in names)
 

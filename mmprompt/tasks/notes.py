@@ -1,11 +1,11 @@
-"""Notes on a task's rows: columns that the task names and rows lack, and what of a row goes to no model.
+"""Notes on a task's rows: columns that the task names but rows lack, and columns that are never sent to the model.
 
 ``RowNotes`` observes the rows as ``Task.samples`` gives them. It looks at every row and counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify
-from mmprompt.messages import MODALITIES, Message, TextPart
+from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
@@ -36,7 +36,7 @@ _MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != 
 
 
 class Unsent(NamedTuple):
-    """What a task without a template sends of a row, so that the rest can be noted.
+    """The columns that a task without a template sends; notes are about the others.
 
     ``mapped`` are the columns that ``--map`` names, column to modality. ``output_column`` is the answer's. With
     ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
@@ -49,11 +49,11 @@ class Unsent(NamedTuple):
 
 
 class RowNotes:
-    """Counts, over all rows, what is worth a note.
+    """Counts, over all rows, what the notes report.
 
     Args:
         config: the columns that the task names.
-        unknown_slots: returns the names in braces that are no column of a row.
+        unknown_slots: returns the names in braces that are not columns of a row.
         unsent: what a task without a template sends; None for a task with a template.
     """
 
@@ -95,7 +95,7 @@ class RowNotes:
                     self._found[text] = self._found.get(text, 0) + 1
 
     def texts(self) -> list[str]:
-        """Return a note for each thing found, with the number of rows."""
+        """Return the notes, each with the number of rows it is about."""
         found: dict[str, int] = {}
         for shape, (count, _) in self._shapes.items():
             for text in (*column_notes(self._config, shape), *self._slot_notes(shape)):
@@ -131,9 +131,9 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[str]:
 
 
 def example_notes(config: TaskConfig, trained: bool) -> list[str]:
-    """Return a note for examples that a task speaks of while no retriever takes any.
+    """Return a note if the task has examples or a template for them, but no retriever that takes any.
 
-    ``trained`` says that there is a dataset of examples.
+    ``trained`` is True if the task names a dataset of examples.
     """
     infer = config.infer_cfg or {}
     alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
@@ -143,7 +143,7 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
 
 
 def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
-    """Return a note for each kind of thing in a row that a task without a template does not send."""
+    """Return a note for each kind of content in a row that a task without a template does not send."""
     columns = sample.columns
     if sample.messages is not None:
         fed = "messages"
@@ -161,19 +161,24 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
     notes = list(mapped)
     if not (text or media):  # the row's error says that there is nothing to send
         return notes
-    if not fed:
-        notes += _unusual_texts(columns)
+    question = columns.get(QUESTION)
+    if not fed and isinstance(question, (list, Mapping)):
+        notes.append(f"'question' is {type(question).__name__}, sent as Python writes it; {_TASK}")
+    if not fed and QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
+        notes.append(f"the choices ({', '.join(choices)}) are not sent; {_TASK}")
     if not text:
         notes += _unsent_texts(beside, fed)
     if not media and not mapped:
         notes += islice(_unsent_media(beside, fed, unsent.list_cells), _MOST_COLUMNS)
-    if sample.messages is not None and unsent.shows_answer:
-        notes += _shown_answer(sample.messages, unsent.output_column)
+    last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
+    if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
+        hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
+        notes.append(f"the last message is the assistant's, and the model is shown it; {hint}")
     return notes
 
 
 def _has_more(sample: Sample, unsent: Unsent) -> bool:
-    """Return whether rows with these columns may hold anything beside what is sent, an id and an answer."""
+    """Return whether rows with these columns may hold more than an id, an answer and what is sent."""
     sent = {CONTENT} if CONTENT in sample.columns else set()
     return (
         sample.messages is not None
@@ -186,7 +191,9 @@ def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
     """Return whether a content holds media, and whether it holds text."""
     if not isinstance(content, str):
         media = modality_of(content) is not None or any(
-            modality_of(item) or getattr(item, "modality", "text") != "text" or _is_media_part(item)
+            modality_of(item)
+            or getattr(item, "modality", "text") != "text"
+            or (isinstance(item, Mapping) and item.get("type", "text") not in ("text", "input_text"))
             for item in (content if isinstance(content, (list, tuple)) else ())
         )
         return media, not media or _holds_text(content)
@@ -194,10 +201,6 @@ def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
         return False, True
     media = any(tag in content for tag in _MEDIA_TAGS)
     return media, not media or "<AIS_TEXT_START>" in content or not content.startswith(_MEDIA_TAGS)
-
-
-def _is_media_part(item: object) -> bool:
-    return isinstance(item, Mapping) and item.get("type", "text") not in ("text", "input_text")
 
 
 def _holds_text(content: object) -> bool:
@@ -216,15 +219,8 @@ def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
     )
 
 
-def _shown_answer(messages: Sequence[Message], output_column: str) -> Iterator[str]:
-    """Yield a note for a chat that ends with the model's own message: it may be the answer that is asked for."""
-    if messages[-1].role == "assistant" and messages[-1].parts:
-        hint = f"if it is the answer, give it as {shown(output_column)} and not in 'messages'"
-        yield f"the last message is the assistant's, and the model is shown it; {hint}"
-
-
-def _unsent_mapped(mapped: Mapping[str, str], columns: Mapping[str, object], fed: str) -> Iterator[str]:
-    """Yield a note on the columns that ``--map`` names and that send nothing."""
+def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[str]:
+    """Yield a note on the columns that ``--map`` names but of which nothing is sent."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
@@ -232,17 +228,8 @@ def _unsent_mapped(mapped: Mapping[str, str], columns: Mapping[str, object], fed
         yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names; {hint}"
 
 
-def _unusual_texts(columns: Mapping[str, object]) -> Iterator[str]:
-    """Yield a note for choices beside the question, and for a question that is not text."""
-    question = columns.get(QUESTION)
-    if isinstance(question, (list, Mapping)):
-        yield f"'question' is {type(question).__name__}, sent as Python writes it; {_TASK}"
-    if QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
-        yield f"the choices ({', '.join(choices)}) are not sent; {_TASK}"
-
-
 def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
-    """Yield a note for the columns of text, nested or not, of a row that sends media alone."""
+    """Yield a note for the columns with text in a row of which only media are sent."""
     names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
         hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
@@ -257,7 +244,7 @@ def _has_text(value: object) -> bool:
 
 
 def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[str]:
-    """Yield a note for each column that looks like media, of a row that sends text alone."""
+    """Yield a note for each column that looks like media in a row of which only text is sent."""
     for name, value in columns.items():
         modality = next(filter(None, (_modality(element) for element in list_of_cell(value, cells=cells))), None)
         if modality is None:
@@ -267,7 +254,7 @@ def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Itera
 
 
 def _modality(value: object) -> str | None:
-    """Return the modality of a value that is a medium or names one beyond doubt, else None."""
+    """Return the modality of a value that is a medium or clearly names one, else None."""
     if not isinstance(value, str):
         return modality_of(value)
     try:

@@ -17,41 +17,34 @@ PlainPrompt = Union[str, list[PromptItem], dict[str, "PlainPrompt"]]
 """A prompt as JSON has it; under PPL an object from label to prompt."""
 
 
-def shown_item(item: RoleDict) -> RoleDict:
-    """Return an item of a prompt as plain data: its parts as content part dicts, a text that stands alone as text."""
+def shown_item(item: RoleDict, reader: MediaReader | None = None) -> RoleDict:
+    """Return an item of a prompt as plain data: its parts as content part dicts, a text that stands alone as text.
+
+    A ``reader`` turns objects in memory that hold media (rows given in Python) into data URIs.
+    """
     prompt = item.get("prompt")
     if not isinstance(prompt, list):
         return {**item}
     if len(prompt) == 1 and isinstance(text := prompt[0], TextPart) and not text.extra:
         return {**item, "prompt": text.text}
-    return {**item, "prompt": [_shown_part(part) for part in prompt]}
+    return {**item, "prompt": [_shown_part(part, reader) for part in prompt]}
 
 
-def _shown_part(part: object) -> object:
-    if isinstance(part, MediaPart):
+def _shown_part(item: object, reader: MediaReader | None) -> object:
+    part = part_in(item)
+    if reader is not None and isinstance(part, MediaRef) and not isinstance(part.source, str):
+        item = reader.read(part)
+    if isinstance(item, MediaPart):
         from mmprompt.targets.openai import to_openai  # noqa: PLC0415  # only for media that were read
 
-        return to_openai([Message("user", [part])], content="parts")[0]["content"][0]
-    return part_dict(part) if isinstance(part, (TextPart, MediaRef)) else part
+        return to_openai([Message("user", [item])], content="parts")[0]["content"][0]
+    return part_dict(item) if isinstance(item, (TextPart, MediaRef)) else item
 
 
 def plain_prompt(prompt: Prompt | Mapping[object, Prompt], reader: MediaReader) -> PlainPrompt:
-    """Return a prompt as plain JSON data: media objects in it (rows given in Python) become data URIs."""
+    """Return a prompt as plain JSON data; the reader as in ``shown_item``."""
     if isinstance(prompt, str):
         return str(prompt)
     if not isinstance(prompt, list):
         return {str(label): plain_prompt(p, reader) for label, p in prompt.items()}
-    return [item if isinstance(item, str) else _plain_item(item, reader) for item in prompt]
-
-
-def _plain_item(item: RoleDict, reader: MediaReader) -> RoleDict:
-    prompt = item.get("prompt")
-    if not isinstance(prompt, list):
-        return {**item}
-    return shown_item({**item, "prompt": [_read(part, reader) for part in prompt]})
-
-
-def _read(part: object, reader: MediaReader) -> object:
-    """Return a part of a prompt, read if an object in memory holds its medium."""
-    value = part_in(part)
-    return reader.read(value) if isinstance(value, MediaRef) and not isinstance(value.source, str) else part
+    return [item if isinstance(item, str) else shown_item(item, reader) for item in prompt]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
@@ -12,6 +12,7 @@ from mmprompt.icl.assembly import Assembled, Assembly, Columns, Prompt
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
+from mmprompt.meta_template.text import RenderedString
 from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import bind_examples
@@ -27,15 +28,19 @@ if TYPE_CHECKING:
     from mmprompt.datasets.sample import Row
     from mmprompt.media.changes import Changes
     from mmprompt.media.policy import MediaPolicy
-    from mmprompt.meta_template.text import RenderedString
     from mmprompt.render.request import Request
 
 OnError = Callable[[MMPromptError], None]
+Prompts = Union[Prompt, dict[object, Prompt]]
+Strings = Union[RenderedString, dict[object, RenderedString]]
+Messages = Union[list[Message], dict[object, list[Message]]]
+"""What one request of a row holds; for a task that compares labels a dict by label"""
+
 _T = TypeVar("_T")
 
 
 class Task:
-    """What a task file says, compiled; made by ``load_task``. Immutable.
+    """A compiled task, made by ``load_task``. Immutable.
 
     ``prompts``, ``strings`` and ``messages`` are lazy and run in constant memory. A row that cannot be rendered raises
     its error, which ends the iteration; with ``on_error`` the error is passed to it and the row is left out.
@@ -49,10 +54,11 @@ class Task:
     map_columns: Mapping[str, str]
     policy: MediaPolicy | None
     _tagged: frozenset[str] | None
-    _plain: bool  # nothing shapes rows or asks for columns of them: they go out as default messages
+    _plain: bool  # no template, meta template or columns: rows are sent as default messages
+    _list_cells: bool  # a cell may be a list written as text
     _count_tokens: CountTokens | None
     _own_notes: tuple[str, ...]
-    _row_notes: RowNotes  # for notes alone: no prompt depends on it
+    _row_notes: RowNotes  # for notes only: no prompt depends on it
 
     def __init__(
         self,
@@ -68,31 +74,30 @@ class Task:
         infer = config.infer_cfg
         meta = MetaTemplate(config.meta_template)
         tagged = None if config.tagged_columns is None else frozenset(config.tagged_columns)
-        columns = Columns(config.input_columns, config.output_column, config.masked, tagged)
+        assembly = None
+        if infer is not None:
+            columns = Columns(config.input_columns, config.output_column, config.masked, tagged)
+            assembly = Assembly(infer, columns, meta)
+            if assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
+                raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
+            bind_examples(assembly, dataset, train, config.train_range)
+        cells = dataset is not None and dataset.format in {"csv", "tsv"}
+        unsent = None if assembly else Unsent(map_columns or {}, config.output_column, cells, meta.meta is None)
         vars(self).update(
             config=config,
             dataset=dataset,
             train=train,
-            assembly=None if infer is None else Assembly(infer, columns, meta),
+            assembly=assembly,
             meta_template=meta,
             map_columns=dict(map_columns or {}),
             _tagged=tagged,
             _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
+            _list_cells=cells,
             _count_tokens=count_tokens,
             policy=policy,
             _own_notes=tuple(notes),
+            _row_notes=RowNotes(config, None if assembly is None else assembly.unknown_slots, unsent),
         )
-        unsent = (
-            None
-            if infer is not None
-            else Unsent(self.map_columns, self.output_column, self._list_cells, meta.meta is None)
-        )
-        slots = None if self.assembly is None else self.assembly.unknown_slots
-        vars(self).update(_row_notes=RowNotes(config, slots, unsent))
-        if self.assembly is not None:
-            if self.assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
-                raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
-            bind_examples(self.assembly, dataset, train, config.train_range)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a task is immutable."""
@@ -105,7 +110,7 @@ class Task:
 
     @property
     def media(self) -> MediaSection:
-        """What the task says of media: ``mode``, ``roots``, ``max_bytes``, ``fetch``, ``allow_domains``."""
+        """The checked section ``media``: ``mode``, ``roots``, ``max_bytes``, ``fetch``, ``allow_domains``."""
         return self.config.media
 
     @property
@@ -114,14 +119,14 @@ class Task:
         return "gen" if self.assembly is None else self.assembly.mode
 
     def require_one_reply(self, who: str) -> None:
-        """Refuse a task that needs more than one reply to a request, for ``who`` asks once.
+        """Refuse a task that needs more than one reply for a sample; ``who`` asks once, and is named in the error.
 
         Raises:
             TaskError: the task compares labels, or later turns need the replies to earlier ones.
         """
         if self.mode == "ppl" or (self.assembly is not None and self.assembly.needs_replies):
             hint = "use GenInferencer, or infer_mode last or every_with_gt"
-            raise TaskError(f"{who} asks once for each sample, and the task needs more than a reply to each", hint)
+            raise TaskError(f"{who} asks once for each sample, but the task needs more than one reply", hint)
 
     def samples(self) -> Iterator[Row]:
         """Give the rows of the dataset: samples, and the errors of rows that cannot be read.
@@ -139,7 +144,7 @@ class Task:
         return self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
 
     def notes(self) -> list[str]:
-        """Return notes on the rows read so far: what the reader accepted but is odd, and what no request sends."""
+        """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
         if self.assembly is None or not self.assembly.needs_examples:
             notes += example_notes(self.config, self.train is not None)
@@ -171,7 +176,8 @@ class Task:
                 ``media.mode``, else ``"inline"``.
             policy: which media may be read; by default those below the dataset's folder, as the task says.
             changes: changes of media, named as in the task's ``media`` section; they replace the task's own by name.
-            workers: threads that prepare rows whose media are decoded, each with a decoding process of its own.
+            workers: threads that decode media, each with one decoding process. Rows whose media are only passed on are
+                prepared in one thread.
             on_error: receives the error of a row that cannot be sent, and the row is left out; without it the error
                 is raised.
 
@@ -186,47 +192,40 @@ class Task:
             self, target, media=media, policy=policy, changes=changes, workers=workers, on_error=on_error
         )
 
-    def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Prompt | dict[object, Prompt]]]:
+    def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Prompts]]:
         """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label.
 
         A dialogue under ``every_with_gt`` gives one for each turn, under ``last`` its last, under ``every`` its first.
         """
-        return self._each(lambda sample: [self._shown(made) for made in self.assembled(sample)], on_error)
+        if self.assembly is not None:
+            return self._each(lambda sample: [made.prompt for made in self.assembled(sample)], on_error)
+        return self._each(lambda sample: [PromptList(map(shown_item, self._default_items(sample)))], on_error)
 
-    def strings(
-        self, *, on_error: OnError | None = None
-    ) -> Iterator[tuple[object, RenderedString | dict[object, RenderedString]]]:
+    def strings(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Strings]]:
         """Give ``(id, string)`` after the meta template, for language models; ``.media`` holds the media beside it."""
         return self._each(lambda sample: [self.string_of(made) for made in self.assembled(sample)], on_error)
 
-    def messages(
-        self, *, on_error: OnError | None = None
-    ) -> Iterator[tuple[object, list[Message] | dict[object, list[Message]]]]:
+    def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Messages]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
-
-        def make(sample: Sample) -> list[list[Message] | dict[object, list[Message]]]:
-            plain = self.plain_messages(sample)
-            return [plain] if plain is not None else [self.messages_of(made) for made in self.assembled(sample)]
-
-        return self._each(make, on_error)
+        return self._each(self._all_messages, on_error)
 
     def assembled(self, sample: Sample, *, max_images: int | None = None) -> list[Assembled]:
-        """Return the prompts of one sample before the meta template, with how each came about.
+        """Return the prompts of one sample before the meta template, each with its turn and examples.
 
         Examples are dropped, the last first, while a prompt is longer than ``max_seq_len`` or has more than
         ``max_images`` images.
         """
         if self.assembly is None:
-            return [Assembled(PromptList(map(role_dict, self._default(sample))))]
+            return [Assembled(self._default_items(sample))]
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
         fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
         return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
 
-    def string_of(self, made: Assembled) -> RenderedString | dict[object, RenderedString]:
+    def string_of(self, made: Assembled) -> Strings:
         """Return the string of an assembled prompt, under PPL a dict by label."""
         return _each_label(made, self._to_string)
 
-    def messages_of(self, made: Assembled) -> list[Message] | dict[object, list[Message]]:
+    def messages_of(self, made: Assembled) -> Messages:
         """Return the messages of an assembled prompt, under PPL a dict by label."""
         return _each_label(made, self.meta_template.to_messages)
 
@@ -259,10 +258,12 @@ class Task:
             return {}  # that of an example
         return place_of(sample.columns, source, self.output_column)
 
-    @property
-    def _list_cells(self) -> bool:
-        """Whether a cell may be a list written as text."""
-        return self.dataset is not None and self.dataset.format in {"csv", "tsv"}
+    def _all_messages(self, sample: Sample) -> list[Messages]:
+        plain = self.plain_messages(sample)
+        return [plain] if plain is not None else [self.messages_of(made) for made in self.assembled(sample)]
+
+    def _default_items(self, sample: Sample) -> PromptList:
+        return PromptList(map(role_dict, self._default(sample)))
 
     def _default(self, sample: Sample) -> list[Message]:
         entry = self.entry_of(sample)
@@ -275,10 +276,6 @@ class Task:
             prompt, mode, media_placeholder=self.config.media_placeholder
         )
         return string
-
-    def _shown(self, made: Assembled) -> Prompt | dict[object, Prompt]:
-        """Return a prompt as it is shown; that of a task without a template as plain data."""
-        return made.prompt if self.assembly is not None else PromptList(map(shown_item, made.prompt))
 
     def _each(self, make: Callable[[Sample], list[_T]], on_error: OnError | None) -> Iterator[tuple[object, _T]]:
         for row in self.samples():

@@ -97,9 +97,9 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         (["render", "DATA", "--media", "inlin"], "did you mean 'inline'?"),
         (["render", "DATA", "--map", "a=imag"], "did you mean 'image'?"),
         (["render", "DATA", "--media-root", "nowhere"], "the media root 'nowhere'"),
-        (["render", "DATA", "--limit", "many"], "'many' is no number"),
-        (["render", "DATA", "--limit", "-1"], "no number"),
-        (["render", "DATA", "--workers", "0"], "'0' is no number"),
+        (["render", "DATA", "--limit", "many"], "'many' is not a whole number"),
+        (["render", "DATA", "--limit", "-1"], "not a whole number"),
+        (["render", "DATA", "--workers", "0"], "'0' is not a whole number"),
         (["render", "DATA", "--dataset", "x.jsonl"], "--dataset is for a task file"),
         (["render", "DATA", "--train", "x.jsonl"], "--train goes with --dataset"),
         (["render", "DATA", "--abbr", "x"], "--abbr is for the config of a runner"),
@@ -113,7 +113,7 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         (["render", "DATA", ""], "unrecognized arguments: ''; see mmprompt render --help"),
         (["--verzion"], "did you mean '--version'?; see mmprompt --help"),
         (["render", "DATA", "-o", "nowhere/out.jsonl"], "the folder of the output 'nowhere/out.jsonl' does not exist"),
-        (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "make it first"),  # before there is any work
+        (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "create it"),  # before there is any work
         (["render", "DATA", "-o", "."], "'.' is a folder; name a file in it"),
         (["render", "DATA", "-o", "new/"], "'new/' is a folder"),
         (["render", "nowhere.yaml"], "cannot read 'nowhere.yaml'"),
@@ -244,7 +244,7 @@ def test_the_datasets_of_a_task_are_never_the_output(tmp_path: Path, capfd: pyte
     train = write_rows(tmp_path / "train.jsonl", {"question": "q"})
     for out in (data, train, task):
         assert main(["render", str(task), "-o", str(out)]) == 2
-        assert "is what is read" in capfd.readouterr().err
+        assert "is also an input" in capfd.readouterr().err
     assert data.read_bytes() == train.read_bytes() == before
 
 
@@ -285,7 +285,7 @@ def test_the_input_is_never_the_output(tmp_path: Path, capfd: pytest.CaptureFixt
     (tmp_path / "link.jsonl").symlink_to("data.jsonl")
     for out in (data, tmp_path / "link.jsonl"):
         assert main(["render", str(data), "-o", str(out)]) == 2
-    assert "is what is read" in capfd.readouterr().err
+    assert "is also an input" in capfd.readouterr().err
     assert data.read_bytes() == before
 
 
@@ -838,14 +838,14 @@ def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
     assert (code, len(lines)) == (1, 1)
     assert err.count("give media_placeholder={'image': '…'}") == 2  # at its first row, and with the count
     assert "data.jsonl:1 (sample 0)" in err
-    assert "… and 2 more rows likewise; give media_placeholder" in err
+    assert "… and 2 more rows have this error; give media_placeholder" in err
     assert all(f"data.jsonl:{line} " in err for line in (5, 6))  # a fault of each row is told at each
     assert "mmprompt: 1 of 6 rows rendered, 5 left out" in err
 
     done = command("render", "-", stdin=data.read_bytes())
     assert done.returncode == 1
     assert done.stderr.count(b"no media root is set") == 1
-    assert b"and 2 more rows likewise; name the folder that holds the media: --media-root DIR" in done.stderr
+    assert b"and 2 more rows have this error; name the folder that holds the media: --media-root DIR" in done.stderr
 
 
 def test_columns_of_other_names_are_told_once_with_their_names(
@@ -855,7 +855,7 @@ def test_columns_of_other_names_are_told_once_with_their_names(
     code, lines, err = rendered(capfd, data)
     assert (code, lines) == (1, [])
     assert err.count("(columns: prompt, img)") == 2
-    assert "… and 2 more rows likewise; name the media with --map COLUMN=image" in err
+    assert "… and 2 more rows have this error; name the media with --map COLUMN=image" in err
 
 
 @pytest.mark.parametrize(("mark", "hint"), [(";", "save it with commas"), ("\t", "name its format: tsv")])
@@ -873,10 +873,12 @@ def test_a_header_that_is_one_column_is_noted(
         assert rendered(capfd, data, "--format", "tsv", "--map", "question=image")[0] == 1  # its rows are read
 
 
-def test_the_choices_of_the_options_are_those_of_the_package():
-    from mmprompt.cli import render as command
+def test_the_help_names_every_choice_of_an_option(capfd: pytest.CaptureFixture[str]) -> None:
+    from mmprompt.media.policy import _PRESETS
     from mmprompt.media.reader import MODES
-    from mmprompt.messages import MODALITIES
     from mmprompt.render.renderer import EMITS
 
-    assert (command.EMITS, command.MEDIA, command.MODALITIES) == (EMITS, MODES, MODALITIES)
+    with pytest.raises(SystemExit):
+        main(["render", "--help"])
+    words = set(re.findall(r"\w+", capfd.readouterr().out))
+    assert {*EMITS, *MODES, *_PRESETS} <= words

@@ -3,6 +3,7 @@
 import builtins
 import json
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mmprompt import MMPromptTemplate, MultiTurnPromptTemplate, PromptTemplate, TaskError, load_task
-from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, read_upstream, upstream_task
+from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
 from mmprompt.tasks.upstream.stubs import PACKAGES, RunnerStub
 from mmprompt.templates.raw import RawPromptTemplate
@@ -24,6 +25,14 @@ def no_runner_is_left_behind():
     yield
     assert not [name for name in sys.modules if name.split(".")[0] in PACKAGES]
     assert builtins.__import__ is before
+
+
+def read_upstream(path, abbr=None):
+    variables, stub_texts = run_config(path)
+    try:
+        return upstream_task(choose_dataset(find_datasets(variables), abbr), stub_texts)
+    except TaskError as error:
+        raise error.located(file=path) from None
 
 
 def config(name, abbr=None):
@@ -127,7 +136,8 @@ def test_the_choice_among_several_datasets_lists_them():
     path = str(CONFIGS / "choices_ppl.py")
     assert "choices_birds, choices_rivers" in str(fault(path))
     assert "did you mean 'choices_rivers'" in str(fault(path, "choices_river"))
-    assert fault(path).where.file == path
+    with pytest.raises(TaskError, match="^" + re.escape(path)):
+        load_task(path)
     assert "lists no dataset" in str(fault(str(CONFIGS / "sums_settings.py")))
 
 
@@ -278,8 +288,10 @@ def test_a_file_that_cannot_be_read_is_told(path):
 
 
 def test_what_a_config_prints_stays_off_standard_output(tmp_path):
-    path = written(tmp_path, "print('noise')\nx_datasets = [dict(abbr='x', infer_cfg={})]")
-    code = "import sys; from mmprompt.tasks.upstream.dataset_configs import read_upstream as r; r(sys.argv[1])"
+    path = written(
+        tmp_path, "print('noise')\ninfer_cfg = {'prompt_template': {'type': 'PromptTemplate', 'template': 'x'}}"
+    )
+    code = "import sys, mmprompt; mmprompt.load_task(sys.argv[1], {'rows': []})"
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "noise\n")
 

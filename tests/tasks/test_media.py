@@ -523,12 +523,12 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--policy", "nonsense"], "--policy: unknown 'nonsense'; known: default, hostile, trusted"),
+        (["--policy", "nonsense"], "there is no preset 'nonsense'; known: default, hostile, trusted"),
         (["--policy", "hostil"], "did you mean 'hostile'?"),
-        (["--policy", ""], "unknown ''"),
-        (["--max-side", "0"], "'0' is no number from 1"),
-        (["--max-pixels", "many"], "'many' is no number"),
-        (["--frames", "1.5"], "'1.5' is no number"),
+        (["--policy", ""], "no preset ''"),
+        (["--max-side", "0"], "'0' is not a whole number from 1"),
+        (["--max-pixels", "many"], "'many' is not a whole number"),
+        (["--frames", "1.5"], "'1.5' is not a whole number"),
         (["--fps", "often"], "'often'"),
         (["--fps", "nan"], "fps is 'nan'; give a positive number"),
         (["--fps", "-1"], "give a positive number"),
@@ -589,7 +589,7 @@ def test_changes_from_python_go_before_those_of_the_task() -> None:
 def test_a_cache_folder_holds_what_was_changed_and_nothing_else(run: Any, folder: Path) -> None:
     code, _, err = run(COFFEE, "--media-cache", "kept")
     assert (code, err.count("\n")) == (0, 1)
-    assert "note: --media-cache keeps media that were changed, and no change is asked for" in err
+    assert "note: --media-cache keeps changed media, but no change is asked for" in err
     assert not (folder / "kept").exists()
     one = run([COFFEE, COFFEE], "--media-cache", "kept", "--max-side", 40)
     assert len(os.listdir(folder / "kept")) == 1

@@ -1,8 +1,8 @@
-"""Dataset configs of OpenCompass and AISBench: their ``…_datasets``, and what of a dataset makes a task.
+"""The datasets that a config of OpenCompass or AISBench lists, each as the sections of a task.
 
     gsm8k_datasets = [dict(abbr='gsm8k', type=…, path=…, reader_cfg=dict(…), infer_cfg=dict(…), eval_cfg=…)]
 
-A dataset's rows are not in its config: the caller gives them.
+A config does not hold the rows: the caller gives them.
 """
 
 from __future__ import annotations
@@ -10,58 +10,42 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from mmprompt.errors import TaskError, nearest, shown
-from mmprompt.tasks.upstream.execute import run_config
-from mmprompt.tasks.upstream.stubs import RunnerStub
+from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.upstream.stubs import RunnerStub, UpstreamValue
 
-READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "train_range", "test_range")
-"""What we take of ``reader_cfg``."""
+_READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "train_range", "test_range")
+"""The keys of ``reader_cfg`` that a task uses."""
 _ROW_SETTINGS = ("max_out_len", "timestamp")
-"""What AISBench's configs list among the input columns, and AISBench takes from the rows that have it."""
+"""Settings of a single row. AISBench's configs list them among the input columns; rows may lack them."""
 _DEPTH = 50
 _SHOWN = 20
 
 
 class UpstreamDataset(NamedTuple):
-    """One dataset of a config, as it stands there; ``place`` is its variable and index."""
+    """One dataset of a config, unchanged; ``place`` is its variable and index."""
 
     abbr: str
     place: str
-    config: Mapping[str, Any]
+    config: Mapping[str, UpstreamValue]
 
 
 class UpstreamTask(NamedTuple):
-    """What of a dataset makes a task: plain data, in which a class is its short name.
+    """The sections of a task, as plain data: a class in them is its short name.
 
-    ``unused`` are the keys that we do not take, such as ``path`` and ``reader_cfg.type``, in order.
+    ``unused`` are the keys that a task does not use, such as ``path`` and ``reader_cfg.type``, in order.
     """
 
     abbr: str
-    reader_cfg: dict[str, Any]
-    infer_cfg: dict[str, Any]
+    reader_cfg: Section
+    infer_cfg: Section
     unused: tuple[str, ...]
 
 
-def read_upstream(path: str, abbr: str | None = None) -> UpstreamTask:
-    """Execute the config that the caller names and return one of its datasets, chosen by ``abbr`` if there are several.
-
-    Raises:
-        TaskError: the file is no such config, or the choice is not clear; with the file, and the line where known.
-    """
-    variables, stub_texts = run_config(path)
-    try:
-        return upstream_task(choose_dataset(find_datasets(variables), abbr), stub_texts)
-    except TaskError as error:
-        raise error.located(file=path) from None
-
-
-def find_datasets(variables: Mapping[str, Any]) -> list[UpstreamDataset]:
-    """Return the datasets that the variables of a config list, each once; empty if it lists none.
-
-    They stand in lists called ``datasets`` or ``…_datasets``.
-    """
+def find_datasets(variables: Mapping[str, UpstreamValue]) -> list[UpstreamDataset]:
+    """Return the datasets in a config's lists ``datasets`` and ``…_datasets``, each once."""
     found: list[UpstreamDataset] = []
     for name, value in variables.items():
         if not (name == "datasets" or name.endswith("_datasets")) or name.startswith("_"):
@@ -81,7 +65,7 @@ def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None)
     """Return the dataset called ``abbr``, or the only one.
 
     Raises:
-        TaskError: there is none, none or more than one of that name, or several and no ``abbr``.
+        TaskError: the config lists no dataset, not exactly one of that name, or several and no ``abbr`` is given.
     """
     if not datasets:
         raise TaskError("the config lists no dataset", "set a variable that ends in _datasets to a list of dicts")
@@ -101,15 +85,15 @@ def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None)
 
 
 def upstream_task(dataset: UpstreamDataset, stub_texts: Collection[str] = ()) -> UpstreamTask:
-    """Return what of a dataset makes a task.
+    """Return the sections of a task that a dataset holds.
 
-    ``stub_texts`` are the texts that names of a runner left in strings of the config, as ``run_config`` gives them.
+    ``stub_texts`` are the texts that stubs were formatted as, from ``run_config``.
 
     Raises:
         TaskError: it has no ``infer_cfg``, or its templates use a value that only the runner knows.
     """
     config = dataset.config
-    sections: dict[str, Mapping[str, Any]] = {}
+    sections: dict[str, Mapping[str, UpstreamValue]] = {}
     for name in ("reader_cfg", "infer_cfg"):
         section = config.get(name, {} if name == "reader_cfg" else None)
         if not isinstance(section, Mapping):
@@ -117,20 +101,20 @@ def upstream_task(dataset: UpstreamDataset, stub_texts: Collection[str] = ()) ->
             what = f"dataset {shown(dataset.abbr)} has {has} {name}"
             raise TaskError(what, f"give {name}, a dict").located(template=dataset.place)
         sections[name] = section
-    reader = {k: v for k, v in sections["reader_cfg"].items() if k in READER_KEYS}
+    reader = {k: v for k, v in sections["reader_cfg"].items() if k in _READER_KEYS}
     unused = [str(k) for k in config if k not in ("abbr", *sections)]
-    unused += [f"reader_cfg.{k}" for k in sections["reader_cfg"] if k not in READER_KEYS]
+    unused += [f"reader_cfg.{k}" for k in sections["reader_cfg"] if k not in _READER_KEYS]
     unused += [f"reader_cfg.input_columns.{name}" for name in _take_settings(reader)]
     return UpstreamTask(
         dataset.abbr,
-        plain_config(reader, f"{dataset.place}.reader_cfg", stub_texts),
-        plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", stub_texts),
+        cast("Section", plain_config(reader, f"{dataset.place}.reader_cfg", stub_texts)),
+        cast("Section", plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", stub_texts)),
         tuple(unused),
     )
 
 
-def _take_settings(reader: dict[str, Any]) -> list[str]:
-    """Take the settings of a row out of the input columns of a ``reader_cfg``, and return them."""
+def _take_settings(reader: dict[str, UpstreamValue]) -> list[str]:
+    """Remove the settings of a row from the input columns of a ``reader_cfg``, and return them."""
     given = reader.get("input_columns")
     columns = given.split() if isinstance(given, str) else given if isinstance(given, (list, tuple)) else ()
     settings = [name for name in _ROW_SETTINGS if name in columns]
@@ -139,46 +123,37 @@ def _take_settings(reader: dict[str, Any]) -> list[str]:
     return settings
 
 
-def plain_config(config: Any, place: str, stub_texts: Collection[str] = ()) -> Any:
-    """Return nested data of a config as ``UpstreamTask`` has it; ``stub_texts`` as in ``upstream_task``.
+def plain_config(
+    config: UpstreamValue, place: str, stub_texts: Collection[str] = (), depth: int = _DEPTH
+) -> ConfigValue:
+    """Return a copy of a config's nested data in which classes are their short names.
+
+    ``stub_texts`` as in ``upstream_task``; ``place`` is named in errors.
 
     Raises:
-        TaskError: it uses a value that only the runner knows.
+        TaskError: a value, or a text with a value in it, that only the runner knows; or deeper nesting than ``depth``.
     """
-    return _Plain(stub_texts).of(config, place)
+    if not depth:
+        raise TaskError("the config nests too deep", "is it a circle?").located(template=place)
 
+    def copy(value: UpstreamValue, place: str) -> ConfigValue:
+        return plain_config(value, place, stub_texts, depth - 1)
 
-class _Plain:
-    """Copies nested data of a config, in which classes become their short names."""
-
-    def __init__(self, stub_texts: Collection[str]) -> None:
-        self._spoken = tuple(stub_texts)
-
-    def of(self, value: Any, place: str, depth: int = 0) -> Any:
-        """Return a copy of ``value``.
-
-        Raises:
-            TaskError: a value, or a text with a value in it, that only the runner knows.
-        """
-        if depth > _DEPTH:
-            raise TaskError("the config nests too deep", "is it a circle?").located(template=place)
-        if isinstance(value, Mapping):
-            return {
-                self.of(k, place, depth + 1): (
-                    v.short if k == "type" and isinstance(v, RunnerStub) else self.of(v, f"{place}.{k}", depth + 1)
-                )
-                for k, v in value.items()
-            }
-        if isinstance(value, (list, tuple)):
-            items = [self.of(v, f"{place}[{n}]", depth + 1) for n, v in enumerate(value)]
-            return items if isinstance(value, list) else tuple(items)
-        if isinstance(value, RunnerStub):
-            raise _unknown(value.dotted, place)
-        if isinstance(value, str):
-            for text in self._spoken:
-                if text in value:
-                    raise _unknown(text[1:-1], place)
-        return value
+    if isinstance(config, Mapping):
+        return {
+            cast("str", copy(k, place)): (
+                v.short if k == "type" and isinstance(v, RunnerStub) else copy(v, f"{place}.{k}")
+            )
+            for k, v in config.items()
+        }
+    if isinstance(config, (list, tuple)):
+        items = [copy(v, f"{place}[{n}]") for n, v in enumerate(config)]
+        return items if isinstance(config, list) else tuple(items)
+    if isinstance(config, RunnerStub):
+        raise _unknown(config.dotted, place)
+    if isinstance(config, str) and (text := next((t for t in stub_texts if t in config), None)):
+        raise _unknown(text[1:-1], place)
+    return cast("ConfigValue", config)
 
 
 def _unknown(dotted: str, place: str) -> TaskError:
@@ -187,7 +162,7 @@ def _unknown(dotted: str, place: str) -> TaskError:
     return TaskError(what, "write the value into the config").located(template=place)
 
 
-def _abbr(config: Mapping[str, Any], place: str) -> str:
+def _abbr(config: Mapping[str, UpstreamValue], place: str) -> str:
     """Return the name of a dataset: its abbr, else the last word of its path, else its place."""
     for key in ("abbr", "path"):
         if isinstance(config.get(key), str) and config[key]:
@@ -195,8 +170,8 @@ def _abbr(config: Mapping[str, Any], place: str) -> str:
     return place
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether two datasets are the same though one may be a copy of the other."""
+def _same(one: Mapping[str, UpstreamValue], other: Mapping[str, UpstreamValue]) -> bool:
+    """Return whether two datasets are equal and have an abbr; one may be a copy of the other."""
     if one.get("abbr") is None or one.get("abbr") != other.get("abbr"):
         return False
     try:

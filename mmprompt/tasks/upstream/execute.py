@@ -1,8 +1,8 @@
-"""Executing a Python config that the caller names, without the runner that it was written for.
+"""Executes a Python config that the caller names, without the runner that it was written for.
 
-Names below ``opencompass``, ``ais_bench`` and ``mmengine`` become ``RunnerStub``s; relative imports, as those under
-``with read_base():``, execute the file beside the config. Both are done by an ``__import__`` that only the executed
-files see: ``sys.modules`` never holds a name of a runner.
+Imports from ``opencompass``, ``ais_bench`` and ``mmengine`` give ``RunnerStub``s. Relative imports, such as those under
+``with read_base():``, execute the file beside the config. Only the executed files see the ``__import__`` that does
+this: ``sys.modules`` never holds a name of a runner.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SHOWN = 300
 
 
 class Execution:
-    """The execution of one config and of the files that it imports; each is executed once.
+    """The execution of one config and of the files that it imports. Each file is executed once.
 
-    ``stub_texts`` are the texts that names of a runner left in strings of the config.
+    ``stub_texts`` are the texts that stubs were formatted as.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Execution:
 
         Raises:
             OSError: it cannot be read.
-            TaskError: it is no Python, or raises; with file and line.
+            TaskError: it is not Python, or raises an error; with file and line.
         """
         key = os.path.realpath(path)
         if key in self._done:
@@ -61,7 +61,7 @@ class Execution:
                 variables.update({k: as_config(v, seen) for k, v in own_names(variables).items()})
         except TaskError as error:
             raise error.located(file=path, line=_line_in(path, error)) from None
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the user's own code raises is a fault of the file
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # any error of the user's code is a fault of the file
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise _malformed(path, what[:_SHOWN], _line_in(path, error)) from None
         finally:
@@ -70,11 +70,11 @@ class Execution:
         return variables
 
     def _builtins(self, path: str) -> dict[str, Any]:
-        """Return the builtins of one file: its imports are ours, and what it prints goes to standard error."""
+        """Return the builtins of one file: its own ``__import__``, and a ``print`` to standard error."""
         own_import = functools.partial(self._import, path)
         return {**vars(builtins), "__import__": own_import, "print": functools.partial(print, file=sys.stderr)}
 
-    def _import(  # noqa: PLR0917  # as Python calls it
+    def _import(  # noqa: PLR0917  # Python's own signature
         self,
         path: str,
         name: str,
@@ -90,7 +90,7 @@ class Execution:
             return builtins.__import__(name, globals_, locals_, tuple(fromlist or ()), 0)
         if ".configs." in name and fromlist:
             return self._names_in(_absolute(path, name), fromlist, name)
-        if "*" in (fromlist or ()):  # which names, only the runner knows; one that is used is told as not defined
+        if "*" in (fromlist or ()):  # only the runner knows the names; using one is a NameError
             return types.ModuleType(name)
         return RunnerStub(name if fromlist else package, self.stub_texts)
 
@@ -107,7 +107,7 @@ class Execution:
         return self._names_in(os.path.join(folder, *name.split(".")), fromlist, written)
 
     def _names_in(self, stem: str, fromlist: Sequence[str], written: str) -> types.ModuleType:
-        """Return the module of a config, which has the names of ``fromlist``."""
+        """Return the module of a config, with the names of ``fromlist`` in it."""
         module = self._module(stem, written)
         for wanted in fromlist:
             if wanted == "*" or hasattr(module, wanted):
@@ -119,10 +119,10 @@ class Execution:
         return module
 
     def _module(self, stem: str, written: str) -> types.ModuleType:
-        """Execute the file of a config and return its variables as a module, which nothing else sees.
+        """Execute the file of a config and return its variables as a module of their own.
 
         Raises:
-            TaskError: there is no such file.
+            TaskError: the file does not exist.
         """
         stem = os.path.normpath(stem)
         found = _file_of(stem)
@@ -130,7 +130,7 @@ class Execution:
         if found is None:
             if os.path.isdir(stem):
                 return module
-            raise TaskError(f"cannot import {shown(written)}: there is no {shown(stem + '.py')}", "check the name")
+            raise TaskError(f"cannot import {shown(written)}: {shown(stem + '.py')} does not exist", "check the name")
         try:
             variables = self.run(found)
         except OSError as error:
@@ -140,24 +140,24 @@ class Execution:
 
 
 def run_config(path: str) -> tuple[dict[str, Any], frozenset[str]]:
-    """Execute a Python config and return its variables, and the texts that names of a runner left in its strings.
+    """Execute a Python config and return its variables and the texts that stubs were formatted as.
 
-    Only this file, and the files it imports relative to itself, are executed.
+    Only this file and the files it imports relative to itself are executed.
 
     Raises:
-        TaskError: it cannot be read, is no Python, or raises; with file and line.
+        TaskError: it cannot be read, is not Python, or raises an error; with file and line.
     """
     execution = Execution()
     try:
         variables = execution.run(path)
     except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or "no name of a file"
+        problem = getattr(error, "strerror", None) or "not a file name"
         raise TaskError(f"cannot read {shown(path)}: {problem}", "check the path") from None
     return own_names(variables), frozenset(execution.stub_texts)
 
 
 def own_names(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables that a file set itself."""
+    """Return the variables that a file sets."""
     return {k: v for k, v in variables.items() if isinstance(k, str) and not (k.startswith("__") and k.endswith("__"))}
 
 
@@ -178,10 +178,10 @@ def _file_of(stem: str) -> str | None:
 
 
 def _absolute(path: str, name: str) -> str:
-    """Return the stem of a config that is named from the root of its package, where ``path`` lies in that package.
+    """Return the path, without suffix, of a config that is imported from the root of its package.
 
     Raises:
-        TaskError: it does not.
+        TaskError: ``path``, the importing file, is not in that package.
     """
     package, *rest = name.split(".")
     folder, real = os.path.dirname(path), os.path.dirname(os.path.abspath(path))
@@ -204,4 +204,4 @@ def _line_in(path: str, error: BaseException) -> int | None:
 
 
 def _malformed(path: str, problem: str, line: int | None) -> TaskError:
-    return TaskError(f"malformed: {problem}", "mend the file").located(file=path, line=line)
+    return TaskError(f"malformed: {problem}", "correct the file").located(file=path, line=line)

@@ -1,25 +1,32 @@
-"""Names of a runner that a config mentions and we do not import: they stand for themselves and do nothing."""
+"""Stand-ins for the classes and functions of a runner that a config names. The runner is not imported."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partialmethod
+from typing import Any, NoReturn, Union
 
 PACKAGES = ("opencompass", "ais_bench", "mmengine")
-"""The packages whose names a config may mention without their being there."""
+"""The packages whose names a config may mention although they are not installed."""
+
+UpstreamValue = Union[
+    None, bool, int, float, str, type, "RunnerStub", Sequence["UpstreamValue"], Mapping[str, "UpstreamValue"]
+]
+"""A value in a runner's config."""
 
 
 class ConfigDict(dict[str, Any]):
-    """A dict whose keys may be written as attributes, as mmengine gives what a config imports from another."""
+    """A dict whose keys are also attributes, like the dicts that mmengine makes of imported configs."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> UpstreamValue:
         """Return the value of a key."""
         if name in self:
-            return self[name]
+            value: UpstreamValue = self[name]
+            return value
         raise AttributeError(f"the config has no {name!r}")
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: UpstreamValue) -> None:
         """Set the value of a key."""
         self[name] = value
 
@@ -35,7 +42,7 @@ class ConfigDict(dict[str, Any]):
 
 
 def as_config(value: Any, seen: dict[int, Any] | None = None) -> Any:
-    """Return nested plain data with its dicts as ``ConfigDict``; lists stay themselves, and one object stays one."""
+    """Return nested data with each dict as a ``ConfigDict``. Lists are changed in place; shared objects stay shared."""
     seen = {} if seen is None else seen
     if id(value) in seen:
         return seen[id(value)]
@@ -52,9 +59,9 @@ def as_config(value: Any, seen: dict[int, Any] | None = None) -> Any:
 class RunnerStub:
     """A name under one of ``PACKAGES``.
 
-    It may be called, indexed, or-ed, added, written into a text, or entered as a context, and is a name again. Its
-    value is unknown, so it cannot be iterated over or measured. ``dotted`` is the name; ``stub_texts`` collects the
-    texts that stubs were written into.
+    It can be called, indexed, combined with operators, formatted, or entered as a context; the result is a stub again.
+    Its value is unknown, so it has no length and cannot be iterated over. ``dotted`` is the name. ``stub_texts``
+    collects the texts that stubs were formatted as.
     """
 
     __slots__ = ("__weakref__", "dotted", "stub_texts")
@@ -73,45 +80,49 @@ class RunnerStub:
     def _derived(self, suffix: str) -> RunnerStub:
         return RunnerStub(self.dotted + suffix, self.stub_texts)
 
+    def combined(self, symbol: str, other: UpstreamValue) -> RunnerStub:  # noqa: ARG002  # the result is unknown
+        """Return the stub of what an operator gives."""
+        return self._derived(symbol)
+
     def __getattr__(self, name: str) -> RunnerStub:
-        """Return the name below this one; what Python itself looks for is not there."""
+        """Return the stub of an attribute; special attributes do not exist."""
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(f"{self.dotted} has no {name}")
         return self._derived(f".{name}")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a name for the result; a ``ConfigDict`` is the dict that it is."""
+    def __call__(self, *args: Mapping[str, UpstreamValue], **kwargs: UpstreamValue) -> ConfigDict | RunnerStub:
+        """Return a stub for the result; a call of ``ConfigDict`` returns the dict."""
         return ConfigDict(*args, **kwargs) if self.short == "ConfigDict" else self._derived("()")
 
-    def __getitem__(self, key: object) -> RunnerStub:
+    def __getitem__(self, key: UpstreamValue) -> RunnerStub:
         return self._derived("[]")
 
     def __enter__(self) -> RunnerStub:
-        """Enter ``with read_base():``, which says that what it imports are configs."""
+        """Enter ``with read_base():``, which marks imports of other configs."""
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Leave; an exception passes through."""
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """Be no base of a class that names it as one."""
+        """Leave the stub out of the bases of a class."""
         return ()
 
     def __str__(self) -> str:
-        """Write the name, and remember that a text now holds it in place of its value."""
+        """Return the name, and record that a text now holds it in place of a value."""
         text = f"<{self.dotted}>"
         self.stub_texts.add(text)
         return text
 
     def __format__(self, spec: str) -> str:
-        """Write the name whatever the format."""
+        """Return the name, whatever the format."""
         return str(self)
 
     def __repr__(self) -> str:
         return str(self)
 
-    def __iter__(self) -> Iterator[Any]:
-        """Refuse: an empty loop would lose what the config means.
+    def __iter__(self) -> Iterator[RunnerStub]:
+        """Refuse: a loop over nothing would silently change the config.
 
         Raises:
             TypeError: always.
@@ -122,7 +133,7 @@ class RunnerStub:
         return self._unknown("measured")
 
     def __bool__(self) -> bool:
-        """Be there."""
+        """Be true, like the class or function it stands for."""
         return True
 
     def _unknown(self, verb: str) -> NoReturn:
@@ -139,13 +150,6 @@ class RunnerStub:
         return (RunnerStub, (self.dotted, set(self.stub_texts)))
 
 
-def _operator(symbol: str) -> Callable[[RunnerStub, object], RunnerStub]:
-    def operate(self: RunnerStub, other: object) -> RunnerStub:  # noqa: ARG001  # whatever it is, the result is unknown
-        return RunnerStub(f"{self.dotted}{symbol}…", self.stub_texts)
-
-    return operate
-
-
 for _method, _symbol in {"or": "|", "and": "&", "add": "+", "sub": "-", "mul": "*", "mod": "%", "truediv": "/"}.items():
-    setattr(RunnerStub, f"__{_method}__", _operator(_symbol))
-    setattr(RunnerStub, f"__r{_method}__", _operator(_symbol))
+    for _side in ("", "r"):
+        setattr(RunnerStub, f"__{_side}{_method}__", partialmethod(RunnerStub.combined, f"{_symbol}…"))
