@@ -86,7 +86,7 @@ def _no_column(columns: Collection[str]) -> TemplateError:
     """Return the error of a row without any column that the message could use: its dataset has other names."""
     names = names_in_short(columns) or "none"
     return TemplateError(
-        "the row has nothing to send: it has no column 'content' or 'question' and none with the name of a media column",
+        "the row has nothing to send: no column is 'content', 'question' or named as a media column",
         f"name the media with --map COLUMN=image, or use a task with a template (columns: {names})",
         Where(column=CONTENT, setting="columns"),
     )

@@ -34,7 +34,7 @@ def load_task(
         dataset: replaces the task's own rows: a path, or a mapping with ``path`` or ``rows``.
         tokenizer: counts tokens for ``max_seq_len``: a Hugging Face tokenizer, or a function from text to a number.
         abbr: which dataset to take, if a runner's config lists several.
-        policy: which media its requests may read; by default those below the dataset's folder, within the task's limits.
+        policy: which media its requests may read; by default those below the dataset's folder.
 
     Raises:
         TaskError: the file or mapping is not a task; an unknown key comes with the nearest known one.

@@ -45,11 +45,11 @@ def images_in(prompt: Prompt) -> int:
 
 
 def length_check(
-    max_tokens: int | None, max_images: int | None, count: CountTokens | None, string_of: Callable[[Prompt], str]
+    max_tokens: int | None, max_images: int | None, count: CountTokens | None, as_string: Callable[[Prompt], str]
 ) -> Fits | None:
     """Return the function that says whether a prompt is short enough; None if nothing bounds it.
 
-    Tokens are those of the string after the meta template, which ``string_of`` returns. A prompt with images has no
+    Tokens are those of the string after the meta template, which ``as_string`` returns. A prompt with images has no
     such string, so the tokens of its own texts count.
     """
     if max_tokens is None and max_images is None:
@@ -61,6 +61,6 @@ def length_check(
             return False
         if max_tokens is None or count is None:
             return True
-        return count(str(prompt) if images else string_of(prompt)) <= max_tokens
+        return count(str(prompt) if images else as_string(prompt)) <= max_tokens
 
     return fits

@@ -51,7 +51,7 @@ def frames(*, repetitions: int = 7) -> list[Row]:
 
 
 def passed_through(folder: str, *, count: int = 600, repetitions: int = 5) -> list[Row]:
-    """Render rows with an MP4 or a WAV file each, read from disk and sent unchanged."""
+    """Render rows with an MP4 or a WAV file each, passed on unchanged."""
     warm_heap()
     rows = []
     clips = [h264_clip(length, WIDTH, HEIGHT) for length in (90, 150, 210, 300)]
@@ -73,24 +73,23 @@ def _passed(folder: str, modality: str, media_type: str, names: list[str], repet
             content = f"{tag}<AIS_TEXT_START>{_QUESTION}<AIS_CONTENT_TAG>"
             file.write(json.dumps({"id": f"q-{number}", "content": content, "answer": "1"}) + "\n")
     task = dataset_task(dataset)
-    check_same(task, _bound(folder, modality, media_type, names))
+    check_same(task, _lines(folder, modality, media_type, names))
     contenders = {
         "mmprompt": lambda: render_to_nowhere(task),
-        "bound": lambda: drop(_bound(folder, modality, media_type, names)),
+        "bound": lambda: drop(_lines(folder, modality, media_type, names)),
     }
     timed = interleaved(contenders, repetitions)
     what = f"{media_type} rows, against read + pybase64 + join"
     return against(what, timed, "mmprompt", "bound", len(names), PASSED_BAR)
 
 
-def _bound(folder: str, modality: str, media_type: str, names: list[str]) -> Iterator[bytes]:
+def _lines(folder: str, modality: str, media_type: str, names: list[str]) -> Iterator[bytes]:
     """Read, encode and join, with no check of anything."""
     kind = f"{modality}_url"
     tail = f'"}}}},{{"type":"text","text":"{_QUESTION}"}}]}}],"answer":"1"}}\n'.encode()
     for number, name in enumerate(names):
         head = f'{{"id":"q-{number}","messages":[{{"role":"user","content":[{{"type":"{kind}","{kind}":{{"url":"data:{media_type};base64,'
-        path = os.path.join(folder, name)
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
         data = os.read(descriptor, 1 << 22)
         os.close(descriptor)
         yield b"".join((head.encode(), pybase64.b64encode(data), tail))
