@@ -56,6 +56,6 @@ def rendered(folder: Path, modality: str, files: list[str]) -> int:
         for file in files
     ]
     (folder / "rows.jsonl").write_text("\n".join(lines) + "\n")
-    media = {"timeout": 3, **ASKED[modality]}
+    media = {"timeout": 1.5, **ASKED[modality]}
     (folder / "task.json").write_text(json.dumps({"dataset": {"path": "rows.jsonl"}, "media": media}))
     return main(["render", str(folder / "task.json"), "-o", str(folder / "out.jsonl")])
