@@ -7,8 +7,6 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from mmprompt.errors import MMPromptError
-
 _I = TypeVar("_I")
 _O = TypeVar("_O")
 
@@ -49,7 +47,7 @@ def ordered_map(
                         item = next(source)
                     except StopIteration:
                         more = False
-                    except (MMPromptError, OSError) as error:
+                    except Exception as error:  # noqa: BLE001  # raised when its turn comes
                         fault, more = error, False
                     else:
                         flying.append((item_bytes(item), pool.submit(work, item)))

@@ -90,6 +90,12 @@ class Request(Mapping[str, Any]):
         """Pickle as the arguments of the construction."""
         return Request, (self.id, self._wire, self._settings, self.answers, self.choices, self._line)
 
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether ``other`` is this very request; to compare content, compare ``body()``."""
+        return self is other
+
     def __getitem__(self, key: str) -> Any:
         """Return an argument of the SDK, such as ``messages``, ``system`` or ``max_tokens``."""
         wire = self.unencoded
@@ -164,7 +170,9 @@ class Request(Mapping[str, Any]):
         return tuple(_sent_media(self._wire.wire, ""))
 
     def body(self, model: str | None = None) -> bytes:
-        """Return the JSON body of the request, for ``requests.post(url, data=request.body())``.
+        """Return the JSON body of the request.
+
+        ``requests.post(url, data=request.body(), headers={"Content-Type": "application/json"})`` sends it.
 
         It holds the messages, the task's generation settings, ``max_out_len`` as the wire's ``max_tokens``, stop
         strings, and ``model``: the one given, else the task's, else none.

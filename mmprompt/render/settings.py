@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import NamedTuple
 
 from mmprompt.errors import TargetError, TaskError, Where
@@ -31,7 +32,7 @@ class RequestSettings(NamedTuple):
 
     def keys_of(self, turn: int | None) -> Wire:
         """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``."""
-        keys: Wire = dict(self.generation)
+        keys: Wire = deepcopy(self.generation)  # so that no caller changes the task
         length = self.max_tokens
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]

@@ -30,6 +30,8 @@ def task_requests(
     on_error: Callable[[MMPromptError], None] | None = None,
 ) -> Iterator[Request]:
     """Yield the requests of a task; see ``Task.requests``."""
+    if type(workers) is not int or workers < 1:
+        raise TaskError(f"workers is {workers!r}", "give 1 or more")
     asked = changes if changes is None or isinstance(changes, Changes) else _asked_changes(task, changes)
     builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
     return _stream(builder, workers, on_error)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
-from mmprompt.media.audio.reading import decode_audio
-from mmprompt.media.image.plain import image_of, plain_image
+from mmprompt.media.audio.reading import Sound, decode_audio
+from mmprompt.media.image.plain import PlainImage, image_of, plain_image
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.decoders import decoder
@@ -74,6 +74,8 @@ class HFDecoder:
 
     def _picture(self, data: bytes, name: str) -> Image:
         plain = self._decoder.run(plain_image, data, self._policy, self._room)
+        if not isinstance(plain, PlainImage) or not all(type(side) is int and side > 0 for side in plain.size):
+            raise SourceError("the decoder returned no picture", "remove the sample")
         width, height = plain.size
         self._room -= width * height
         if self._room < 0:  # an intact child process does not get here
@@ -101,6 +103,8 @@ class HFDecoder:
         import numpy as np  # noqa: PLC0415  # heavy
 
         sound = self._decoder.run(decode_audio, data, self._policy)
+        if not isinstance(sound, Sound) or getattr(sound.samples, "ndim", 0) != 2 or type(sound.rate) is not int:
+            raise SourceError("the decoder returned no sound", "remove the sample")
         samples, rate, channels = sound.samples, sound.rate, sound.samples.shape[1]
         if not np.isfinite(samples).all():
             raise SourceError("some samples are not finite", "replace them by 0")

@@ -40,7 +40,9 @@ _MEDIA_KEYS = ("mode", "roots", "policy", "fetch", "allow_domains", "read_also",
 CHANGE_KEYS = {**{name: name for name in Changes._fields if name != "mode"}, "image_mode": "mode"}
 """The key of each change. ``media.mode`` says how media are sent, so a picture's mode is ``image_mode``."""
 
-_NOT_GENERATION = ("messages", "model", "stream")
+_NOT_GENERATION = (
+    "messages", "model", "stream", "system", "contents", "system_instruction", "extra_body", "extra_headers", "timeout",
+)  # fmt: skip
 _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder", "generation")
 
 

@@ -192,6 +192,8 @@ def task_policy(
     )
 
 
-def _is_tighter(name: str, value: float, most: float | None) -> bool:
+def _is_tighter(name: str, value: float | None, most: float | None) -> bool:
     """Return whether a task's limit is stricter than the preset's; None is no limit."""
-    return bool(value and not most) if name == "isolate" else most is None or value < most
+    if name == "isolate":
+        return bool(value and not most)
+    return value is not None and (most is None or value < most)

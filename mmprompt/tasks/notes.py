@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
@@ -25,6 +25,9 @@ from mmprompt.templates.sample_view import CONTENT
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
 """The columns that datasets of multiple choice use for their choices."""
+
+Note = tuple[str, str]
+"""What was found, and what to do about it."""
 
 _TASK = "use a task with a template"
 _MOST_SHAPES = 1000
@@ -49,13 +52,35 @@ class Unsent(NamedTuple):
 
 
 class RowNotes:
-    """Counts, over all rows, what the notes report.
+    """Notes on the rows of a task, from the last iteration over them.
 
     Args:
         config: the columns that the task names.
-        unknown_slots: returns the names in braces that are not columns of a row.
+        unknown_slots: returns the names in braces that are no column of a row.
         unsent: what a task without a template sends; None for a task with a template.
     """
+
+    def __init__(
+        self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
+    ) -> None:
+        self._made = (config, unknown_slots, unsent)
+        self._last = RowCounts(*self._made)
+
+    def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows, and count them. Each iteration has counts of its own."""
+        counts = self._last = RowCounts(*self._made)
+        for row in rows:
+            if type(row) is Sample:
+                counts.see(row)
+            yield row
+
+    def texts(self) -> list[str]:
+        """Return the notes, each with the number of rows it is about."""
+        return self._last.texts()
+
+
+class RowCounts:
+    """Counts, over the rows of one iteration, what is worth a note; the arguments are those of ``RowNotes``."""
 
     def __init__(
         self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
@@ -65,17 +90,7 @@ class RowNotes:
         self._unsent = unsent
         self._others = 0
         self._shapes: dict[tuple[str, ...], list[int]] = {}
-        self._found: dict[str, int] = {}
-
-    def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows, and count them; those of an earlier iteration are forgotten."""
-        self._others = 0
-        self._shapes.clear()
-        self._found.clear()
-        for row in rows:
-            if type(row) is Sample:
-                self.see(row)
-            yield row
+        self._found: dict[str, list[Any]] = {}
 
     def see(self, sample: Sample) -> None:
         """Count a row."""
@@ -90,24 +105,32 @@ class RowNotes:
                 self._others += 1
         seen[0] += 1
         if seen[1] and self._unsent is not None:
-            for text in unsent_notes(sample, self._unsent):
-                if text in self._found or len(self._found) < _MOST_NOTES:
-                    self._found[text] = self._found.get(text, 0) + 1
+            for note in unsent_notes(sample, self._unsent):
+                _count(self._found, note, 1)
 
     def texts(self) -> list[str]:
         """Return the notes, each with the number of rows it is about."""
-        found: dict[str, int] = {}
-        for shape, (count, _) in self._shapes.items():
-            for text in (*column_notes(self._config, shape), *self._slot_notes(shape)):
-                key = next((known for known in found if known.partition(";")[0] == text.partition(";")[0]), text)
-                if key in found or len(found) < _MOST_NOTES:
-                    found[key] = found.get(key, 0) + count
-        rows = self._others + sum([count for count, _ in self._shapes.values()])
-        return [f"{_in_rows(count, rows)}: {text}" for text, count in {**found, **self._found}.items()]
+        found: dict[str, list[Any]] = {}
+        shapes = list(self._shapes.items())
+        for shape, (count, _) in shapes:
+            for note in (*column_notes(self._config, shape), *self._slot_notes(shape)):
+                _count(found, note, count)
+        rows = self._others + sum([count for _, (count, _) in shapes])
+        every = [*found.items(), *list(self._found.items())]
+        return [f"{_in_rows(count, rows)}: {fact}; {hint}" for fact, (count, hint) in every]
 
-    def _slot_notes(self, columns: Sequence[str]) -> Iterator[str]:
+    def _slot_notes(self, columns: Sequence[str]) -> Iterator[Note]:
         for name in dict.fromkeys(self._unknown_slots(columns) if self._unknown_slots is not None else ()):
-            yield f"{{{name}}} in a template names no column, so it stays as it is; {nearest(name, columns)}"
+            yield f"{{{name}}} in a template names no column, so it stays as it is", nearest(name, columns)
+
+
+def _count(found: dict[str, list[Any]], note: Note, rows: int) -> None:
+    """Add rows to a note. Notes of the same fact are one, with the hint of the first."""
+    fact, hint = note
+    if fact in found:
+        found[fact][0] += rows
+    elif len(found) < _MOST_NOTES:
+        found[fact] = [rows, hint]
 
 
 def _in_rows(count: int, rows: int) -> str:
@@ -116,7 +139,7 @@ def _in_rows(count: int, rows: int) -> str:
     return f"{count} of {rows} rows"
 
 
-def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[str]:
+def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[Note]:
     """Yield a note for each column that ``reader_cfg`` names and a row lacks.
 
     The default output column counts as named where the row has a column of nearly that name.
@@ -124,10 +147,10 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[str]:
     named = config.names_output or any(name.lower() in (ANSWER, f"{ANSWER}s") for name in columns)
     if named and config.masked is not None and config.masked not in columns:
         what = "so no answer goes out, and none is hidden from prompts"
-        yield f"no column {shown(config.masked)}, which output_column names, {what}; {nearest(config.masked, columns)}"
+        yield f"no column {shown(config.masked)}, which output_column names, {what}", nearest(config.masked, columns)
     for name in config.tagged_columns or ():
         if name not in columns:
-            yield f"no column {shown(name)}, which tagged_columns names; {nearest(name, columns)}"
+            yield f"no column {shown(name)}, which tagged_columns names", nearest(name, columns)
 
 
 def example_notes(config: TaskConfig, trained: bool) -> list[str]:
@@ -142,7 +165,7 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
     return [f"{unused} is not used: no retriever takes examples; {hint}"] if unused else []
 
 
-def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
+def unsent_notes(sample: Sample, unsent: Unsent) -> list[Note]:
     """Return a note for each kind of content in a row that a task without a template does not send."""
     columns = sample.columns
     if sample.messages is not None:
@@ -163,9 +186,9 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
         return notes
     question = columns.get(QUESTION)
     if not fed and isinstance(question, (list, Mapping)):
-        notes.append(f"'question' is {type(question).__name__}, sent as Python writes it; {_TASK}")
+        notes.append((f"'question' is {type(question).__name__}, sent as Python writes it", _TASK))
     if not fed and QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
-        notes.append(f"the choices ({', '.join(choices)}) are not sent; {_TASK}")
+        notes.append((f"the choices ({', '.join(choices)}) are not sent", _TASK))
     if not text:
         notes += _unsent_texts(beside, fed)
     if not media and not mapped:
@@ -173,7 +196,7 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[str]:
     last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
         hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
-        notes.append(f"the last message is the assistant's, and the model is shown it; {hint}")
+        notes.append(("the last message is the assistant's, and the model is shown it", hint))
     return notes
 
 
@@ -219,22 +242,22 @@ def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
     )
 
 
-def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[str]:
+def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:
     """Yield a note on the columns that ``--map`` names but of which nothing is sent."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
         hint = f"its '{fed}' is all it sends" if fed else near
-        yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names; {hint}"
+        yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names", hint
 
 
-def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[str]:
+def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[Note]:
     """Yield a note for the columns with text in a row of which only media are sent."""
     names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
         hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
         left = names_in_short(map(repr, names))
-        yield f"only media are sent, and not the text of {left}; {hint}, or {_TASK}"
+        yield f"only media are sent, and not the text of {left}", f"{hint}, or {_TASK}"
 
 
 def _has_text(value: object) -> bool:
@@ -243,14 +266,14 @@ def _has_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, Mapping) and modality_of(value) is None)
 
 
-def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[str]:
+def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[Note]:
     """Yield a note for each column that looks like media in a row of which only text is sent."""
     for name, value in columns.items():
         modality = next(filter(None, (_modality(element) for element in list_of_cell(value, cells=cells))), None)
         if modality is None:
             continue
         hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
-        yield f"only text is sent, and {shown(name)} looks like {modality}; {hint}, or {_TASK}"
+        yield f"only text is sent, and {shown(name)} looks like {modality}", f"{hint}, or {_TASK}"
 
 
 def _modality(value: object) -> str | None:

@@ -175,7 +175,8 @@ class Task:
             media: how media are sent: ``"inline"``, ``"file"``, ``"url"`` or ``"keep"``; by default the task's
                 ``media.mode``, else ``"inline"``.
             policy: which media may be read; by default those below the dataset's folder, as the task says.
-            changes: changes of media, named as in the task's ``media`` section; they replace the task's own by name.
+            changes: changes of media, named as in the task's ``media`` section and laid over it. None keeps the task's
+                own; a ``Changes`` replaces all of them.
             workers: threads that decode media, each with one decoding process. Rows whose media are only passed on are
                 prepared in one thread.
             on_error: receives the error of a row that cannot be sent, and the row is left out; without it the error

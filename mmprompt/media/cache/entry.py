@@ -44,6 +44,8 @@ def is_well_formed(value: object) -> bool:
     rows = (value.frames, value.changes, value.findings)
     if not all(isinstance(row, tuple) for row in rows) or type(value.unchanged) is not bool:
         return False
+    if not (value.unchanged or value.data or value.frames):
+        return False
     texts = all(type(word) is str for word in (value.media_type, *value.changes, *value.findings))
     return texts and all(isinstance(blob, bytes) for blob in (value.data, *value.frames))
 

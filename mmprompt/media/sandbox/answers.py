@@ -11,6 +11,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,14 @@ _NUMBERS = re.compile(r"[<>|][biuf](?:1|2|4|8)\Z")
 _LONGEST_HEADER = 1 << 23
 """Bytes of JSON; 100,000 frames take 3 MB. As objects it is ten times larger, in a process without a limit."""
 _COLLECTIONS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+Blobs = Iterator[tuple[int, memoryview]]
+"""The blobs of an answer that are not used yet, numbered."""
+
+_MALFORMED = (
+    ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 
 
 class AnswerError(Exception):
@@ -81,8 +90,8 @@ def answer_of(message: Blob) -> tuple[str, Value]:
             end += size
         if end != len(message):
             raise AnswerError("the lengths do not add up")
-        return kind, _value(plain, blobs)
-    except (ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError, ValueError) as error:
+        return kind, _value(plain, enumerate(blobs))
+    except _MALFORMED as error:
         raise AnswerError(type(error).__name__) from None
 
 
@@ -113,7 +122,15 @@ def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that canno
     raise TypeError(f"a value of type {kind.__name__} cannot be sent")
 
 
-def _value(plain: Any, blobs: list[memoryview]) -> Any:
+def _blob(number: object, blobs: Blobs) -> memoryview:
+    """Return the next blob. It must have this number: each is used once, so that no answer grows when it is read."""
+    index, blob = next(blobs, (-1, memoryview(b"")))
+    if type(number) is not int or index != number:
+        raise AnswerError("the blobs are out of order")
+    return blob
+
+
+def _value(plain: Any, blobs: Blobs) -> Any:
     """Return the value that ``_plain`` gave this for."""
     if type(plain) is not list:
         if type(plain) is dict:
@@ -121,7 +138,7 @@ def _value(plain: Any, blobs: list[memoryview]) -> Any:
         return plain
     kind, *rest = plain
     if kind == "bytes":
-        return bytes(blobs[rest[0]])
+        return bytes(_blob(rest[0], blobs))
     if kind in _COLLECTIONS:
         return _COLLECTIONS[kind]([_value(item, blobs) for item in rest])
     if kind == "dict":
@@ -133,7 +150,7 @@ def _value(plain: Any, blobs: list[memoryview]) -> Any:
         return Fraction(over, under)
     if kind == "array":
         dtype, shape, number = rest
-        return _array(dtype, shape, blobs[number])
+        return _array(dtype, shape, _blob(number, blobs))
     found = _named(*rest[:2])
     if kind == "fields" and issubclass(found, tuple) and len(rest) - 2 == len(getattr(found, "_fields", ())) > 0:
         return tuple.__new__(found, [_value(item, blobs) for item in rest[2:]])
