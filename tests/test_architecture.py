@@ -105,7 +105,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
 
 ASSEMBLES = {"writer_for", "OpenAIWriter", "AnthropicWriter", "GeminiWriter", "to_openai", "to_anthropic", "to_gemini"}
 """Functions and classes that write messages in a target's form."""
-PROMPTS_OF_A_TASK = {"assembled", "plain_messages", "messages_of", "string_of"}
+PROMPTS_OF_A_TASK = {"assembled", "plain_messages", "messages_of"}
 """Methods that make a task's prompts and messages."""
 NO_REQUESTS = {
     "tasks/task.py": "Task.prompts, strings and messages show the stages before a request",
