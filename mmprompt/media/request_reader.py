@@ -14,6 +14,8 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, MediaRef, Part, TextPart
 
 Read = Callable[[MediaRef], Union[MediaPart, MediaRef]]
+Files = dict[Hashable, tuple[MediaRef, Union[MediaPart, MediaRef]]]
+"""The media of a request that were read from files, or that go out by name: each as it was named and as it was read."""
 
 _LONGEST_NAME = 4096
 """Characters. A longer string holds its media itself; hashing it would take about as long as decoding it."""
@@ -31,16 +33,19 @@ class RequestReader:
     Args:
         policy: its ``max_request_bytes`` and ``max_request_media`` hold.
         read: reads one medium, and also changes it if changes are asked for: the bytes that it returns are counted.
+        before: the ``files`` of another request. What they hold is not read again.
     """
 
-    __slots__ = ("_bytes_left", "_known", "_media_left", "_policy", "_read")
+    __slots__ = ("_before", "_bytes_left", "_media_left", "_policy", "_read", "files")
+    files: Files
 
-    def __init__(self, policy: MediaPolicy, read: Read) -> None:
+    def __init__(self, policy: MediaPolicy, read: Read, before: Files | None = None) -> None:
         self._policy = policy
         self._read = read
+        self._before = {} if before is None else before
         self._bytes_left = policy.max_request_bytes
         self._media_left = policy.max_request_media
-        self._known: dict[Hashable, tuple[MediaRef, MediaPart | MediaRef]] = {}
+        self.files = {}
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return ``ref`` read, and count it.
@@ -55,13 +60,12 @@ class RequestReader:
             key: Hashable = (modality, form, source) if len(source) <= _LONGEST_NAME else None
         else:
             key = _key_of(ref)
-        known = None if key is None else self._known.get(key)
-        if known is not None and _same_keys(known[0], ref):
-            part = known[1]
-        else:
-            part = self._read(ref)
-            if key is not None:
-                self._known[key] = ref, part
+        known = None if key is None else self.files.get(key) or self._before.get(key)
+        if known is None or not _same_keys(known[0], ref):
+            known = ref, self._read(ref)
+        part = known[1]
+        if key is not None:
+            self.files[key] = known
         if type(part) is MediaPart:
             self._count_bytes(part)
         return part

@@ -16,7 +16,7 @@ from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.request_reader import RequestReader
+from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.parallel import ordered_map
 from mmprompt.render.row_bytes import media_of, part_bytes, sample_bytes
@@ -98,12 +98,14 @@ class RequestBuilder:
         # so few media need no counting: each is within max_bytes, and nothing makes them larger
         few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
         self._few = 0 if self.media.decodes else few
+        self._before: Files = {}  # of the request before: rows share the pictures of their examples
         images = limits(target).modalities.get("image")
         self._max_images = images.max_count if images is not None and bounded else None
 
     def close(self) -> None:
         """End the decoding processes; the builder can be used again."""
         self.media.close()
+        self._before = {}
 
     def prepare(self, row: Row) -> RowRequests:
         """Return the requests of a row. Errors are returned with their place, not raised."""
@@ -148,11 +150,13 @@ class RequestBuilder:
         media = [part for message in messages for part in message.parts if not isinstance(part, TextPart)]
         if len(media) <= self._few:
             return self._writer.write(messages)
-        request = RequestReader(self.media.reader.policy, self.media.read)
+        request = RequestReader(self.media.reader.policy, self.media.read, self._before)
         for part in media:
             if isinstance(part, MediaPart):  # it came with its row
                 request.part(part)
-        return self._writer.with_reader(request.read).write(messages)
+        written = self._writer.with_reader(request.read).write(messages)
+        self._before = request.files
+        return written
 
     def wire(self, sample: Sample, messages: list[Message], *, in_place: bool = False) -> Any:
         """Return the messages of a sample as ``write`` does; errors name the column and the offset in it.

@@ -24,7 +24,7 @@ from mmprompt.messages import MediaPart
 
 FRAMES_BAR = 0.95
 KEY_FRAMES_BAR = 3.0
-PASSED_BAR = 0.8
+PASSED_BAR = 0.6
 SECONDS, RATE, WIDTH, HEIGHT = 10, 30, 854, 480
 WANTED = 8
 

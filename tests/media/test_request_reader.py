@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tracemalloc
@@ -11,6 +12,7 @@ import pytest
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader, read_messages
+from mmprompt.media.request_reader import RequestReader
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.run.builders import assistant, image, read_caller_media, user
@@ -56,6 +58,42 @@ def test_a_file_named_twice_counts_twice():
         f"the media of one request have more than max_request_bytes ({2 * len(JPEG) - 1}) together; "
         "send fewer or smaller media, raise max_request_bytes, or use --policy trusted"
     )
+
+
+def test_what_the_request_before_has_read_is_not_read_again_but_counts():
+    before = request()
+    ref = MediaRef("image", CLOCK)
+    part = before.read(ref)
+    never = MediaReader(MediaPolicy()).read  # without a root
+    following = RequestReader(MediaPolicy(max_request_media=1), never, before.files)
+    assert following.read(ref) is part
+    with pytest.raises(PolicyError, match="max_request_media"):
+        following.read(ref)
+    with pytest.raises(PolicyError, match="root"):
+        RequestReader(MediaPolicy(), never, before.files).read(MediaRef("image", "media/coffee.jpg"))
+
+
+def test_examples_that_rows_share_are_read_once(tmp_path):
+    for name in ("shot", "one", "two"):
+        (tmp_path / f"{name}.jpg").write_bytes(JPEG)
+    rows = [{"content": f"<AIS_IMAGE_START>{name}.jpg<AIS_CONTENT_TAG>" * 2, "answer": "a"} for name in ("one", "two")]
+    shot = {"content": "<AIS_IMAGE_START>shot.jpg<AIS_CONTENT_TAG>", "answer": "b"}
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "train.jsonl").write_text(json.dumps(shot) + "\n")
+    turn = {"role": "HUMAN", "prompt_mm": {"image": {"type": "image_url", "image_url": {"url": "file://{image}"}}}}
+    kind = {"type": "MMPromptTemplate", "ice_token": "</E>"}
+    infer = {
+        "ice_template": {"type": "MMPromptTemplate", "template": {"round": [turn]}},
+        "prompt_template": {**kind, "template": {"begin": ["</E>"], "round": [turn]}},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0]},
+    }
+    files = {"path": str(tmp_path / "rows.jsonl"), "train": str(tmp_path / "train.jsonl")}
+    stream = load_task({"dataset": files, "infer_cfg": infer}).requests()
+    first = next(stream)
+    (tmp_path / "shot.jpg").unlink()
+    second = next(stream)
+    assert [len(r.media) for r in (first, second)] == [3, 3]
+    assert first.body() == second.body()
 
 
 def test_one_request_has_at_most_so_many_media_and_the_next_begins_anew():
