@@ -10,11 +10,11 @@ import pytest
 
 import mmprompt
 
-LONGEST_MODULE = 302  # lines; the aim is 300
+LONGEST_MODULE = 300  # lines
 LONGEST_FUNCTION = 50
 NINETY_PERCENT_OF_FUNCTIONS = 22
-MOST_ANY = 0.12  # share of signatures; the aim is 0.12
-MOST_OBJECT = 0.19  # share of signatures
+MOST_ANY = 0.10  # share of signatures
+MOST_OBJECT = 0.177  # share of signatures
 MOST_LINES = 27_500  # the aim is 25,500
 
 
