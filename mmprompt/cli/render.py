@@ -57,7 +57,7 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--emit", default="messages", metavar="WHAT", help="messages, prompt, string or batch")
     add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
-    add("--media", metavar="HOW", help="how media are sent: inline, file, url or keep")
+    add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
     add("--strict", action="store_true", help="stop at the first row that cannot be rendered")
     workers = (
         "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"

@@ -31,7 +31,8 @@ def report_and_exit_code(report: RenderReport, lines: Iterable[str]) -> int:
     if not report.rendered:
         say("mmprompt: no row could be rendered, nothing was written")
         return FINDINGS
-    again = f", {report.repeated} of the ids came again" if report.repeated else ""
+    ids = "1 id is repeated" if report.repeated == 1 else f"{report.repeated} ids are repeated"
+    again = f", {ids}" if report.repeated else ""
     say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
     return FINDINGS
 

@@ -50,6 +50,7 @@ class Request(Mapping[str, Any]):
 
     It is a mapping of the arguments of OpenAI's and Anthropic's SDKs, the model left out:
     ``client.chat.completions.create(model=NAME, **request)``. ``body()`` is the same request as bytes of JSON.
+    Anthropic requires ``max_tokens``: give it to the SDK yourself if the task has no ``max_out_len``.
 
     Attributes:
         id: the row's id, of its own type.

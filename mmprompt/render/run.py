@@ -83,7 +83,7 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     repeated = 0
     for line, first in ids.repeats():
         repeated += 1
-        again = RowError(f"the id of line {first} again", "give each row an id of its own")
+        again = RowError(f"the id is that of line {first}", "give each row an id of its own")
         on_error(again.located(file=file, line=line, column="id"))
     return repeated
 

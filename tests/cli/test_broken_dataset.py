@@ -56,7 +56,7 @@ def run(command: Any, broken: Path) -> Run:
 def test_failed_rows_give_exit_code_1_and_no_traceback(run: Run) -> None:
     assert run.code == 1
     assert b"Traceback" not in run.stderr
-    assert run.stderr.endswith(b"mmprompt: 16 of 49 rows rendered, 33 left out, 1 of the ids came again\n")
+    assert run.stderr.endswith(b"mmprompt: 16 of 49 rows rendered, 33 left out, 1 id is repeated\n")
 
 
 @pytest.mark.parametrize("fault", FAULTS["faults"], ids=lambda f: f["fault"])
