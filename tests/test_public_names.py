@@ -278,7 +278,7 @@ def test_the_short_names_of_aisbench_are_registered_in_calculators() -> None:
 
 def test_the_entry_points_remain() -> None:
     toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    project = toml.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = toml.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"] == {"mmprompt": "mmprompt.cli:main"}
     assert {group: project["entry-points"].get(group) for group in ENTRY_POINTS} == ENTRY_POINTS
 
