@@ -89,7 +89,7 @@ def test_the_deadline_holds_for_sound_of_which_nothing_comes_out():
     cluster = small("E7", b"\0") + small("A3", b"\x81\0\0\x80\0\0\0\0") * 20_000
     head = element("1A45DFA3", small("4282", b"matroska"))
     body = element("1549A966", b"") + element("1654AE6B", element("AE", track)) + element("1F43B675", cluster)
-    with pytest.raises(PolicyError, match=r"the sound takes longer than timeout \(0.05 s\)"):
+    with pytest.raises(PolicyError, match=r"takes longer than timeout \(0.05 s\)"):
         decode_audio(head + element("18538067", body), MediaPolicy(timeout=0.05))
 
 
