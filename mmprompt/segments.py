@@ -134,20 +134,21 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
 
 def _whole_segments(text: str) -> list[Span] | None:
     """Return the spans of a text that consists of plain segments only, as nearly all do; else None."""
+    pieces = text.split(TERMINATOR)
+    if pieces.pop():
+        return None
     spans: list[Span] = []
-    position, size, find = 0, len(text), text.find
-    while position < size:
-        begin = find(">", position) + 1
-        modality = _modality_of(text[position:begin])
-        if modality is None:
+    position = 0
+    for piece in pieces:
+        begin = piece.find(">") + 1
+        modality = _modality_of(piece[:begin])
+        if modality is None or piece.rfind("<"):
             return None
-        end = find("<", begin)
-        if end < 0 or not text.startswith(TERMINATOR, end):
-            return None
-        value = text[begin:end]
+        value = piece[begin:]
         if modality != "text" and not value.strip():
             return None
-        spans.append((modality, value, begin, end))
+        end = position + len(piece)
+        spans.append((modality, value, position + begin, end))
         position = end + _STEP
     return spans
 

@@ -9,6 +9,8 @@ from string import ascii_lowercase, ascii_uppercase
 from mmprompt.datasets.list_cells import list_of_cell
 
 _LISTS = ("options", "choices", "candidates")
+_NAMES = frozenset((*_LISTS, "A", "choice_a"))
+"""A row with choices has one of these columns."""
 
 
 def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
@@ -18,6 +20,8 @@ def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
     ``options``, ``choices`` or ``candidates`` as a list, a mapping from letter to text, or a list written as JSON or
     Python.
     """
+    if _NAMES.isdisjoint(columns):
+        return ()
     for name in _LISTS:
         value = columns.get(name)
         if isinstance(value, Mapping):

@@ -32,7 +32,7 @@ class RequestSettings(NamedTuple):
 
     def keys_of(self, turn: int | None) -> Wire:
         """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``."""
-        keys: Wire = deepcopy(self.generation)  # so that no caller changes the task
+        keys: Wire = deepcopy(self.generation) if self.generation else {}  # so that no caller changes the task
         length = self.max_tokens
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]
