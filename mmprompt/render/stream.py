@@ -56,7 +56,7 @@ def _stream(
     settings = request_settings(builder.task, builder.target)
     with closing(builder), prepared_rows(builder, builder.task.samples(), workers) as prepared:
         for made in prepared:
-            if type(made) is FailedRow:
+            if isinstance(made, FailedRow):
                 if on_error is None:
                     raise made.error
                 on_error(made.error)
