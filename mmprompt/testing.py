@@ -23,8 +23,7 @@ from mmprompt.messages import MediaPart, Message
 from mmprompt.run.builders import assistant, audio, image, read_caller_media, system, user, video
 from mmprompt.targets.json_values import JSONObject, JSONValue
 from mmprompt.targets.part_writer import Wire, WireValue
-from mmprompt.targets.records import keyed, labelled, writer_for
-from mmprompt.targets.wire_json import Payload
+from mmprompt.targets.wire_json import Payload, keyed, labelled, writer_for
 
 if TYPE_CHECKING:
     from mmprompt.run.conversation import Asker, Conversation

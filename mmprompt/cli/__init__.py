@@ -62,11 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the arguments; without a command the help is printed.
-
-    Raises:
-        SystemExit: they are wrong, or ask for help.
-    """
+    """Return the arguments; without a command the help is printed."""
     from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
 
     parser = _Parser(

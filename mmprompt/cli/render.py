@@ -202,11 +202,7 @@ def _task(arguments: argparse.Namespace) -> Task:
 
 
 def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
-    """Return the changes of media that the task and the options ask for. A prompt holds its media unchanged.
-
-    Raises:
-        TaskError: an option asks for a change in prompts.
-    """
+    """Return the changes of media that the task and the options ask for. A prompt holds its media unchanged."""
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.media import task_changes  # noqa: PLC0415  # loads with the command
 
@@ -220,11 +216,7 @@ def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
 
 
 def _check_apart(output: str | None, *inputs: str | None) -> None:
-    """Refuse to write over a file that is read.
-
-    Raises:
-        TaskError: the output is one of the inputs.
-    """
+    """Refuse to write over a file that is read."""
     if output is None or not os.path.isfile(output):
         return
     for name in inputs:

@@ -62,11 +62,7 @@ class _Window:
         self._at += 1
 
     def take_value(self) -> str:
-        """Consume the JSON value that begins here and return its text.
-
-        Raises:
-            RowError: it is not JSON; nothing is consumed.
-        """
+        """Consume the JSON value that begins here and return its text."""
         while True:
             try:
                 _, end = self._scan(self._text, self._at)

@@ -42,13 +42,7 @@ def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
 
 
 def _literal(text: str) -> object:
-    """Return the value of a Python literal.
-
-    Raises:
-        ValueError: ``text`` is not a literal, or too long.
-        SyntaxError: it is not Python.
-        RecursionError, MemoryError: it is nested too deeply.
-    """
+    """Return the value of a Python literal."""
     runs: list[str] = []
     if len(text) > LONGEST_LITERAL and not _MARK.search(text):
         runs = _RUN.findall(text)

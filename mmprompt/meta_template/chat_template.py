@@ -120,11 +120,7 @@ class ChatTemplate:
         return self._takes_parts[role]
 
     def _media_part(self, role: str, modality: str) -> dict[str, str]:
-        """Return the content part for which the template writes its placeholder of a medium.
-
-        Raises:
-            PromptError: there is none.
-        """
+        """Return the content part for which the template writes its placeholder of a medium."""
         key = role, modality
         if key not in self._media_parts:
             without = self._shows_probe(role, _probe(as_parts=True))
@@ -217,11 +213,7 @@ def _tokenizer_of(given: Any) -> Any:
 
 
 def _applier(given: Any, tokenizer: Any, *, with_variables: bool) -> Callable[..., Any]:
-    """Return the ``apply_chat_template`` method of the processor or tokenizer that has a chat template.
-
-    Raises:
-        TemplateError: neither has one.
-    """
+    """Return the ``apply_chat_template`` method of the processor or tokenizer that has a chat template."""
     for owner in (given, tokenizer):
         apply: Callable[..., Any] | None = getattr(owner, "apply_chat_template", None)
         template = getattr(owner, "chat_template", "its own")

@@ -27,7 +27,7 @@ from mmprompt.meta_template.roles import (
 )
 from mmprompt.meta_template.text import RoleWriter, Tokenizer, affix_text, joined_lines
 from mmprompt.meta_template.turns import walk
-from mmprompt.templates.part_dict import prompt_parts
+from mmprompt.templates.part_skeleton import prompt_parts
 from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict, copied
 from mmprompt.templates.raw_messages import is_ready, ready_messages
 
@@ -239,11 +239,7 @@ def _as_named(ref: MediaRef) -> MediaRef:
 
 
 def _role_items(prompt: object) -> list[PromptItem] | None:
-    """Return the strings and role dicts of a prompt; None if it is a list of message dicts.
-
-    Raises:
-        PromptError: it is neither.
-    """
+    """Return the strings and role dicts of a prompt; None if it is a list of message dicts."""
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise PromptError(f"a prompt is {type(prompt).__name__}", "give a string, a PromptList or a list of role dicts")
     items = list(prompt)

@@ -18,11 +18,10 @@ from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
+from mmprompt.render.media import media_of, part_bytes, sample_bytes
 from mmprompt.render.parallel import ordered_map
-from mmprompt.render.row_bytes import media_of, part_bytes, sample_bytes
 from mmprompt.targets.limits import limits
-from mmprompt.targets.records import writer_for
-from mmprompt.targets.wire_json import Payload
+from mmprompt.targets.wire_json import Payload, writer_for
 from mmprompt.tasks.locate import Place
 from mmprompt.tasks.media import TaskMedia
 from mmprompt.tasks.task import Task

@@ -16,11 +16,10 @@ from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest
-from mmprompt.render.row_bytes import media_of
+from mmprompt.render.media import media_of
 from mmprompt.render.settings import batch_settings
 from mmprompt.targets.limits import limits
-from mmprompt.targets.records import batch_line, content_of, custom_id, keyed, labelled
-from mmprompt.targets.wire_json import record_chunks
+from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.prompt_items import plain_prompt
 from mmprompt.tasks.task import Task
 

@@ -1,19 +1,27 @@
-"""One request of a task, ready to be sent: what ``Task.requests`` yields."""
+"""``Request``, and the stream of them behind ``Task.requests``: every row of a task, in order."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from itertools import takewhile
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, NoReturn
 
-from mmprompt.errors import Where
-from mmprompt.messages import MediaPart
-from mmprompt.render.builder import WireRequest
-from mmprompt.render.row_bytes import media_of, part_bytes
-from mmprompt.render.settings import RequestSettings
+from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
+from mmprompt.media.changes import Changes
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
+from mmprompt.render.media import SentMedium, media_of, part_bytes, sent_media
+from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.records import keyed
-from mmprompt.targets.wire_json import Payload, json_body, with_text
+from mmprompt.targets.wire_json import json_body, keyed, with_text
+from mmprompt.tasks.config import CHANGE_KEYS
+from mmprompt.tasks.media import task_changes
+from mmprompt.tasks.task import Task
+from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 
 _SDK_KEYS = frozenset(
     (
@@ -27,22 +35,6 @@ _SDK_KEYS = frozenset(
 
 _OPENAI_LACKS = frozenset(("top_k", "stop_sequences", "thinking"))
 _SHOWN = 60
-
-
-class SentMedium(NamedTuple):
-    """A medium that a request sends.
-
-    ``size`` is in bytes, before base64; ``sha256`` is the hexadecimal digest of these bytes. Frames of a video count
-    together. ``origin`` is the source in short. ``changes`` says in words what was changed. A medium that goes by its
-    URL is not read: its type is empty, its size 0 and its digest empty.
-    """
-
-    modality: str
-    media_type: str
-    size: int
-    sha256: str
-    origin: str
-    changes: tuple[str, ...]
 
 
 class Request(Mapping[str, Any]):
@@ -168,7 +160,7 @@ class Request(Mapping[str, Any]):
     @property
     def media(self) -> tuple[SentMedium, ...]:
         """The media that are sent, in their order; hashed when they are asked for."""
-        return tuple(_sent_media(self._wire.wire, ""))
+        return tuple(sent_media(self._wire.wire))
 
     def body(self, model: str | None = None) -> bytes:
         """Return the JSON body of the request.
@@ -195,25 +187,98 @@ class Request(Mapping[str, Any]):
         return {**own, "extra_body": extra} if extra else own
 
 
-def _sent_media(wire: object, kind: str) -> Iterator[SentMedium]:
-    """Yield the media of a wire form; ``kind`` is the type of the content part around it."""
-    if type(wire) is Payload:
-        yield _sent(wire.part)
-    elif isinstance(wire, dict):
-        kind = str(wire.get("type") or wire.get("mime_type") or kind)
-        for key, value in wire.items():
-            if key in ("url", "file_uri") and isinstance(value, str):
-                modality = next((m for m in ("image", "audio", "video") if m in kind), kind)
-                yield SentMedium(modality, "", 0, "", value, ())
-            else:
-                yield from _sent_media(value, key if key.endswith("_url") else kind)
-    elif isinstance(wire, list):
-        for value in wire:
-            yield from _sent_media(value, kind)
+def task_requests(
+    task: Task,
+    target: str = "vllm",
+    *,
+    media: str | None = None,
+    policy: MediaPolicy | None = None,
+    changes: Mapping[str, object] | Changes | None = None,
+    workers: int = 1,
+    on_error: Callable[[MMPromptError], None] | None = None,
+) -> Iterator[Request]:
+    """Yield the requests of a task; see ``Task.requests``."""
+    if type(workers) is not int or workers < 1:
+        raise TaskError(f"workers is {workers!r}", "give 1 or more")
+    asked = changes if changes is None or isinstance(changes, Changes) else _asked_changes(task, changes)
+    builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
+    return _stream(builder, workers, on_error)
 
 
-def _sent(part: MediaPart) -> SentMedium:
-    digest = hashlib.sha256()
-    for data in part.frames or (part.data,):
-        digest.update(data)
-    return SentMedium(part.modality, part.media_type, part_bytes(part), digest.hexdigest(), part.origin, part.changes)
+def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
+    """Return the changes of a task with these, named as in its ``media`` section, laid over them."""
+    for key in changes:
+        if key not in CHANGE_KEYS:
+            raise TaskError(f"unknown change {shown(key)}", nearest(key, CHANGE_KEYS))
+    return task_changes(task, **{CHANGE_KEYS[key]: value for key, value in changes.items()})
+
+
+def _stream(
+    builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
+) -> Iterator[Request]:
+    answers = RowAnswers(builder.task)
+    settings = request_settings(builder.task, builder.target)
+    with closing(builder), prepared_rows(builder, builder.task.samples(), workers) as prepared:
+        for made in prepared:
+            if isinstance(made, FailedRow):
+                if on_error is None:
+                    raise made.error
+                on_error(made.error)
+                continue
+            sample = made.row
+            choices = choices_of(sample.columns)
+            line = (sample.file, sample.line)
+            for wire in made.requests:
+                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line)
+
+
+class RowAnswers:
+    """The answers of a task's rows."""
+
+    def __init__(self, task: Task) -> None:
+        self._column = task.output_column
+        self._of_turns = task.assembly is not None and isinstance(task.assembly.template, MultiTurnPromptTemplate)
+
+    def of(self, sample: Sample, turn: int | None) -> tuple[object, ...]:
+        """Return the answers of a row, of a dialogue those of one turn: the last where the row gives one request.
+
+        A list gives its elements; a row without the column, or with null in it, has none.
+        """
+        value = sample.columns.get(self._column)
+        if self._of_turns and isinstance(value, (list, tuple)) and value:
+            value = value[-1 if turn is None else min(turn, len(value) - 1)]
+        if value is None:
+            return ()
+        return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+_LISTS = ("options", "choices", "candidates")
+_CHOICES = frozenset((*_LISTS, "A", "choice_a"))
+"""A row with choices has one of these columns."""
+
+
+def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the texts of a row's choices in their order; empty if it has none.
+
+    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, … up to the last that is not empty, or in
+    ``options``, ``choices`` or ``candidates`` as a list, a mapping from letter to text, or a list written as JSON or
+    Python.
+    """
+    if _CHOICES.isdisjoint(columns):
+        return ()
+    for name in _LISTS:
+        value = columns.get(name)
+        if isinstance(value, Mapping):
+            return tuple([str(text) for text in value.values()])
+        if value is not None and (isinstance(value, (list, tuple)) or str(value).lstrip().startswith("[")):
+            return tuple([str(text) for text in list_of_cell(value, cells=True)])
+    for first, name in (("A", "{}"), ("choice_a", "choice_{}")):
+        if first in columns:
+            letters = ascii_uppercase if first == "A" else ascii_lowercase
+            named = takewhile(columns.__contains__, map(name.format, letters))
+            cells = [columns[name] for name in named]
+            while cells and cells[-1] in (None, ""):
+                cells.pop()
+            if len(cells) > 1:
+                return tuple(map(str, cells))
+    return ()

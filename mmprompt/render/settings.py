@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mmprompt.errors import TargetError, TaskError, Where
 from mmprompt.targets.limits import limits, require_chat_target
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.records import keyed
+from mmprompt.targets.wire_json import keyed
 from mmprompt.tasks.task import Task
 
 _MAX_TOKENS = {"openai": "max_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}

@@ -135,12 +135,7 @@ class ChatClient:
         raise ServerError(fault.what + tries, fault.hint)
 
     def _post(self, body: bytes) -> bytes:
-        """Send a request once, and return the body of its answer.
-
-        Raises:
-            PassingError: another attempt may succeed.
-            ServerError: another attempt will not succeed.
-        """
+        """Send a request once, and return the body of its answer."""
         import requests  # noqa: PLC0415  # heavy
 
         from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # heavy

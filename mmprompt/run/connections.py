@@ -31,11 +31,7 @@ class _TimedHTTP(HTTPConnection):
         self._deadline = time.monotonic() + seconds
 
     def request(self, *args: Any, **options: Any) -> None:
-        """Send a request.
-
-        Raises:
-            TimeoutError: the server does not accept it in time.
-        """
+        """Send a request."""
         self._deadline = time.monotonic() + self._seconds
         super().request(*args, **options)
 

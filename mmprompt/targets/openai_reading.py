@@ -222,11 +222,7 @@ def _judged(data: bytes, modality: str) -> str:
 
 
 def _rest(mapping: _Mapping, used: tuple[str, ...]) -> Pairs:
-    """Return the keys of a part that are not ``used``. Keys of other parts may be null, as columnar files fill them.
-
-    Raises:
-        TargetError: a second text or source, or a value that JSON cannot hold.
-    """
+    """Return the keys of a part that are not ``used``. Keys of other parts may be null, as columnar files fill them."""
     rest = []
     for key, value in mapping.items():
         if key in used:

@@ -96,11 +96,7 @@ class PartWriter(ABC):
         return other
 
     def _content(self, parts: tuple[Part, ...], tally: Tally | None) -> list[Wire]:
-        """Return the content parts of a message.
-
-        Raises:
-            MMPromptError: a part that cannot be read or that the target does not take. ``where`` has its number.
-        """
+        """Return the content parts of a message."""
         out: list[Wire] = []
         read, head = self._read, self.text_head
         for number, given in enumerate(parts, 1):

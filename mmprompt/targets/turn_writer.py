@@ -43,9 +43,6 @@ class TurnWriter(PartWriter):
         """Return the parts of the system prompt, and the turns after it. Neighbours of one role become one turn.
 
         System messages before all others are the system prompt. A later one is a turn of the role ``system``.
-
-        Raises:
-            MMPromptError: a medium cannot be read, or the target does not take a message. ``where`` has its number.
         """
         tally = Tally() if self._tallied else None
         system: list[Wire] = []

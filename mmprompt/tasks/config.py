@@ -141,11 +141,7 @@ def _generation(model: Section) -> Mapping[str, WireValue]:
 
 
 def _range(value: ConfigValue, place: str) -> slice:
-    """Return a range of rows, given as a number of rows or as text: ``[10:20]``, ``[:100]``.
-
-    Raises:
-        TaskError: it is something else, or counts from the end: the length of a stream of rows is not known.
-    """
+    """Return a range of rows, given as a number of rows or as text: ``[10:20]``, ``[:100]``."""
     if value is None or value == "":
         return slice(None)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sized
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from mmprompt.errors import RowError, TaskError
-from mmprompt.icl.assembly import Assembly
+from mmprompt.icl.assembly import Assembly, Fits, Prompt
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -33,3 +34,61 @@ def bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | 
             raise row
         rows.append(row)
     assembly.over(rows, train.root if dataset is None or train.root != dataset.root else None)
+
+
+CountTokens = Callable[[str], int]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """What counting needs of a tokenizer."""
+
+    def encode(self, text: str, /) -> Sized:
+        """Return the tokens of a text."""
+        ...
+
+
+def token_counter(tokenizer: Encoder | CountTokens | None) -> CountTokens | None:
+    """Return the function that counts the tokens of a text; None without a tokenizer.
+
+    Raises:
+        TaskError: the tokenizer can neither encode nor be called.
+    """
+    if tokenizer is None:
+        return None
+    if isinstance(tokenizer, Encoder):
+        encode = tokenizer.encode
+        return lambda text: len(encode(text))
+    if not callable(tokenizer):
+        raise TaskError(f"a tokenizer is {type(tokenizer).__name__}", "give one with encode(text), or a function")
+    count = tokenizer
+    return lambda text: int(count(text))
+
+
+def images_in(prompt: Prompt) -> int:
+    """Return how many images a prompt holds."""
+    items = [item for item in prompt if isinstance(item, Mapping)] if isinstance(prompt, list) else []
+    parts = [part for item in items for part in item.get("prompt", item.get("content")) or ()]
+    return sum(isinstance(part, Mapping) and "image" in str(part.get("type")) for part in parts)
+
+
+def length_check(
+    max_tokens: int | None, max_images: int | None, count: CountTokens | None, as_string: Callable[[Prompt], str]
+) -> Fits | None:
+    """Return the function that says whether a prompt is short enough; None if nothing bounds it.
+
+    Tokens are those of the string after the meta template, which ``as_string`` returns. A prompt with images has no
+    such string, so the tokens of its own texts count.
+    """
+    if max_tokens is None and max_images is None:
+        return None
+
+    def fits(prompt: Prompt) -> bool:
+        images = images_in(prompt)
+        if max_images is not None and images > max_images:
+            return False
+        if max_tokens is None or count is None:
+            return True
+        return count(str(prompt) if images else as_string(prompt)) <= max_tokens
+
+    return fits

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import DatasetError, TaskError, TemplateError
 from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
+from mmprompt.tasks.examples import CountTokens, Encoder, token_counter
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
-from mmprompt.tasks.prompt_length import CountTokens, Encoder, token_counter
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:

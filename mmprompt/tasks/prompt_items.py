@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Union
 
 from mmprompt.icl.assembly import Prompt
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, part_dict
-from mmprompt.templates.part_dict import part_in
+from mmprompt.templates.part_skeleton import part_in
 from mmprompt.templates.prompt_list import PromptItem, RoleDict
 
 if TYPE_CHECKING:

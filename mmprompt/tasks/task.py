@@ -15,11 +15,10 @@ from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
 from mmprompt.meta_template.text import RenderedString
 from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
-from mmprompt.tasks.examples import bind_examples
+from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.notes import RowNotes, Unsent, example_notes
 from mmprompt.tasks.prompt_items import shown_item
-from mmprompt.tasks.prompt_length import CountTokens, length_check
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
 
@@ -187,7 +186,7 @@ class Task:
             TaskError: a change is unknown, or the task names no dataset.
             MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
         """
-        from mmprompt.render.stream import task_requests  # noqa: PLC0415  # the one import against the order
+        from mmprompt.render.request import task_requests  # noqa: PLC0415  # the one import against the order
 
         return task_requests(
             self, target, media=media, policy=policy, changes=changes, workers=workers, on_error=on_error

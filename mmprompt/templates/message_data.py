@@ -10,7 +10,7 @@ from mmprompt.errors import MMPromptError, TemplateError, nearest, shown
 from mmprompt.media.sources import as_written
 from mmprompt.messages import ROLES as ROLE_NAMES
 from mmprompt.messages import MediaRef, part_of
-from mmprompt.templates.part_dict import PartDict
+from mmprompt.templates.part_skeleton import PartDict
 from mmprompt.templates.prompt_list import copied
 from mmprompt.templates.raw_messages import MessageDict
 from mmprompt.templates.sample_view import SampleView, null_column

@@ -60,11 +60,7 @@ def _compiled(parts: Iterable[tuple[str, object, str]], tokens: Tokens) -> Skele
 
 
 def _modality(part: object, place: str) -> str:
-    """Return the modality of a content part dict.
-
-    Raises:
-        TemplateError: it has no known type.
-    """
+    """Return the modality of a content part dict."""
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind in _TEXT_TYPES:
         return "text"
@@ -77,11 +73,7 @@ def _modality(part: object, place: str) -> str:
 
 
 def _compiled_text(skeleton: object, tokens: Tokens, place: str) -> TextSkeleton:
-    """Return a text part compiled: ``{"type": "text", "text": …}``, or its text alone.
-
-    Raises:
-        TemplateError: it is neither.
-    """
+    """Return a text part compiled: ``{"type": "text", "text": …}``, or its text alone."""
     if isinstance(skeleton, str):
         skeleton = {"type": "text", "text": skeleton}
     if not isinstance(skeleton, Mapping) or not isinstance(skeleton.get("text"), str):
@@ -94,11 +86,7 @@ def _compiled_text(skeleton: object, tokens: Tokens, place: str) -> TextSkeleton
 
 
 def _compiled_medium(key: str, skeleton: object, tokens: Tokens, place: str) -> MediaSkeleton:
-    """Return a media part compiled: ``{"type": T, T: {"url": …}}``, ``{"type": T, T: …}``, or its source alone.
-
-    Raises:
-        TemplateError: the part has no known type, or no source.
-    """
+    """Return a media part compiled: ``{"type": T, T: {"url": …}}``, ``{"type": T, T: …}``, or its source alone."""
     if isinstance(skeleton, str):
         kind = "mm_url" if key == "mm_url" else f"{key}_url"
         skeleton = {"type": kind, kind: {"url": skeleton}}

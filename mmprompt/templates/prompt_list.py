@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex, TypedDict, TypeVar, Union, overload
 
 from mmprompt.errors import PromptError, shown
 from mmprompt.messages import PARTS, TextPart
-from mmprompt.templates.part_dict import PartDict
+from mmprompt.templates.part_skeleton import PartDict
 from mmprompt.templates.slots import compile_text
 
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from mmprompt.errors import PromptError, shown
 from mmprompt.messages import PARTS, Message, Part, TextPart
-from mmprompt.templates.part_dict import prompt_parts
+from mmprompt.templates.part_skeleton import prompt_parts
 
 ROLES = ("system", "user", "assistant")
 """The roles that a template of messages may name; messages from a sample may have others."""

@@ -9,8 +9,7 @@ from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.errors import MMPromptError, TemplateError, nearest
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import Segment, begins_tagged
-from mmprompt.templates.part_dict import PartDict
-from mmprompt.templates.part_skeleton import MediaSkeleton, Skeletons, TextSkeleton
+from mmprompt.templates.part_skeleton import MediaSkeleton, PartDict, Skeletons, TextSkeleton
 from mmprompt.templates.role_text import Content, Examples, parts_with_examples
 from mmprompt.templates.sample_view import CONTENT, SampleView
 from mmprompt.templates.slots import Slot, SlotText, slot_text
@@ -83,11 +82,7 @@ class PartsContent:
         return parts
 
     def _tagged(self, view: SampleView) -> Tagged:
-        """Return the tagged columns that feed this item.
-
-        Raises:
-            TemplateError: the sample lacks the column, or the template has two parts for its segments.
-        """
+        """Return the tagged columns that feed this item."""
         column = self._options.column
         if column is not None:
             if column not in view.raw:
@@ -138,9 +133,6 @@ class PartsContent:
         """Refuse media in a column that only its text made a tagged one, beside a plain column of that medium.
 
         A question could otherwise put its own picture in the place of the row's.
-
-        Raises:
-            TemplateError: there is such a pair.
         """
         for column, segments in tagged.items():
             if view.tagged_by_rule(column):
@@ -170,11 +162,7 @@ class PartsContent:
         return before, after
 
     def _text_for(self, own: set[str], *, first: bool, last: bool) -> tuple[TextSkeleton, SlotText]:
-        """Return the part for a text segment that fills the slots ``own``, and the text of that part.
-
-        Raises:
-            TemplateError: the template has no text part, or no slot in it for the column.
-        """
+        """Return the part for a text segment that fills the slots ``own``, and the text of that part."""
         if self._text is None:
             raise TemplateError("the sample has text and the template no text part", "add 'text' to prompt_mm")
         text = self._text.text

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from mmprompt.errors import TemplateError
-from mmprompt.templates.part_dict import PartDict, text_dict
+from mmprompt.templates.part_skeleton import PartDict, text_dict
 from mmprompt.templates.prompt_list import PromptItem
 from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.slots import SlotText, compile_text
@@ -76,11 +76,7 @@ class TextContent:
             raise error.located(template=self._place) from None
 
     def _columns(self, view: SampleView) -> Mapping[str, object]:
-        """Return the columns of a sample, the tagged ones as their text.
-
-        Raises:
-            TemplateError: one of them holds media.
-        """
+        """Return the columns of a sample, the tagged ones as their text."""
         tagged = {}
         for column in self.names:
             if column in view.raw and view.segments(column) is not None:

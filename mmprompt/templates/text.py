@@ -162,11 +162,7 @@ class PromptTemplate:
         return str(form.render(view, ice))
 
     def _check_examples(self, form: TextContent | Dialogue, ice: Examples) -> None:
-        """Refuse examples that are neither text nor items, or that have no place.
-
-        Raises:
-            TemplateError: they are.
-        """
+        """Refuse examples that are neither text nor items, or that have no place."""
         if ice is not None and not isinstance(ice, (str, list)):
             raise TemplateError(f"in-context examples are {type(ice).__name__}", "give text, or a PromptList")
         if ice and not form.has_marker:
@@ -185,11 +181,7 @@ class PromptTemplate:
 
 
 def _checked_tokens(column_token_map: Mapping[str, str] | None, ice_token: str | None, sep_token: str | None) -> Tokens:
-    """Return the tokens of a template.
-
-    Raises:
-        TemplateError: one is not text, or two of them are equal.
-    """
+    """Return the tokens of a template."""
     given = {"ice_token": ice_token, "sep_token": sep_token}
     for name, token in given.items():
         if token is not None and not isinstance(token, str):

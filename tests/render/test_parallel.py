@@ -8,9 +8,9 @@ import pytest
 from mmprompt import MMPromptError, RowError, load_task
 from mmprompt.datasets.sample import Sample
 from mmprompt.messages import MediaPart, Message
+from mmprompt.render.media import sample_bytes
 from mmprompt.render.parallel import WAITING_BYTES, ordered_map
 from mmprompt.render.renderer import Renderer
-from mmprompt.render.row_bytes import sample_bytes
 from mmprompt.render.run import render
 from mmprompt.targets.chunk_writer import ChunkWriter
 

@@ -17,7 +17,7 @@ from mmprompt import (
     join_segments,
 )
 from mmprompt.messages import part_of
-from mmprompt.templates.part_dict import PartDict
+from mmprompt.templates.part_skeleton import PartDict
 from mmprompt.templates.prompt_list import copied
 
 SKELETONS = {

@@ -121,11 +121,7 @@ class CacheFolder:
             os.close(descriptor)
 
     def _checked(self) -> bool:
-        """Return whether the folder is safe to use: no other user may write to it. Checked once.
-
-        Raises:
-            OSError: the folder does not exist.
-        """
+        """Return whether the folder is safe to use: no other user may write to it. Checked once."""
         if self._is_safe is None:
             status = os.stat(self._folder)
             fault = _shared_fault(status) if stat.S_ISDIR(status.st_mode) else "it is not a folder"

@@ -50,11 +50,7 @@ class _TimedReader(io.RawIOBase):
         return self._raw.fileno()
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read once into ``buffer``.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-        """
+        """Read once into ``buffer``."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -88,12 +84,7 @@ class TimedResponse(http.client.HTTPResponse):
 
 
 class _GuardedHTTP(HTTPConnection):
-    """A connection that only connects to hosts and addresses that ``hosts`` allows.
-
-    Raises:
-        PolicyError: on connecting: the host or address is not allowed.
-        SourceError: on connecting: the host is unknown, or does not answer.
-    """
+    """A connection that only connects to hosts and addresses that ``hosts`` allows."""
 
     hosts: ClassVar[AllowedHosts]
     response_class = TimedResponse
@@ -179,10 +170,6 @@ def _resolve(host: str, port: int, seconds: float) -> list[AddressInfo] | None:
     """Return the addresses of a name, or None if they did not arrive in time.
 
     The system's resolver cannot be interrupted, so it runs in a thread of its own, which ends when the resolver does.
-
-    Raises:
-        SourceError: the host is unknown.
-        OSError: the resolver has a temporary failure.
     """
     answer: concurrent.futures.Future[list[Any]] = concurrent.futures.Future()
 

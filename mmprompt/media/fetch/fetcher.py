@@ -255,12 +255,7 @@ def _close_adapter(adapter: HTTPAdapter) -> None:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Return the URL of a redirect, checked as a URL of a dataset.
-
-    Raises:
-        SourceError: two parsers may read it differently.
-        PolicyError: it has another scheme.
-    """
+    """Return the URL of a redirect, checked as a URL of a dataset."""
     try:
         # headers come decoded as Latin-1, and hold UTF-8 where they are not ASCII
         target = urljoin(url, location.encode("latin-1").decode("utf-8"))

@@ -79,11 +79,7 @@ HINT = "name a Python with multiprocessing.set_executable(PATH), or decode in th
 
 
 def _executable() -> str:
-    """Return the Python that children run: the one that the host set for multiprocessing, or the host's own.
-
-    Raises:
-        PolicyError: there is none, this process is such a child, or the system cannot limit processes.
-    """
+    """Return the Python that children run: the one that the host set for multiprocessing, or the host's own."""
     if not hasattr(select, "poll"):
         raise PolicyError(
             "this system cannot isolate decoders (isolate, which --policy hostile sets); Linux and macOS can",

@@ -214,11 +214,7 @@ def in_order(
 
 
 def _shown(video: OpenVideo, packets: list[Packet[Any]], watch: Watch) -> Iterator[VideoFrame]:
-    """Yield all frames in order.
-
-    Raises:
-        SourceError: one is damaged; before the first whole one that is no fault, as recordings begin anywhere.
-    """
+    """Yield all frames in order."""
     last = None
     video.stream.codec_context.flush_buffers()
     for frame in _decoded(video, packets, watch):

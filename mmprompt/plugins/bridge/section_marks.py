@@ -10,7 +10,7 @@ from mmprompt.icl.assembly import Prompt
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
 from mmprompt.targets.json_values import JSONValue
-from mmprompt.templates.part_dict import prompt_parts
+from mmprompt.templates.part_skeleton import prompt_parts
 from mmprompt.templates.prompt_list import PromptList, Section, in_section, section_of
 
 

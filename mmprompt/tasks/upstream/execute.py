@@ -119,11 +119,7 @@ class Execution:
         return module
 
     def _module(self, stem: str, written: str) -> types.ModuleType:
-        """Execute the file of a config and return its variables as a module of their own.
-
-        Raises:
-            TaskError: the file does not exist.
-        """
+        """Execute the file of a config and return its variables as a module of their own."""
         stem = os.path.normpath(stem)
         found = _file_of(stem)
         module = types.ModuleType(written)
@@ -178,11 +174,7 @@ def _file_of(stem: str) -> str | None:
 
 
 def _absolute(path: str, name: str) -> str:
-    """Return the path, without suffix, of a config that is imported from the root of its package.
-
-    Raises:
-        TaskError: ``path``, the importing file, is not in that package.
-    """
+    """Return the path, without suffix, of a config that is imported from the root of its package."""
     package, *rest = name.split(".")
     folder, real = os.path.dirname(path), os.path.dirname(os.path.abspath(path))
     while os.path.basename(real) != package or not _is_there(os.path.join(real, *rest)):

@@ -1,0 +1,87 @@
+"""The media of a request: in its wire form, as ``Request.media`` lists them, and their bytes in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from mmprompt.datasets.sample import Row
+from mmprompt.errors import RowError
+from mmprompt.messages import MediaPart
+from mmprompt.targets.wire_json import Payload
+
+
+class SentMedium(NamedTuple):
+    """A medium that a request sends.
+
+    ``size`` is in bytes, before base64; ``sha256`` is the hexadecimal digest of these bytes. Frames of a video count
+    together. ``origin`` is the source in short. ``changes`` says in words what was changed. A medium that goes by its
+    URL is not read: its type is empty, its size 0 and its digest empty.
+    """
+
+    modality: str
+    media_type: str
+    size: int
+    sha256: str
+    origin: str
+    changes: tuple[str, ...]
+
+
+def sample_bytes(row: Row) -> int:
+    """Return about how many bytes a row holds: its texts, and the media that came with it."""
+    if isinstance(row, RowError):
+        return 0
+    size = 0
+    pending: list[object] = list(row.columns.values())
+    while pending:
+        value = pending.pop()
+        if isinstance(value, (str, bytes, bytearray)):
+            size += len(value)
+        elif isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending.extend(value)
+    for message in row.messages or ():
+        size += len(message.text) + sum([part_bytes(part) for part in message.parts if isinstance(part, MediaPart)])
+    return size
+
+
+def part_bytes(part: MediaPart) -> int:
+    """Return how many bytes a medium has."""
+    return len(part.data) + sum(map(len, part.frames))
+
+
+def media_of(wire: object) -> list[MediaPart]:
+    """Return the media in a request's wire form, in order."""
+    if type(wire) is Payload:
+        return [wire.part]
+    if isinstance(wire, dict):
+        return [part for value in wire.values() for part in media_of(value)]
+    if isinstance(wire, list):
+        return [part for value in wire for part in media_of(value)]
+    return []
+
+
+def sent_media(wire: object, kind: str = "") -> Iterator[SentMedium]:
+    """Yield the media of a wire form; ``kind`` is the type of the content part around it."""
+    if type(wire) is Payload:
+        yield _sent(wire.part)
+    elif isinstance(wire, dict):
+        kind = str(wire.get("type") or wire.get("mime_type") or kind)
+        for key, value in wire.items():
+            if key in ("url", "file_uri") and isinstance(value, str):
+                modality = next((m for m in ("image", "audio", "video") if m in kind), kind)
+                yield SentMedium(modality, "", 0, "", value, ())
+            else:
+                yield from sent_media(value, key if key.endswith("_url") else kind)
+    elif isinstance(wire, list):
+        for value in wire:
+            yield from sent_media(value, kind)
+
+
+def _sent(part: MediaPart) -> SentMedium:
+    digest = hashlib.sha256()
+    for data in part.frames or (part.data,):
+        digest.update(data)
+    return SentMedium(part.modality, part.media_type, part_bytes(part), digest.hexdigest(), part.origin, part.changes)
