@@ -46,12 +46,12 @@ def output(path: str | None) -> Iterator[ChunkWriter]:
         with open(path, "wb", buffering=0) as file:
             yield ChunkWriter(file)
     else:
-        with _whole_file(path) as file:
-            yield ChunkWriter(file)
+        with _whole_file(path) as writer:
+            yield writer
 
 
 @contextmanager
-def _whole_file(path: str) -> Iterator[BinaryIO]:
+def _whole_file(path: str) -> Iterator[ChunkWriter]:
     target = os.path.realpath(path)
     # no process number in the name: in a container it repeats, and the file of a killed run may be left
     temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)[:60]}.{os.urandom(6).hex()}.part")
@@ -62,9 +62,14 @@ def _whole_file(path: str) -> Iterator[BinaryIO]:
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
         with file:
-            yield file
-            if nameless is not None:
+            writer = ChunkWriter(file)
+            yield writer
+            if nameless is not None and not writer.discarded:
                 _give_name(file.fileno(), temporary)
+        if writer.discarded:
+            if nameless is None:
+                os.unlink(temporary)
+            return
         if os.path.exists(target):
             os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         try:

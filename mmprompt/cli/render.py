@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mmprompt.cli.report import NoteReport
     from mmprompt.media.changes import Changes
     from mmprompt.render.renderer import Renderer
-    from mmprompt.render.run import RenderReport
     from mmprompt.tasks.task import Task
 
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
@@ -127,10 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
                 on_note=notes.add,
                 on_row=advance,
             )
-            if report.failed and not report.rendered:
-                raise _NothingRendered(report)  # noqa: TRY301  # it must leave the output's block by an exception
-    except _NothingRendered as nothing:
-        report = nothing.report
+            writer.discarded = bool(report.failed and not report.rendered)
     except MMPromptError as error:
         of_row = error.where.line is not None and (isinstance(error, RowError) or not isinstance(error, DatasetError))
         if not (arguments.strict and of_row):
@@ -168,14 +164,6 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(CACHE_BYTES, arguments.media_cache),
     )
-
-
-class _NothingRendered(Exception):  # noqa: N818  # not an error: it leaves the block that would publish the output
-    """Every row failed: an output that is there already stays as it is."""
-
-    def __init__(self, report: RenderReport) -> None:
-        super().__init__()
-        self.report = report
 
 
 def _task(arguments: argparse.Namespace) -> Task:

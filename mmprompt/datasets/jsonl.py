@@ -9,8 +9,7 @@ import orjson
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, id_of
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TaskError, TemplateError, nearest
 from mmprompt.icl.dialogues import check_mode, turn_prompts
-from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.types import Template, build_retriever, build_template, inferencer_of
 from mmprompt.media.sources import RootedPath, classify_or_path
@@ -137,7 +137,7 @@ class Assembly:
         """Whether later turns need the model's replies, so that only the first turn can be rendered without a model."""
         return self.inferencer == "MultiTurnGenInferencer" and self._infer_mode == "every"
 
-    def over(self, index_rows: Sequence[IndexRow], root: str | None) -> None:
+    def over(self, index_rows: Sequence[Sample], root: str | None) -> None:
         """Bind the index set. ``root`` is the folder of its media, or None if it is that of the test set.
 
         Raises:
@@ -151,7 +151,7 @@ class Assembly:
             tagged_columns=self._columns.tagged,
         )
 
-    def assemble(self, entry: SampleView, sample: IndexRow, position: int, fits: Fits | None = None) -> list[Assembled]:
+    def assemble(self, entry: SampleView, sample: Sample, position: int, fits: Fits | None = None) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
         As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
@@ -205,7 +205,7 @@ class Assembly:
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
         return [(None, {label: make(entry, own(), label) for label in self._labels})]
 
-    def _ids(self, sample: IndexRow, position: int) -> tuple[int, ...]:
+    def _ids(self, sample: Sample, position: int) -> tuple[int, ...]:
         bound = self._bound
         if bound is not None:
             return bound.always if bound.always is not None else tuple(bound.ids(sample, position))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TaskError
-from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.ranking import best_first
 from mmprompt.icl.retrievers import BoundRetriever, IndexSet, Retriever
 from mmprompt.icl.row_text import RowText
@@ -64,7 +64,7 @@ def tokens(text: str) -> list[str]:
 class _Index:
     """The index of all rows. Called with a sample it returns the ids, the best first."""
 
-    def __init__(self, index_rows: Sequence[IndexRow], text_of: RowText) -> None:
+    def __init__(self, index_rows: Sequence[Sample], text_of: RowText) -> None:
         try:
             import bm25s  # noqa: PLC0415  # an optional dependency
         except ImportError:
@@ -78,7 +78,7 @@ class _Index:
         if self._vocabulary:
             self._bm25.index((corpus, dict(self._vocabulary)), show_progress=False)  # it adds a token
 
-    def __call__(self, sample: IndexRow, _position: int) -> Iterator[int]:
+    def __call__(self, sample: Sample, _position: int) -> Iterator[int]:
         return best_first(self._scores(self._text_of(sample)))
 
     def _scores(self, text: str) -> NDArray[np.float64]:

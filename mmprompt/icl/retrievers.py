@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Union
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TaskError, TemplateError, shown
-from mmprompt.icl.index_rows import IndexRow, is_same_sample
+from mmprompt.icl.ranking import is_same_sample
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.raw_messages import RawMessages
 
-Candidates = Callable[[IndexRow, int], Iterable[int]]
+Candidates = Callable[[Sample, int], Iterable[int]]
 """Returns the ids that may be picked for a sample and its position in the test set, the best first."""
 
 
@@ -30,7 +31,7 @@ Example = Union[str, PromptList, RawMessages]
 class IndexSet(NamedTuple):
     """The arguments of ``Retriever.bind``."""
 
-    rows: Sequence[IndexRow]
+    rows: Sequence[Sample]
     test_count: int | None
     input_columns: Iterable[str]
     output_column: str | None
@@ -47,7 +48,7 @@ class BoundRetriever:
     def __init__(
         self,
         retriever: Retriever,
-        index_rows: Sequence[IndexRow],
+        index_rows: Sequence[Sample],
         candidates: Candidates,
         count: int,
         *,
@@ -61,7 +62,7 @@ class BoundRetriever:
         self._count = count
         self._best_last = best_last
 
-    def ids(self, sample: IndexRow, position: int | None = None) -> list[int]:
+    def ids(self, sample: Sample, position: int | None = None) -> list[int]:
         """Return the ids of the examples of ``sample``, in the order in which they are shown.
 
         ``position`` is the 0-based place of the sample in the test set, by default its row number. There are fewer
@@ -84,7 +85,7 @@ class BoundRetriever:
                     break
         return ids[::-1] if self._best_last else ids
 
-    def examples(self, sample: IndexRow, position: int | None = None) -> list[IndexRow]:
+    def examples(self, sample: Sample, position: int | None = None) -> list[Sample]:
         """Return the rows of ``ids``."""
         return [self.index_rows[number] for number in self.ids(sample, position)]
 
@@ -109,7 +110,7 @@ class Retriever(ABC):
 
     def bind(
         self,
-        index_rows: Sequence[IndexRow],
+        index_rows: Sequence[Sample],
         *,
         test_count: int | None = None,
         input_columns: Iterable[str] = (),
@@ -254,11 +255,11 @@ def join_examples(examples: Sequence[Example], retriever: Retriever, dialogue: b
     return retriever.ice_separator.join(texts) + retriever.ice_eos_token if texts else ""
 
 
-def _nothing(_sample: IndexRow, _position: int) -> Iterable[int]:
+def _nothing(_sample: Sample, _position: int) -> Iterable[int]:
     return ()
 
 
-def _drawn(seed: int, count: int, sample: IndexRow, _position: int) -> Iterator[int]:
+def _drawn(seed: int, count: int, sample: Sample, _position: int) -> Iterator[int]:
     name = sample.row if sample.id is None else sample.id
     key = json.dumps([seed, name], default=str).encode("ascii")
     moved: dict[int, int] = {}
@@ -270,7 +271,7 @@ def _drawn(seed: int, count: int, sample: IndexRow, _position: int) -> Iterator[
         yield picked
 
 
-def _backwards(count: int, _sample: IndexRow, position: int) -> Iterator[int]:
+def _backwards(count: int, _sample: Sample, position: int) -> Iterator[int]:
     _check_window(position, count)
     yield from range(position - 1, -1, -1)
     yield from range(count - 1, position - 1, -1)

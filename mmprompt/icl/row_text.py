@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, SourceError, TaskError, nearest
-from mmprompt.icl.index_rows import IndexRow
 from mmprompt.media.sources import classify
 from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, SampleView, held_by_content
 
@@ -31,7 +31,7 @@ class RowText:
         if not self._columns:
             raise TaskError("the retriever has no columns to compare", "list them in reader_cfg.input_columns")
 
-    def __call__(self, row: IndexRow) -> str:
+    def __call__(self, row: Sample) -> str:
         """Return the text of a row.
 
         Raises:

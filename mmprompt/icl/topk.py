@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TaskError, nearest, shown
-from mmprompt.icl.index_rows import IndexRow
 from mmprompt.icl.ranking import best_first
 from mmprompt.icl.retrievers import BoundRetriever, IndexSet, Retriever
 from mmprompt.icl.row_text import RowText
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 METRICS = ("cosine", "inner_product")
-VectorOf = Callable[[IndexRow, int], "Array"]
+VectorOf = Callable[[Sample, int], "Array"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class _Embedded:
         self._embed = embed
         self._text_of = text_of
 
-    def __call__(self, sample: IndexRow, _position: int) -> Array:
+    def __call__(self, sample: Sample, _position: int) -> Array:
         vector: Array = _matrix(self._embed([self._text_of(sample)]), "of one text", 1)[0]
         return vector
 
@@ -88,10 +88,10 @@ class _Embedded:
 class _Called:
     """Returns the vector of a sample from the user's callable."""
 
-    def __init__(self, vector_of: Callable[[IndexRow], ArrayLike]) -> None:
+    def __init__(self, vector_of: Callable[[Sample], ArrayLike]) -> None:
         self._vector_of = vector_of
 
-    def __call__(self, sample: IndexRow, _position: int) -> Array:
+    def __call__(self, sample: Sample, _position: int) -> Array:
         vector: Array = _matrix([self._vector_of(sample)], "of a test sample", 1)[0]
         return vector
 
@@ -102,7 +102,7 @@ class _Listed:
     def __init__(self, matrix: Array) -> None:
         self._matrix = matrix
 
-    def __call__(self, _sample: IndexRow, position: int) -> Array:
+    def __call__(self, _sample: Sample, position: int) -> Array:
         count = len(self._matrix)
         if not 0 <= position < count:
             what = f"no vector for test position {position}: there are vectors for 0 to {count - 1}"
@@ -119,7 +119,7 @@ class _Nearness:
         self._vector_of = vector_of
         self._cosine = cosine
 
-    def __call__(self, sample: IndexRow, position: int) -> Iterator[int]:
+    def __call__(self, sample: Sample, position: int) -> Iterator[int]:
         vector = self._vector_of(sample, position)
         if vector.shape[0] != self._matrix.shape[1]:
             what = f"a test vector has {vector.shape[0]} dimensions, the index set {self._matrix.shape[1]}"

@@ -23,9 +23,10 @@ from mmprompt.media.file_errors import (
     outside,
     too_large,
     unreadable,
+    windows_inside,
+    windows_same,
 )
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.windows_paths import windows_inside, windows_same
 
 WINDOWS = os.name == "nt"
 _PLATFORM: str = sys.platform  # a plain string, so that mypy checks every branch

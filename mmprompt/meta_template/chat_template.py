@@ -6,13 +6,11 @@ list itself. So each form is tried once with a probe text, and a form is used on
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from mmprompt.errors import PromptError, TaskError, TemplateError, nearest, shown
+from mmprompt.errors import PromptError, TemplateError, nearest, shown
 from mmprompt.messages import MediaRef, Message, TextPart
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.meta_template.special_tokens import SpecialTokens, special_tokens_of
@@ -22,7 +20,6 @@ from mmprompt.targets.hf import media_part, text_part
 SPECIAL_TOKENS = ("refuse", "allow")
 _PROBE = "mmprompt probe"
 _WORDS = 200
-_QUIET = "TRANSFORMERS_NO_ADVISORY_WARNINGS"
 
 
 class ChatTemplate:
@@ -175,33 +172,6 @@ class ChatTemplate:
         return f"ChatTemplate({type(self._given).__name__}, special_tokens={self._special_tokens!r})"
 
 
-def load_chat_template(
-    path: str | os.PathLike[str], *, special_tokens: str = "refuse", variables: Mapping[str, Any] | None = None
-) -> ChatTemplate:
-    """Return the chat template in a model's folder: that of its processor, or else that of its tokenizer.
-
-    Nothing is downloaded and no code of the model is run. If the processor cannot be loaded, for instance because
-    PyTorch is missing, the tokenizer is used.
-
-    Raises:
-        TaskError: there is no such folder, or neither of them can be loaded.
-        TemplateError: as ``ChatTemplate``.
-    """
-    name = os.fspath(path)
-    if not os.path.isdir(name):
-        raise TaskError(f"no folder {shown(name)}", "give the folder of a downloaded model")
-    with _without_advice():
-        from transformers import AutoProcessor, AutoTokenizer  # noqa: PLC0415  # seconds, paid where it is used
-
-    for loader in (AutoProcessor, AutoTokenizer):
-        try:
-            loaded = loader.from_pretrained(name, local_files_only=True, trust_remote_code=False)
-        except (ImportError, OSError, ValueError, LookupError, AttributeError, TypeError):
-            continue
-        return ChatTemplate(loaded, special_tokens=special_tokens, variables=variables)
-    raise TaskError(f"no tokenizer can be loaded from {shown(name)}", "give the folder of a model")
-
-
 def _remade(given: Any, special_tokens: str, variables: Mapping[str, Any]) -> ChatTemplate:
     return ChatTemplate(given, special_tokens=special_tokens, variables=variables)
 
@@ -231,17 +201,3 @@ def _applier(given: Any, tokenizer: Any, *, with_variables: bool) -> Callable[..
 
 def _probe(*, as_parts: bool) -> str | list[dict[str, str]]:
     return [text_part(_PROBE)] if as_parts else _PROBE
-
-
-@contextmanager
-def _without_advice() -> Iterator[None]:
-    """Keep transformers from writing to stderr, while it is imported, that PyTorch is missing."""
-    before = os.environ.get(_QUIET)
-    os.environ[_QUIET] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_QUIET]
-        else:
-            os.environ[_QUIET] = before

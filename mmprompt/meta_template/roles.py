@@ -3,129 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict, Union, cast
+from typing import cast
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
 from mmprompt.messages import Message
-from mmprompt.templates.prompt_list import RoleDict
+from mmprompt.meta_template.turns import MetaDict, MetaRoleDict, Outer, RoleSpec, Round, affix
 from mmprompt.templates.raw_messages import ROLES, MessageDict, message_of
 
 _KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
 _ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role"})
-_OVERRIDES = frozenset({"begin", "end", "generate", "api_role"})
-
-Affix = tuple[Union[str, int], ...]
-"""A ``begin`` or ``end``: strings and token ids"""
-
-
-class MetaRoleDict(TypedDict, total=False):
-    """A role dict of a meta template."""
-
-    role: str
-    begin: str | int | Sequence[str | int]
-    end: str | int | Sequence[str | int]
-    prompt: str
-    generate: bool
-    api_role: str
-
-
-class MetaDict(TypedDict, total=False):
-    """A meta template."""
-
-    begin: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
-    round: Sequence[str | MetaRoleDict]
-    end: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
-    reserved_roles: Sequence[MetaRoleDict]
-    eos_token_id: int | list[int]
-
-
-Outer = tuple[Union[str, int, MetaRoleDict], ...]
-"""The begin or end of a whole meta template: strings, token ids and role dicts"""
-
-
-class RoleSpec(NamedTuple):
-    """What a meta template says about a role. ``place`` is its position in the round, None for a reserved role."""
-
-    role: str
-    begin: Affix = ()
-    end: Affix = ()
-    prompt: str | None = None
-    generate: bool = False
-    api_role: str | None = None
-    place: int | None = None
-
-    def with_values_of(self, item: RoleDict) -> RoleSpec:
-        """Return this role with the values that an item of the dataset gives, which win.
-
-        Raises:
-            PromptError: its begin or end is neither text nor token ids.
-        """
-        if _OVERRIDES.isdisjoint(item):
-            return self
-        changes: dict[str, Any] = {}
-        if "begin" in item:
-            changes["begin"] = affix(item["begin"], f"begin of role {self.role}")
-        if "end" in item:
-            changes["end"] = affix(item["end"], f"end of role {self.role}")
-        if "generate" in item:
-            changes["generate"] = bool(item["generate"])
-        if item.get("api_role") is not None:
-            changes["api_role"] = item["api_role"]
-        return self._replace(**changes)
-
-
-class Round(NamedTuple):
-    """The round of a meta template.
-
-    ``entries`` are its roles and strings in order; the strings go into each turn. ``roles`` are all roles by name, the
-    reserved ones too. ``generates``: a role of the round generates.
-    """
-
-    entries: tuple[RoleSpec | str, ...]
-    roles: Mapping[str, RoleSpec]
-    generates: bool
-
-    def spec_of(self, item: RoleDict) -> RoleSpec:
-        """Return the role of an item, or its fallback role if the role is unknown.
-
-        Raises:
-            PromptError: neither is known; the message lists the known roles.
-        """
-        role, fallback = item.get("role"), item.get("fallback_role")
-        spec = self.roles.get(role) if isinstance(role, str) else None
-        if spec is None and isinstance(fallback, str):
-            spec = self.roles.get(fallback)
-        if spec is None:
-            if not self.entries and isinstance(role, str):
-                return RoleSpec(role)
-            known = ", ".join(self.roles)
-            raise PromptError(
-                f"unknown role {shown(role)} and no known fallback_role",
-                f"{nearest(role, self.roles)} (the meta template has {known})",
-            )
-        return spec
-
-    def outer_spec(self, outer: MetaRoleDict) -> RoleSpec:
-        """Return the role of a role dict in the begin or end of the meta template."""
-        known = self.roles.get(outer["role"]) or RoleSpec(outer["role"])
-        begin = affix(outer["begin"], "begin") if "begin" in outer else known.begin
-        end = affix(outer["end"], "end") if "end" in outer else known.end
-        return known._replace(begin=begin, end=end, api_role=outer.get("api_role", known.api_role))
-
-
-def affix(value: object, place: str) -> Affix:
-    """Return a ``begin`` or ``end`` as its strings and token ids.
-
-    Raises:
-        PromptError: it is neither text, a token id, nor a list of these.
-    """
-    if value is None or value == "":
-        return ()
-    items = value if isinstance(value, (list, tuple)) else [value]
-    for item in items:
-        if not isinstance(item, (str, int)) or isinstance(item, bool):
-            raise PromptError(f"{place} holds {type(item).__name__}", "give text, or a list of text and token ids")
-    return tuple(items)
 
 
 def checked_meta(meta: object) -> MetaDict:

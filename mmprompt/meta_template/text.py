@@ -7,8 +7,7 @@ from typing import Protocol
 
 from mmprompt.errors import PromptError, Where, shown
 from mmprompt.messages import MediaRef, TextPart
-from mmprompt.meta_template.roles import Affix, MetaRoleDict, Outer, RoleSpec, Round, affix
-from mmprompt.meta_template.turns import Step
+from mmprompt.meta_template.turns import Affix, MetaRoleDict, Outer, RoleSpec, Round, Step, affix
 from mmprompt.templates.part_skeleton import prompt_parts
 from mmprompt.templates.prompt_list import PromptItem, RoleDict
 

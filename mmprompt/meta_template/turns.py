@@ -1,22 +1,136 @@
-"""How the items of a prompt fall into turns under a meta template.
+"""The roles of a meta template, and how the items of a prompt fall into turns under it.
 
-``walk`` gives steps: a role is rendered (with an item of the dataset, or by its default alone), a loose text stands, or
-the model starts to generate and nothing follows. Both outputs of a meta template are made from these steps.
+``walk`` gives steps, from which both outputs of a meta template are made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypedDict, Union
 
-from mmprompt.meta_template.roles import RoleSpec, Round
+from mmprompt.errors import PromptError, nearest, shown
 from mmprompt.templates.prompt_list import BY_HAND, PromptItem, RoleDict, Section
+
+_OVERRIDES = frozenset({"begin", "end", "generate", "api_role"})
+
+Affix = tuple[Union[str, int], ...]
+"""A ``begin`` or ``end``: strings and token ids"""
+
+
+class MetaRoleDict(TypedDict, total=False):
+    """A role dict of a meta template."""
+
+    role: str
+    begin: str | int | Sequence[str | int]
+    end: str | int | Sequence[str | int]
+    prompt: str
+    generate: bool
+    api_role: str
+
+
+class MetaDict(TypedDict, total=False):
+    """A meta template."""
+
+    begin: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    round: Sequence[str | MetaRoleDict]
+    end: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    reserved_roles: Sequence[MetaRoleDict]
+    eos_token_id: int | list[int]
+
+
+Outer = tuple[Union[str, int, MetaRoleDict], ...]
+"""The begin or end of a whole meta template: strings, token ids and role dicts"""
+
+
+class RoleSpec(NamedTuple):
+    """What a meta template says about a role. ``place`` is its position in the round, None for a reserved role."""
+
+    role: str
+    begin: Affix = ()
+    end: Affix = ()
+    prompt: str | None = None
+    generate: bool = False
+    api_role: str | None = None
+    place: int | None = None
+
+    def with_values_of(self, item: RoleDict) -> RoleSpec:
+        """Return this role with the values that an item of the dataset gives, which win.
+
+        Raises:
+            PromptError: its begin or end is neither text nor token ids.
+        """
+        if _OVERRIDES.isdisjoint(item):
+            return self
+        changes: dict[str, Any] = {}
+        if "begin" in item:
+            changes["begin"] = affix(item["begin"], f"begin of role {self.role}")
+        if "end" in item:
+            changes["end"] = affix(item["end"], f"end of role {self.role}")
+        if "generate" in item:
+            changes["generate"] = bool(item["generate"])
+        if item.get("api_role") is not None:
+            changes["api_role"] = item["api_role"]
+        return self._replace(**changes)
+
+
+class Round(NamedTuple):
+    """The round of a meta template.
+
+    ``entries`` are its roles and strings in order; the strings go into each turn. ``roles`` are all roles by name, the
+    reserved ones too. ``generates``: a role of the round generates.
+    """
+
+    entries: tuple[RoleSpec | str, ...]
+    roles: Mapping[str, RoleSpec]
+    generates: bool
+
+    def spec_of(self, item: RoleDict) -> RoleSpec:
+        """Return the role of an item, or its fallback role if the role is unknown.
+
+        Raises:
+            PromptError: neither is known; the message lists the known roles.
+        """
+        role, fallback = item.get("role"), item.get("fallback_role")
+        spec = self.roles.get(role) if isinstance(role, str) else None
+        if spec is None and isinstance(fallback, str):
+            spec = self.roles.get(fallback)
+        if spec is None:
+            if not self.entries and isinstance(role, str):
+                return RoleSpec(role)
+            known = ", ".join(self.roles)
+            raise PromptError(
+                f"unknown role {shown(role)} and no known fallback_role",
+                f"{nearest(role, self.roles)} (the meta template has {known})",
+            )
+        return spec
+
+    def outer_spec(self, outer: MetaRoleDict) -> RoleSpec:
+        """Return the role of a role dict in the begin or end of the meta template."""
+        known = self.roles.get(outer["role"]) or RoleSpec(outer["role"])
+        begin = affix(outer["begin"], "begin") if "begin" in outer else known.begin
+        end = affix(outer["end"], "end") if "end" in outer else known.end
+        return known._replace(begin=begin, end=end, api_role=outer.get("api_role", known.api_role))
+
+
+def affix(value: object, place: str) -> Affix:
+    """Return a ``begin`` or ``end`` as its strings and token ids.
+
+    Raises:
+        PromptError: it is neither text, a token id, nor a list of these.
+    """
+    if value is None or value == "":
+        return ()
+    items = value if isinstance(value, (list, tuple)) else [value]
+    for item in items:
+        if not isinstance(item, (str, int)) or isinstance(item, bool):
+            raise PromptError(f"{place} holds {type(item).__name__}", "give text, or a list of text and token ids")
+    return tuple(items)
 
 
 class Step(NamedTuple):
     """One step of the walk: a role, or a loose ``text`` if ``spec`` is None.
 
-    ``item`` is the role dict of the dataset, None for a role that the dataset left out; ``spec`` has its values in it.
+    ``item`` is the role dict of the dataset, None for a role that it left out. ``spec`` has the item's values.
     ``generates``: the model starts to speak here, and nothing follows.
     """
 
@@ -33,10 +147,7 @@ def walk(prompt: Iterable[PromptItem], meta: Round, mode: str) -> list[Step]:
         PromptError: an unknown role.
     """
     groups = _groups(prompt)
-    last_round = -1
-    for number, (kind, _) in enumerate(groups):
-        if kind == "round":
-            last_round = number
+    last_round = max((number for number, (kind, _) in enumerate(groups) if kind == "round"), default=-1)
     generating = mode == "gen" and last_round >= 0 and (meta.generates or _generates(groups[last_round][1]))
     steps: list[Step] = []
     for number, (kind, items) in enumerate(groups):

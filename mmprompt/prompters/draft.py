@@ -1,17 +1,17 @@
-"""One prompt, filled but not yet written: ``PromptDraft``, and its form as a request."""
+"""One prompt, filled but not yet written: ``PromptDraft``, its tools, and its form as a request."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import inspect
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Union
 
-from mmprompt.errors import PromptError, shown
+from mmprompt.errors import MMPromptError, PromptError, TemplateError, shown
 from mmprompt.prompters.content import PromptContent, content_of, joined, wire_content
 from mmprompt.prompters.history import HistoryTurn, is_message, turn_of, wire_turn
 from mmprompt.prompters.instruction import DividedInput
 from mmprompt.prompters.rules import SeedRules
-from mmprompt.prompters.tools import ToolList, tool_list
-from mmprompt.targets.json_values import JSONObject, JSONValue
+from mmprompt.targets.json_values import JSONObject, JSONValue, plain
 
 
 class PromptDraft(NamedTuple):
@@ -87,3 +87,51 @@ def user_turn(divided: DividedInput) -> tuple[PromptContent, tuple[HistoryTurn, 
     if isinstance(rest, (list, tuple)) and rest and all(is_message(item) for item in rest):
         return "", tuple([turn_of(item, f"{place}[{number}]") for number, item in enumerate(rest)])
     return joined(content_of(rest, place)), ()
+
+
+ToolList = list[JSONObject]
+"""Descriptions of functions, as OpenAI's API has them."""
+
+
+class ToolSource(NamedTuple):
+    """A function that returns the tools of a call, and which of ``query`` and ``history`` are its arguments."""
+
+    function: Callable[..., object]
+    parameters: tuple[str, ...]
+
+    def tools(self, query: object, history: object) -> ToolList:
+        """Return the tools for one call.
+
+        Raises:
+            TemplateError: the function does not return a list of tools.
+        """
+        known = {"query": query, "history": history}
+        return tool_list(self.function(**{name: known[name] for name in self.parameters}))
+
+
+def source_of(tools: object) -> Union[ToolList, ToolSource]:
+    """Return the tools of the construction: a copy of the list, or the function.
+
+    Raises:
+        TemplateError: neither a list of mappings nor a function.
+    """
+    if not callable(tools):
+        return tool_list(tools)
+    names = inspect.signature(tools).parameters
+    return ToolSource(tools, tuple([name for name in ("query", "history") if name in names]))
+
+
+def tool_list(tools: object) -> ToolList:
+    """Return a copy of a list of tools. ``None`` becomes an empty list.
+
+    Raises:
+        TemplateError: not a list of mappings, or a tool that JSON cannot hold.
+    """
+    if tools is None:
+        return []
+    if not isinstance(tools, (list, tuple)) or not all(isinstance(tool, Mapping) for tool in tools):
+        raise TemplateError("tools are not a list of mappings", "give [{'type': 'function', 'function': {'name': …}}]")
+    try:
+        return plain(tools)  # type: ignore[return-value]  # a list of mappings gives a list of dicts
+    except MMPromptError as error:
+        raise TemplateError(error.what, error.hint, error.where).located(template="tools") from None

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Union
 from mmprompt.errors import PromptError, TemplateError, nearest, shown
 from mmprompt.messages import Part
 from mmprompt.prompters.content import PromptContent, StringWriter, joined
-from mmprompt.prompters.draft import PromptDraft, user_turn
+from mmprompt.prompters.draft import PromptDraft, ToolList, ToolSource, source_of, tool_list, user_turn
 from mmprompt.prompters.history import HistoryTurn, kept_turns, turns_of
 from mmprompt.prompters.instruction import (
     DividedInput,
@@ -23,7 +23,6 @@ from mmprompt.prompters.instruction import (
 )
 from mmprompt.prompters.lazyllm_rules import LazyLLMRules
 from mmprompt.prompters.rules import DEFAULT_SYSTEM, SeedRules, merged_markers
-from mmprompt.prompters.tools import ToolList, ToolSource, source_of, tool_list
 from mmprompt.templates.slots import Slot
 
 RULES: Mapping[object, SeedRules] = {None: SeedRules(), "lazyllm": LazyLLMRules()}

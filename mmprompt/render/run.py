@@ -56,7 +56,7 @@ def render(
         OSError: the output cannot be written.
     """
     done = failed = 0
-    report, chosen = on_error or _ignore, itertools.islice(rows, limit)
+    chosen = itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for rendered in map(renderer.finish, prepared):
@@ -70,32 +70,25 @@ def render(
                 if rendered.findings and on_note is not None:
                     _note(rendered.row, rendered.findings, on_note)
             elif strict:
-                raise _flushed(writer, rendered.error)
+                writer.flush()
+                raise rendered.error
             else:
                 failed += 1
-                report(rendered.error)
+                if on_error is not None:
+                    on_error(rendered.error)
         writer.flush()
-        return RenderReport(done, failed, _repeats(ids, renderer.file, report))
+        return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
 
 
-def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
+def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError | None) -> int:
     """Report the ids that stood before, and return how many."""
     repeated = 0
     for line, first in ids.repeats():
         repeated += 1
         again = RowError(f"the id is that of line {first}", "give each row an id of its own")
-        on_error(again.located(file=file, line=line, column="id"))
+        if on_error is not None:
+            on_error(again.located(file=file, line=line, column="id"))
     return repeated
-
-
-def _flushed(writer: ChunkWriter, error: MMPromptError) -> MMPromptError:
-    """Return the error, once the lines before it are written."""
-    writer.flush()
-    return error
-
-
-def _ignore(_: MMPromptError) -> None:
-    """Report to nobody."""
 
 
 def _note(sample: Sample, findings: Iterable[str], on_note: Callable[[str], None]) -> None:

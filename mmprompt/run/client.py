@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 
 from mmprompt._version import __version__
 from mmprompt.errors import ServerError, nearest, shown
-from mmprompt.media.fetch.http_words import retry_after, status_words
 from mmprompt.media.fetch.per_thread import PerThread
-from mmprompt.media.fetch.retries import PassingError, pause_before
+from mmprompt.media.fetch.retries import PassingError, pause_before, retry_after, status_words
 from mmprompt.media.sources import in_short
 from mmprompt.messages import Message
 from mmprompt.run.keys import Key

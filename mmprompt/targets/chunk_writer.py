@@ -24,6 +24,8 @@ _Buffer = Union[bytes, "memoryview[int]"]
 class ChunkWriter:
     """Collects chunks and writes them in large calls. ``bytes_written`` counts the bytes that have reached the file.
 
+    Set ``discarded`` if all rows failed and the file is not wanted: a file of that name then stays as it was.
+
     ``file`` is a file descriptor or a binary file. A plain file on disk or a pipe is flushed first, then written
     through its descriptor. Any other file is written through its ``write``. The writer closes nothing: call ``flush``
     at the end, or use the writer in a ``with`` statement, which flushes unless an exception leaves the block.
@@ -34,6 +36,7 @@ class ChunkWriter:
 
     def __init__(self, file: int | BinaryIO) -> None:
         self.bytes_written = 0
+        self.discarded = False
         self._chunks: list[_Buffer] = []
         self._size = 0
         if not isinstance(file, int) and _reaches_descriptor(file):

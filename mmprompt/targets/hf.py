@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
+from mmprompt.errors import SourceError, TargetError, shown
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, TextPart, checked
@@ -18,7 +18,7 @@ from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.part_writer import (
     READ_FIRST,
-    PartWriter,
+    ChatWriter,
     PayloadWriter,
     RefReader,
     Tally,
@@ -109,23 +109,19 @@ def media_part(modality: str, value: _V) -> dict[str, str | _V]:
     return {"type": modality, modality: value}
 
 
-class HFWriter(PartWriter):
+class HFWriter(ChatWriter):
     """Writes messages in the form of ``to_hf``, with media as text. Made once, called for each sample, safe to share.
 
     A medium becomes a data URI, a video a list of one data URI for each frame. An http(s) URL stays as it is, and
     transformers fetches it. transformers decodes a data URI as it does a file: it turns a picture upright by its EXIF
     and makes it RGB, makes audio mono and resamples it to the processor's rate (release 4 reads no audio from text).
 
-    ``payload``, ``read`` and ``content`` are those of ``OpenAIWriter``. ``decode(part)`` returns an object to be put in
+    ``payload``, ``read`` and ``content`` are those of ``ChatWriter``. ``decode(part)`` returns an object to be put in
     place of the text. A medium that was only named is then refused.
-
-    Raises:
-        TargetError: an unknown target or content form.
     """
 
-    __slots__ = ("_auto", "_decode")
+    __slots__ = ("_decode",)
     wire: ClassVar[str] = "hf"
-    text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def __init__(
         self,
@@ -137,33 +133,13 @@ class HFWriter(PartWriter):
         read: RefReader | None = None,
         decode: Callable[[MediaPart], Any] | None = None,
     ) -> None:
-        super().__init__(target, payload=payload, read=read)
-        if content not in ("auto", "parts"):
-            raise TargetError(f"unknown content form {shown(content)}", nearest(content, ("auto", "parts")))
+        super().__init__(target, content=content, payload=payload, read=read)
         self._as_images = self._as_images or frames_as_images
-        self._auto = content == "auto"
         self._decode = decode
-
-    def write(self, messages: Iterable[Message]) -> list[Wire]:
-        """Return the messages.
-
-        Raises:
-            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
-        """
-        out: list[Wire] = []
-        tally = Tally() if self._tallied else None
-        for message in messages:
-            try:
-                out.append(self._message(checked(message), tally))
-            except MMPromptError as error:
-                raise error.located(message=len(out) + 1) from None
-        if tally is not None:
-            tally.check(self._known)
-        return out
 
     def _message(self, message: Message, tally: Tally | None) -> Wire:
         """Return one message."""
-        body: WireValue = self._content(message.parts, tally)
+        body: WireValue = self._content(checked(message).parts, tally)
         if self._auto and all(isinstance(part, TextPart) and not part.extra for part in message.parts):
             body = message.text
         beside = {key: plain(value) for key, value in message.beside_content().items()}

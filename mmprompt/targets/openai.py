@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from mmprompt.errors import MMPromptError, TargetError, nearest, shown
+from mmprompt.errors import TargetError
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.openai_reading import AUDIO_FORMATS, from_openai
 from mmprompt.targets.part_writer import (
-    PartWriter,
+    ChatWriter,
     PayloadWriter,
     RefReader,
     Tally,
@@ -43,16 +43,11 @@ def to_openai(messages: Iterable[Message], target: str = "vllm", *, content: str
     return OpenAIWriter(target, content=content).write(messages)
 
 
-class OpenAIWriter(PartWriter):
-    """Writes messages for one target as ``to_openai`` does. ``content`` is ``"auto"`` or ``"parts"``.
+class OpenAIWriter(ChatWriter):
+    """Writes messages for one target as ``to_openai`` does. For its arguments see ``ChatWriter``."""
 
-    Raises:
-        TargetError: an unknown content form, or as ``PartWriter``.
-    """
-
-    __slots__ = ("_auto", "_forms")
+    __slots__ = ("_forms",)
     wire: ClassVar[str] = "openai"
-    text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def __init__(
         self,
@@ -62,28 +57,8 @@ class OpenAIWriter(PartWriter):
         payload: PayloadWriter = text_payload,
         read: RefReader | None = None,
     ) -> None:
-        super().__init__(target, payload=payload, read=read)
-        if content not in ("auto", "parts"):
-            raise TargetError(f"unknown content form {shown(content)}", nearest(content, ("auto", "parts")))
+        super().__init__(target, content=content, payload=payload, read=read)
         self._forms = {modality: accepted.forms for modality, accepted in self._known.modalities.items()}
-        self._auto = content == "auto"
-
-    def write(self, messages: Iterable[Message]) -> list[Wire]:
-        """Return the messages as plain data.
-
-        Raises:
-            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
-        """
-        out: list[Wire] = []
-        tally = Tally() if self._tallied else None
-        for message in messages:
-            try:
-                out.append(self._message(message, tally))
-            except MMPromptError as error:
-                raise error.located(message=len(out) + 1) from None
-        if tally is not None:
-            tally.check(self._known)
-        return out
 
     def _message(self, message: Message, tally: Tally | None) -> Wire:
         """Return one message as plain data."""

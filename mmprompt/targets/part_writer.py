@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar, Union
 
-from mmprompt.errors import MMPromptError, TargetError, shown
+from mmprompt.errors import MMPromptError, TargetError, nearest, shown
 from mmprompt.media.base64_text import encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
@@ -29,7 +29,6 @@ class Payload:
         self.part = part
 
     def __str__(self) -> str:
-        """Return the string."""
         return text_payload(self.prefix, self.part)
 
 
@@ -141,6 +140,46 @@ class PartWriter(ABC):
     def _with_options(self, wire: Wire, pairs: Pairs) -> Wire:
         """Add the keys beside the sample's source, those that the target takes."""
         return add_keys(wire, pairs, self._known, self._known.source_keys)
+
+
+class ChatWriter(PartWriter):
+    """Writes messages one by one, in the forms of OpenAI and Hugging Face.
+
+    With ``content="auto"`` the content of text alone is a string, with ``"parts"`` always a list. For the other
+    arguments see ``PartWriter``.
+    """
+
+    __slots__ = ("_auto",)
+    text_head: ClassVar[dict[str, str]] = {"type": "text"}
+
+    def __init__(
+        self, target: str, *, content: str, payload: PayloadWriter = text_payload, read: RefReader | None = None
+    ) -> None:
+        super().__init__(target, payload=payload, read=read)
+        if content not in ("auto", "parts"):
+            raise TargetError(f"unknown content form {shown(content)}", nearest(content, ("auto", "parts")))
+        self._auto = content == "auto"
+
+    def write(self, messages: Iterable[Message]) -> list[Wire]:
+        """Return the messages as plain data.
+
+        Raises:
+            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
+        """
+        out: list[Wire] = []
+        tally = Tally() if self._tallied else None
+        for message in messages:
+            try:
+                out.append(self._message(message, tally))
+            except MMPromptError as error:
+                raise error.located(message=len(out) + 1) from None
+        if tally is not None:
+            tally.check(self._known)
+        return out
+
+    @abstractmethod
+    def _message(self, message: Message, tally: Tally | None) -> Wire:
+        """Return one message."""
 
 
 class Tally:

@@ -1,4 +1,4 @@
-"""Records and requests as JSON bytes, without copying their media.
+"""Records and requests: what they hold for each wire form, and their JSON as bytes without copying their media.
 
 A request with a picture is a few hundred bytes of JSON around a few hundred thousand bytes of base64, which need no
 escaping. ``record_chunks`` writes the JSON with a hole for each ``Payload`` and puts the base64 between the pieces.
@@ -7,6 +7,7 @@ escaping. ``record_chunks`` writes the JSON with a hole for each ``Payload`` and
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
@@ -25,6 +26,10 @@ Written = Union[list[Wire], Wire]
 """Written messages: a list of them (``openai``, ``hf``), or the keys of a request (``anthropic``, ``gemini``)."""
 
 
+_WRITERS = {"openai": "OpenAIWriter", "anthropic": "AnthropicWriter", "gemini": "GeminiWriter", "hf": "HFWriter"}
+"""The wire forms, which are also the names of their modules, and their writers."""
+
+
 def writer_for(target: str, payload: PayloadWriter, read: RefReader) -> PartWriter:
     """Return the writer of a target's wire form; its ``write`` returns ``Written``.
 
@@ -32,23 +37,11 @@ def writer_for(target: str, payload: PayloadWriter, read: RefReader) -> PartWrit
         TargetError: an unknown target, or one whose form cannot be written as JSON.
     """
     wire = limits(target).wire
-    if wire == "openai":
-        from mmprompt.targets.openai import OpenAIWriter  # noqa: PLC0415  # only one of these is needed
-
-        return OpenAIWriter(target, payload=payload, read=read)
-    if wire == "anthropic":
-        from mmprompt.targets.anthropic import AnthropicWriter  # noqa: PLC0415  # only one of these is needed
-
-        return AnthropicWriter(target, payload=payload, read=read)
-    if wire == "gemini":
-        from mmprompt.targets.gemini import GeminiWriter  # noqa: PLC0415  # only one of these is needed
-
-        return GeminiWriter(target, payload=payload, read=read)
-    if wire == "hf":
-        from mmprompt.targets.hf import HFWriter  # noqa: PLC0415  # only one of these is needed
-
-        return HFWriter(target, payload=payload, read=read)
-    raise TargetError(f"the target {target} is not rendered to lines", f"use to_{wire} from Python")
+    if wire not in _WRITERS:
+        raise TargetError(f"the target {target} is not rendered to lines", f"use to_{wire} from Python")
+    module = importlib.import_module(f"mmprompt.targets.{wire}")  # only one of these is needed
+    writer: type[PartWriter] = getattr(module, _WRITERS[wire])
+    return writer(target, payload=payload, read=read)
 
 
 def content_of(wire: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The in-context examples of a task: the rows of its training set, bound to what chooses among them."""
+"""The in-context examples of a task: the rows they are chosen from, and how many fit into a prompt."""
 
 from __future__ import annotations
 

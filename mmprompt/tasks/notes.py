@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
-from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import ID_COLUMNS, Row, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type

@@ -1,4 +1,4 @@
-"""Content part skeletons: the content parts of a template, whose strings have slots, and how a sample fills them."""
+"""Content parts: in templates as skeletons with slots, in prompts as the ``PartDict`` that a sample makes of one."""
 
 from __future__ import annotations
 

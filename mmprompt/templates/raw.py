@@ -8,10 +8,16 @@ from typing import Any, NamedTuple, Union, cast
 from mmprompt._log import log
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.messages import ROLES as ROLE_NAMES
-from mmprompt.templates.message_data import example_messages, messages_in, shown_content
 from mmprompt.templates.part_compiler import skeletons_of_list
 from mmprompt.templates.prompt_list import copied
-from mmprompt.templates.raw_messages import ROLES, MessageDict, RawMessages
+from mmprompt.templates.raw_messages import (
+    ROLES,
+    MessageDict,
+    RawMessages,
+    example_messages,
+    messages_in,
+    shown_content,
+)
 from mmprompt.templates.role_parts import PartsContent, PartsOptions
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView, view_of

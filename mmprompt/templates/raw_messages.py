@@ -1,13 +1,18 @@
-"""``RawMessages``: a prompt that is a list of message dicts already."""
+"""``RawMessages``: a prompt that is a list of message dicts already; and messages that come as data, without slots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
-from mmprompt.errors import PromptError, shown
-from mmprompt.messages import PARTS, Message, Part, TextPart
-from mmprompt.templates.part_skeleton import prompt_parts
+from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
+from mmprompt.media.sources import as_written
+from mmprompt.messages import PARTS, MediaRef, Message, Part, TextPart, part_of
+from mmprompt.messages import ROLES as ROLE_NAMES
+from mmprompt.templates.part_skeleton import PartDict, prompt_parts
+from mmprompt.templates.prompt_list import copied
+from mmprompt.templates.sample_view import SampleView, null_column
 
 ROLES = ("system", "user", "assistant")
 """The roles that a template of messages may name; messages from a sample may have others."""
@@ -91,3 +96,89 @@ def content_parts(content: object, number: int) -> str | list[Part]:
     if isinstance(content, (list, tuple)) and not isinstance(content, PARTS):
         content = [TextPart(item) if isinstance(item, str) else item for item in content]
     return prompt_parts(content, f"the content of message {number}")
+
+
+def messages_in(column: str, view: SampleView) -> list[MessageDict]:
+    """Return copies of the messages that a column holds; a hidden column holds none.
+
+    Raises:
+        TemplateError: the sample lacks the column, or it does not hold a list of messages.
+    """
+    if column == view.hidden:
+        return []
+    if column not in view.raw:
+        raise TemplateError(f"the sample has no column '{column}'", nearest(column, view.raw))
+    value = view.raw[column]
+    if value is None:
+        raise null_column(column)
+    messages = list_of_cell(value, cells=True) if view.list_cells else value
+    if not isinstance(messages, (list, tuple)):
+        what = f"column '{column}' holds {type(value).__name__}"
+        raise TemplateError(what, "give a list of messages").located(column=column)
+    return [_message_in(column, number, item) for number, item in enumerate(messages)]
+
+
+def _message_in(column: str, number: int, item: object) -> MessageDict:
+    if not isinstance(item, Mapping) or not isinstance(item.get("role"), str) or "content" not in item:
+        what = f"element {number} of column '{column}' is not a message"
+        raise TemplateError(what, 'give {"role": …, "content": …}').located(column=column)
+    try:
+        return cast("MessageDict", {**copied(item), "content": shown_content(item["content"])})
+    except MMPromptError as error:
+        raise error.located(column=column) from None
+
+
+def example_messages(items: Iterable[object]) -> list[MessageDict]:
+    """Return in-context examples as messages. Each is a message or the role dict of a dialogue; blank text is skipped.
+
+    Raises:
+        TemplateError: there is text without a role, or a role dict that cannot be a message.
+    """
+    return [_example(item) for item in items if not isinstance(item, str) or item.strip()]
+
+
+def _example(item: object) -> MessageDict:
+    if not isinstance(item, Mapping):
+        what = f"the examples hold {shown(item) if isinstance(item, str) else type(item).__name__}, which has no role"
+        raise TemplateError(what, "give messages, or role dicts")
+    if "content" in item:
+        return cast("MessageDict", {**copied(item), "content": shown_content(item["content"])})
+    role, said = item.get("role"), item.get("prompt")
+    begin, end = item.get("begin") or "", item.get("end") or ""
+    if begin or end:
+        if not all(isinstance(piece, str) for piece in (begin, said or "", end)):
+            what = f"role {shown(role)} of an example has begin or end beside content parts or token ids"
+            raise TemplateError(what, "leave them out")
+        said = f"{begin}{said or ''}{end}"
+    kept = {k: copied(item[k]) for k in ("name", "tool_calls", "tool_call_id") if k in item}
+    message = {"role": ROLE_NAMES.get(str(role), str(role)), "content": copied(said or ""), **kept}
+    return cast("MessageDict", message)
+
+
+def shown_content(content: Any) -> Any:
+    """Return a copy of a message's content in which bare base64 is a data URI, as prompts show it.
+
+    Raises:
+        PromptError: a content part has no known type, or no source.
+    """
+    return [_shown_part(part) for part in content] if isinstance(content, (list, tuple)) else content
+
+
+def _shown_part(item: object) -> object:
+    if not isinstance(item, Mapping):
+        return item
+    copy = {key: copied(value) for key, value in item.items()}
+    part = part_of(copy)
+    if isinstance(part, MediaRef) and isinstance(part.source, str):
+        source = as_written(part.source, part.modality)
+        if source is not part.source:
+            copy = {key: _with_source(value, part.source, source) for key, value in copy.items()}
+            part = part_of(copy)
+    return PartDict(copy, part)
+
+
+def _with_source(value: object, source: str, written: object) -> object:
+    """Return the value of a part's key with ``source`` replaced, where it is the value or stands in it."""
+    if isinstance(value, Mapping):
+        return {key: written if item is source else item for key, item in value.items()}
+    return written if value is source else value

@@ -14,7 +14,7 @@ from loopback_server import LoopbackServer, closed_port, reply
 
 from mmprompt.errors import MediaError, SourceError
 from mmprompt.media import MediaPolicy
-from mmprompt.media.fetch import dead_hosts
+from mmprompt.media.fetch import hosts
 from mmprompt.media.fetch.fetcher import Fetcher
 
 AGAIN = r"could not be connected to .* ago; check the URL, and the network; it is tried again after 60 s"
@@ -79,7 +79,7 @@ def test_another_port_of_the_host_a_slow_answer_and_a_broken_one_are_not_held_ag
 
 
 def test_it_is_tried_again_after_a_while(monkeypatch, port):
-    monkeypatch.setattr(dead_hosts, "_SECONDS", 0.05)
+    monkeypatch.setattr(hosts, "_SECONDS", 0.05)
     fetcher = Fetcher(allowing(port))
     with pytest.raises(SourceError, match="cannot be reached"):
         fetcher.fetch(f"http://127.0.0.1:{port}/a.png")
@@ -89,7 +89,7 @@ def test_it_is_tried_again_after_a_while(monkeypatch, port):
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr(dead_hosts, "_MOST", 3)
+    monkeypatch.setattr(hosts, "_MOST", 3)
     words = []
     with ExitStack() as held:
         ports = [held.enter_context(closed_port()) for _ in range(5)]

@@ -26,8 +26,8 @@ from PIL import Image, UnidentifiedImageError
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
 from mmprompt.media import files as files_module
+from mmprompt.media.file_errors import is_drive_path, windows_fault, windows_inside, windows_same
 from mmprompt.media.files import GuardedFiles, blobs_folder, same_file_path
-from mmprompt.media.windows_paths import is_drive_path, windows_fault, windows_inside, windows_same
 from mmprompt.messages import MediaPart, MediaRef
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"

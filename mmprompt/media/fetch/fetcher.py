@@ -15,11 +15,9 @@ from urllib.parse import urljoin
 
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, SourceError, shown
-from mmprompt.media.fetch.dead_hosts import DeadHosts
-from mmprompt.media.fetch.hosts import LONGEST_URL, AllowedHosts, host_and_port
-from mmprompt.media.fetch.http_words import retry_after, status_words
+from mmprompt.media.fetch.hosts import LONGEST_URL, AllowedHosts, DeadHosts, host_and_port
 from mmprompt.media.fetch.per_thread import PerThread
-from mmprompt.media.fetch.retries import PassingError, pause_before
+from mmprompt.media.fetch.retries import PassingError, pause_before, retry_after, status_words
 from mmprompt.media.media_types import declared_type
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sources import classify, in_short

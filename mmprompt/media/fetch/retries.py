@@ -1,8 +1,10 @@
-"""Trying a request again: which faults may pass, and how long to wait before the next try."""
+"""Trying a request again: which faults may pass, and how long to wait; the status of an answer in words."""
 
 from __future__ import annotations
 
 import random
+import time
+from http import HTTPStatus
 
 
 class PassingError(Exception):
@@ -31,3 +33,24 @@ def pause_before(attempt: int, first: float, longest: float, after: float | None
     """
     most = min(first * 2 ** (attempt - 1), longest)
     return max(random.uniform(0, most), after or 0.0)  # noqa: S311  # jitter is no secret
+
+
+def status_words(status: int) -> str:
+    """Return a status as ``404 (Not Found)``, with the standard phrase and not the server's own."""
+    try:
+        return f"{status} ({HTTPStatus(status).phrase})"
+    except ValueError:
+        return str(status)
+
+
+def retry_after(header: str) -> float | None:
+    """Return the seconds that a ``Retry-After`` header (a number or a date) asks to wait; None if it has neither."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  # only if a server sends the header
+
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

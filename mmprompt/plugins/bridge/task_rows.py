@@ -81,11 +81,11 @@ class TaskRows:
             TaskError: the task compares labels, or asks for more than one reply.
             MMPromptError: the row cannot be sent.
         """
-        self._check_mode("gen")
+        self._check("gen")
         made = self.builder.prepare(sample)
         if isinstance(made, FailedRow):
             raise made.error
-        self._check_one(len(made.requests))
+        self._check("gen", len(made.requests))
         return [{key: with_text(value) for key, value in message.items()} for message in made.requests[0].wire]
 
     def prompt(self, sample: Sample) -> Prompt:
@@ -95,15 +95,10 @@ class TaskRows:
             TaskError: as ``messages``.
             PolicyError: a medium is longer than ``max_bytes``.
         """
-        sample = self.builder.received(sample)
-        plain = self._task.plain_messages(sample)
-        if plain is not None:
-            return _prompt(plain)
-        made = self._assembled(sample, "gen")
-        meta = self._task.meta_template
-        if meta.meta is None and not isinstance(made.prompt, dict):
+        made = self._assembled(self.builder.received(sample), "gen")
+        if self._task.meta_template.meta is None and not isinstance(made.prompt, dict):
             return made.prompt
-        return _prompt(meta.to_messages(made.prompt))
+        return _prompt(self._task.meta_template.to_messages(made.prompt))
 
     def label_prompt(self, sample: Sample, label: object) -> Prompt:
         """Return the prompt of one label, as ``prompt``.
@@ -112,29 +107,26 @@ class TaskRows:
             TaskError: the task asks for a reply, or has no such label.
         """
         made = self._assembled(sample, "ppl")
-        if self._task.meta_template.meta is None and isinstance(made.prompt, dict):
-            prompt: Prompt = _of_label(made.prompt, label)
-            return prompt
-        return _prompt(_of_label(self._task.messages_of(made), label))
+        if self._task.meta_template.meta is not None:
+            return _prompt(_of_label(self._task.messages_of(made), label))
+        prompt: Prompt = _of_label(made.prompt, label)
+        return prompt
 
     def label_string(self, sample: Sample, label: object) -> str:
         """Return the prompt of one label after the meta template, as text; raises as ``label_prompt``."""
         return str(_of_label(self._task.string_of(self._assembled(sample, "ppl")), label))
 
     def _assembled(self, sample: Sample, mode: str) -> Assembled:
-        self._check_mode(mode)
+        self._check(mode)
         made = self.builder.assembled(sample)
-        self._check_one(len(made))
+        self._check(mode, len(made))
         return made[0]
 
-    def _check_mode(self, mode: str) -> None:
+    def _check(self, mode: str, count: int = 1) -> None:
+        """Refuse a task that asks for something else than one reply, or one comparison of labels, to a row."""
         if self._task.mode != mode:
-            asked, other = (
-                ("compares labels", "PPLInferencer") if mode == "gen" else ("asks for a reply", "GenInferencer")
-            )
-            raise TaskError(f"the task {asked}", f"use the runner's {other}")
-
-    def _check_one(self, count: int) -> None:
+            asked, other = {"gen": ("compares labels", "PPL"), "ppl": ("asks for a reply", "Gen")}[mode]
+            raise TaskError(f"the task {asked}", f"use the runner's {other}Inferencer")
         if count != 1 or (self._task.assembly is not None and self._task.assembly.needs_replies):
             hint = "use infer_mode last, or give the runner a template of turns"
             raise TaskError("the task asks for more than one reply to a row", hint)
