@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.sample import Sample
@@ -63,52 +64,37 @@ class TopkRetriever(Retriever):
         if self.embed is not None:
             text_of = RowText(index.input_columns, index.output_column, index.tagged_columns)
             rows = self.embed([text_of(row) for row in index.rows]) if index.rows else [[]]
-            vector_of = _Embedded(self.embed, text_of)
+            vector_of = partial(_embedded, self.embed, text_of)
         else:
             rows, test = self.vectors or ((), ())
             whose = "of the test samples"
-            vector_of = _Called(test) if callable(test) else _Listed(_matrix(test, whose, index.test_count))
+            vector_of = (
+                partial(_called, test) if callable(test) else partial(_listed, _matrix(test, whose, index.test_count))
+            )
         matrix = _matrix(rows, "of the index set", len(index.rows) or None)
         nearness = _Nearness(matrix, vector_of, cosine=self.metric == "cosine")
         return BoundRetriever(self, index.rows, nearness, self.ice_num)
 
 
-class _Embedded:
-    """Returns the vector of a sample's text from ``embed``."""
-
-    def __init__(self, embed: Callable[[list[str]], ArrayLike], text_of: RowText) -> None:
-        self._embed = embed
-        self._text_of = text_of
-
-    def __call__(self, sample: Sample, _position: int) -> Array:
-        vector: Array = _matrix(self._embed([self._text_of(sample)]), "of one text", 1)[0]
-        return vector
+def _embedded(embed: Callable[[list[str]], ArrayLike], text_of: RowText, sample: Sample, _position: int) -> Array:
+    """Return the vector of a sample's text from ``embed``."""
+    vector: Array = _matrix(embed([text_of(sample)]), "of one text", 1)[0]
+    return vector
 
 
-class _Called:
-    """Returns the vector of a sample from the user's callable."""
-
-    def __init__(self, vector_of: Callable[[Sample], ArrayLike]) -> None:
-        self._vector_of = vector_of
-
-    def __call__(self, sample: Sample, _position: int) -> Array:
-        vector: Array = _matrix([self._vector_of(sample)], "of a test sample", 1)[0]
-        return vector
+def _called(vector_of: Callable[[Sample], ArrayLike], sample: Sample, _position: int) -> Array:
+    """Return the vector of a sample from the user's callable."""
+    vector: Array = _matrix([vector_of(sample)], "of a test sample", 1)[0]
+    return vector
 
 
-class _Listed:
-    """Returns the vector of a position in the test set."""
-
-    def __init__(self, matrix: Array) -> None:
-        self._matrix = matrix
-
-    def __call__(self, _sample: Sample, position: int) -> Array:
-        count = len(self._matrix)
-        if not 0 <= position < count:
-            what = f"no vector for test position {position}: there are vectors for 0 to {count - 1}"
-            raise TaskError(what, "give a vector for each test sample")
-        vector: Array = self._matrix[position]
-        return vector
+def _listed(matrix: Array, _sample: Sample, position: int) -> Array:
+    """Return the vector of a position in the test set."""
+    if not 0 <= position < len(matrix):
+        what = f"no vector for test position {position}: there are vectors for 0 to {len(matrix) - 1}"
+        raise TaskError(what, "give a vector for each test sample")
+    vector: Array = matrix[position]
+    return vector
 
 
 class _Nearness:

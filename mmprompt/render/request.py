@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import takewhile
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, NoReturn
+from typing import Any
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.sample import Sample
@@ -37,6 +38,7 @@ _OPENAI_LACKS = frozenset(("top_k", "stop_sequences", "thinking"))
 _SHOWN = 60
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Request(Mapping[str, Any]):
     """One request: a row's, or one of its turns' or labels'. Immutable and picklable.
 
@@ -50,38 +52,12 @@ class Request(Mapping[str, Any]):
         choices: the texts of a multiple-choice row.
     """
 
-    __slots__ = ("_line", "_settings", "_wire", "answers", "choices", "id")
     id: object
-    answers: tuple[object, ...]
-    choices: tuple[str, ...]
     _wire: WireRequest
     _settings: RequestSettings
-    _line: tuple[str | None, int | None]
-
-    def __init__(  # noqa: PLR0917  # made in one place, and by pickle
-        self,
-        id: object,  # noqa: A002  # the public name
-        wire: WireRequest,
-        settings: RequestSettings,
-        answers: tuple[object, ...] = (),
-        choices: tuple[str, ...] = (),
-        line: tuple[str | None, int | None] = (None, None),
-    ) -> None:
-        put = object.__setattr__
-        put(self, "id", id)
-        put(self, "_wire", wire)
-        put(self, "_settings", settings)
-        put(self, "answers", answers)
-        put(self, "choices", choices)
-        put(self, "_line", line)
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        """Refuse: a request is immutable."""
-        raise AttributeError(f"a request is immutable: '{name}' cannot be set")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as the arguments of the construction."""
-        return Request, (self.id, self._wire, self._settings, self.answers, self.choices, self._line)
+    answers: tuple[object, ...] = ()
+    choices: tuple[str, ...] = ()
+    _line: tuple[str | None, int | None] = (None, None)
 
     __hash__ = object.__hash__
 

@@ -45,9 +45,9 @@ def render(
         rows: samples, and errors of rows that could not be read.
         writer: receives the lines.
         limit: reads at most this many rows.
-        strict: raises the first error; without it a bad row is left out, and ``on_error`` receives its error.
+        strict: raises the first error; without it a bad row is left out.
         workers: threads that prepare rows, where their media are decoded.
-        on_error: see ``strict``.
+        on_error: receives the error of each row that is left out.
         on_note: receives what is accepted but odd, such as a wrong declared type.
         on_row: called after each row.
 
@@ -56,6 +56,7 @@ def render(
         OSError: the output cannot be written.
     """
     done = failed = 0
+    report: OnError = on_error or (lambda _: None)
     chosen = itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
@@ -74,20 +75,18 @@ def render(
                 raise rendered.error
             else:
                 failed += 1
-                if on_error is not None:
-                    on_error(rendered.error)
+                report(rendered.error)
         writer.flush()
-        return RenderReport(done, failed, _repeats(ids, renderer.file, on_error))
+        return RenderReport(done, failed, _repeats(ids, renderer.file, report))
 
 
-def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError | None) -> int:
+def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     """Report the ids that stood before, and return how many."""
     repeated = 0
     for line, first in ids.repeats():
         repeated += 1
         again = RowError(f"the id is that of line {first}", "give each row an id of its own")
-        if on_error is not None:
-            on_error(again.located(file=file, line=line, column="id"))
+        on_error(again.located(file=file, line=line, column="id"))
     return repeated
 
 

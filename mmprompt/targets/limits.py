@@ -253,30 +253,18 @@ def _shipped() -> dict[str, Limits]:
 
 
 def _limits(name: str, table: dict[str, Any]) -> Limits:
-    modalities = {}
-    for modality in MODALITIES:
-        if modality in table:
-            facts = dict(table[modality])
-            facts.update(
-                still=frozenset(facts.get("still", ())),
-                formats=frozenset(facts["formats"]),
-                forms=tuple(facts["forms"]),
-                date=str(facts["date"]),
-            )
-            modalities[modality] = ModalityLimits(**facts)
-    return Limits(
-        name,
-        table["wire"],
-        frozenset(table["schemes"]),
-        modalities,
-        table.get("request_bytes"),
-        str(table["date"]),
-        table["source"],
-        _counted(modalities),
-        frozenset(table["part_keys"]) if "part_keys" in table else None,
-        frozenset(table["source_keys"]) if "source_keys" in table else None,
-        frozenset(table.get("left_out", ())),
-    )
+    facts = _with_sets(table)
+    modalities = {
+        modality: ModalityLimits(**_with_sets(facts.pop(modality))) for modality in MODALITIES if modality in table
+    }
+    return Limits(name, modalities=modalities, counted=_counted(modalities), **facts)
+
+
+def _with_sets(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table of the file with its lists as sets, those in order as tuples, and its date as text."""
+    facts = {key: frozenset(value) if isinstance(value, list) else value for key, value in table.items()}
+    ordered = {"forms": tuple(table["forms"])} if "forms" in table else {}
+    return {**facts, **ordered, "date": str(table["date"])}
 
 
 def _counted(modalities: Mapping[str, ModalityLimits]) -> bool:

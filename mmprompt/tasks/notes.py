@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -50,24 +51,20 @@ class Unsent(NamedTuple):
     shows_answer: bool
 
 
+UnknownSlots = Callable[[Sequence[str]], list[str]]
+"""Returns the names in braces that are no column of a row with these columns."""
+
+
 class RowNotes:
-    """Notes on the rows of a task, from the last iteration over them.
+    """Notes on the rows of a task, from the last iteration over them; the arguments are those of ``RowCounts``."""
 
-    Args:
-        config: the columns that the task names.
-        unknown_slots: returns the names in braces that are no column of a row.
-        unsent: what a task without a template sends; None for a task with a template.
-    """
-
-    def __init__(
-        self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
-    ) -> None:
-        self._made = (config, unknown_slots, unsent)
-        self._last = RowCounts(*self._made)
+    def __init__(self, config: TaskConfig, unknown_slots: UnknownSlots | None, unsent: Unsent | None) -> None:
+        self._counts = partial(RowCounts, config, unknown_slots, unsent)
+        self._last = self._counts()
 
     def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows, and count them. Each iteration has counts of its own."""
-        counts = self._last = RowCounts(*self._made)
+        counts = self._last = self._counts()
         for row in rows:
             if type(row) is Sample:
                 counts.see(row)
@@ -79,11 +76,15 @@ class RowNotes:
 
 
 class RowCounts:
-    """Counts, over the rows of one iteration, what is worth a note; the arguments are those of ``RowNotes``."""
+    """Counts, over the rows of one iteration, what is worth a note.
 
-    def __init__(
-        self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
-    ) -> None:
+    Args:
+        config: the columns that the task names.
+        unknown_slots: for a task with templates.
+        unsent: what a task without a template sends; None for a task with a template.
+    """
+
+    def __init__(self, config: TaskConfig, unknown_slots: UnknownSlots | None, unsent: Unsent | None) -> None:
         self._config = config
         self._unknown_slots = unknown_slots
         self._unsent = unsent

@@ -141,7 +141,7 @@ def test_anthropic_says_which_key_gives_the_length_of_the_reply() -> None:
 
 def test_a_request_is_immutable_and_pickles(tour: Path) -> None:
     request = next(load_task(tour / "tour.jsonl").requests())
-    with pytest.raises(AttributeError, match="immutable"):
+    with pytest.raises(AttributeError, match="id"):
         request.id = 2  # type: ignore[misc]
     again = pickle.loads(pickle.dumps(request))
     assert (again.id, again.body(), again.answers, again.where) == (
