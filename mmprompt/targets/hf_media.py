@@ -12,7 +12,7 @@ from mmprompt.media.audio.reading import Sound, decode_audio
 from mmprompt.media.image.plain import PlainImage, image_of, plain_image
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.media.sandbox.decoders import decoder, decoder_errors
 from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class HFDecoder:
             SourceError: the bytes cannot be decoded, or the child process crashed or used too much memory or time.
             PolicyError: the medium is larger or longer than the policy allows, or there are too many pictures.
         """
+        with decoder_errors():
+            return self._decoded(part)
+
+    def _decoded(self, part: MediaPart) -> Image | list[Image] | Samples:
         if part.modality == "image":
             self.images.append(self._picture(part.data, f"image {len(self.images) + 1}"))
             return self.images[-1]

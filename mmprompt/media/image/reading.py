@@ -155,12 +155,13 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
         _check_tiles(width, height, policy.max_pixels)
     image = read_header(data, name, policy)
     _check_pixels(name, image.width, image.height, policy.max_pixels)
-    counted: int | None = (
-        (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
-    )
-    if counted is not None:
-        counted = max(1, min(counted, policy.max_frames + 1))
-    facts = _facts(image, name, counted, bits, exif)
+    with named(name):
+        counted: int | None = (
+            (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
+        )
+        if counted is not None:
+            counted = max(1, min(counted, policy.max_frames + 1))
+        facts = _facts(image, name, counted, bits, exif)
     _check_frames(facts, policy, walk)
     return image, facts
 
