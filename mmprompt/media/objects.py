@@ -16,6 +16,7 @@ from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS,
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
 from mmprompt.media.library_errors import library_errors
+from mmprompt.media.picture_size import check_picture_size
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.after_fork import forget_after_fork
 
@@ -72,10 +73,7 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
     """
     image = _as_image(source)
     mode = image.mode
-    if image.width * image.height > policy.max_pixels:
-        raise PolicyError(
-            f"the image has {image.width} x {image.height} pixels, more than {policy.max_pixels}", "raise max_pixels"
-        )
+    check_picture_size("the image", image.width, image.height, policy)
     if mode in _UNSCALED:
         raise SourceError(f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled")
     hint = "its file may be cut or closed: open it anew, or give its path"
