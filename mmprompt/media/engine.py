@@ -84,7 +84,8 @@ class MediaEngine:
         self._cache = cache
         self._decoder = decoder(policy, memory_bytes)
         # a result under other limits might be an error under these
-        self._limits = (policy.max_bytes, policy.max_pixels, policy.max_seconds, policy.max_frames, policy.read_also)
+        names = ("max_bytes", "max_pixels", "max_side_pixels", "max_seconds", "max_frames", "read_also")
+        self._limits = tuple(getattr(policy, name) for name in names)
 
     def __enter__(self) -> MediaEngine:
         return self

@@ -61,6 +61,9 @@ def _plain(path: str) -> str:
 
 _HOW_TO_ADD = "--media-root DIR, media: {roots: [DIR]} or MediaPolicy(roots=[DIR])"
 _SEPARATORS = re.compile(r"[,;|\s]+")
+LONGEST_PATH = 4096
+"""Bytes; Linux takes no longer one."""
+
 _LONG_NAME = 300
 """Characters; file names are rarely as long."""
 
@@ -84,6 +87,22 @@ def name_hint(path: str) -> str:
     if len([name for name in _SEPARATORS.split(path) if suffix_type(name)]) > 1:
         return '; several names are a list: ["a.jpg", "b.jpg"]'
     return ""
+
+
+def check_length(path: str, name: str) -> None:
+    """Refuse a path of more than ``LONGEST_PATH`` bytes.
+
+    Raises:
+        SourceError: such a path, or one that cannot be written as bytes.
+    """
+    if len(path) <= LONGEST_PATH // 4:  # a character has at most four bytes
+        return
+    try:
+        size = len(os.fsencode(path))
+    except UnicodeEncodeError:
+        raise not_a_name(name) from None
+    if size > LONGEST_PATH:
+        raise _too_long(name)
 
 
 def check_foreign(path: str, name: str, *, on_windows: bool) -> None:
@@ -134,6 +153,11 @@ def not_a_name(name: str) -> SourceError:
     return SourceError(f"the path {shown(name)} {what}", "write the name of the file")
 
 
+def _too_long(name: str) -> SourceError:
+    hint = "write a shorter path; if this is base64, its bytes are in no known format"
+    return SourceError(f"the path {shown(name)} is too long", hint)
+
+
 def not_regular(mode: int, name: str) -> PolicyError:
     """Return the error of a directory, FIFO, socket or device."""
     kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
@@ -150,10 +174,7 @@ def unreadable(error: OSError, name: str) -> MediaError:
     if code in (errno.EACCES, errno.EPERM):
         return PolicyError(f"{shown(name)} may not be read: permission denied", "allow this user to read it")
     if code == errno.ENAMETOOLONG:
-        return SourceError(
-            f"the path {shown(name)} is too long",
-            "write a shorter path; if this is base64, its bytes are in no known format",
-        )
+        return _too_long(name)
     if code == errno.ELOOP:
         return SourceError(f"{shown(name)} is a loop of links", "correct the links")
     if code in (errno.ENXIO, errno.ENODEV):

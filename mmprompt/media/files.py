@@ -16,6 +16,7 @@ from mmprompt.errors import PolicyError, shown
 from mmprompt.media.file_errors import (
     MissingFileError,
     check_foreign,
+    check_length,
     empty,
     no_root,
     not_a_name,
@@ -108,6 +109,7 @@ class GuardedFiles:
         return data, full
 
     def _open(self, path: str, name: str) -> OpenFile:
+        check_length(path, name)  # first: realpath takes time that grows with the square of the length
         if self._only_root and not (path[:1] == "/" or ":" in path or "\\" in path or ".." in path):
             return self._try_open(self._only_root + path, name)
         check_foreign(path, name, on_windows=WINDOWS)

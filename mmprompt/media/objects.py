@@ -15,6 +15,8 @@ from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS, is_sound_pair
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
+from mmprompt.media.library_errors import library_errors
+from mmprompt.media.picture_size import check_picture_size
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.after_fork import forget_after_fork
 
@@ -71,13 +73,11 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
     """
     image = _as_image(source)
     mode = image.mode
-    if image.width * image.height > policy.max_pixels:
-        raise PolicyError(
-            f"the image has {image.width} x {image.height} pixels, more than {policy.max_pixels}", "raise max_pixels"
-        )
+    check_picture_size("the image", image.width, image.height, policy)
     if mode in _UNSCALED:
         raise SourceError(f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled")
-    try:
+    hint = "its file may be cut or closed: open it anew, or give its path"
+    with library_errors(f"the image of mode {mode}", "cannot be encoded", hint):
         image, findings = _own(image)
         clear = image.has_transparency_data
         if mode in _COLOURS:
@@ -86,9 +86,6 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
         name = "JPEG" if frame or plain else "PNG"
         image = held_by(image, name, _WHITE)
         data = encoded(image, name, _QUALITY, **_OPTIONS[name])
-    except (OSError, ValueError, SyntaxError) as error:
-        what = f"the image of mode {mode} cannot be encoded ({type(error).__name__})"
-        raise SourceError(what, "its file may be cut or closed: open it anew, or give its path") from None
     changes = [f"mode {mode} to {image.mode}"] if image.mode != mode else []
     if clear and frame:
         changes.append(f"alpha laid on {_WHITE}")
@@ -162,10 +159,8 @@ def _read_bounded(stream: Any, limit: int) -> bytes:
     pieces: list[bytes] = []
     count = 0
     while count <= limit:
-        try:
+        with library_errors("the open file", "cannot be read", "open it anew"):
             piece = stream.read(min(limit + 1 - count, 1 << 20))
-        except (OSError, ValueError) as error:
-            raise SourceError(f"the open file cannot be read ({type(error).__name__})", "open it anew") from None
         if not isinstance(piece, (bytes, bytearray)):
             raise SourceError("the open file gives no bytes", "open it with mode 'rb'")
         if not piece:
@@ -190,10 +185,8 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
     if not LOWEST_RATE <= rate <= HIGHEST_RATE or rate != int(rate):
         hint = f"give a whole number of {LOWEST_RATE} to {HIGHEST_RATE} hertz"
         raise SourceError(f"the sampling rate is {shown(rate)}", hint)
-    try:
+    with library_errors("the list of samples", "is no array", "give one array of samples"):
         array = np.asarray(samples)
-    except ValueError:
-        raise SourceError("the samples are no array", "give one array of samples") from None
     changes = []
     if array.ndim == 2 and array.shape[0] <= MOST_CHANNELS < array.shape[1]:
         array = array.T

@@ -20,6 +20,7 @@ PathName = Union[str, "os.PathLike[str]"]
 
 MAX_BYTES = 64 << 20
 MAX_PIXELS = 50_000_000
+MAX_SIDE_PIXELS = 65_535
 MAX_SECONDS = 3600.0
 MAX_FRAMES = 100_000
 MAX_REQUEST_BYTES = 512 << 20
@@ -65,7 +66,8 @@ class MediaPolicy:
             address with its port (``127.0.0.1:8000``, ``[fd00::5]:8080``) or ``localhost:8000``, which stands for
             both loopback addresses.
         max_bytes: the most bytes of one file or decoded source.
-        max_pixels: the most pixels of one picture.
+        max_pixels: the most pixels of one picture that is decoded.
+        max_side_pixels: the most pixels of its longer side.
         max_seconds: the longest audio or video; None for no limit.
         max_frames: the most frames of one animation or video that are walked.
         max_request_bytes: the most bytes of all media of one request, as they go out: after changes, before base64. A
@@ -87,6 +89,7 @@ class MediaPolicy:
     allow_domains: tuple[str, ...]
     max_bytes: int
     max_pixels: int
+    max_side_pixels: int
     max_seconds: float | None
     max_frames: int
     max_request_bytes: int
@@ -104,6 +107,7 @@ class MediaPolicy:
         *,
         max_bytes: int = MAX_BYTES,
         max_pixels: int = MAX_PIXELS,
+        max_side_pixels: int = MAX_SIDE_PIXELS,
         max_seconds: float | None = MAX_SECONDS,
         max_frames: int = MAX_FRAMES,
         max_request_bytes: int = MAX_REQUEST_BYTES,
@@ -117,6 +121,7 @@ class MediaPolicy:
         for name, number, whole in (
             ("max_bytes", max_bytes, True),
             ("max_pixels", max_pixels, True),
+            ("max_side_pixels", max_side_pixels, True),
             ("max_seconds", max_seconds, False),
             ("max_frames", max_frames, True),
             ("max_request_bytes", max_request_bytes, True),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
-from mmprompt.media.audio.reading import Sound, decode_audio
+from mmprompt.media.audio.reading import Sound, check_decoded, decode_audio
 from mmprompt.media.image.plain import PlainImage, image_of, plain_image
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.media.sandbox.decoders import decoder, decoder_errors
 from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class HFDecoder:
             SourceError: the bytes cannot be decoded, or the child process crashed or used too much memory or time.
             PolicyError: the medium is larger or longer than the policy allows, or there are too many pictures.
         """
+        with decoder_errors():
+            return self._decoded(part)
+
+    def _decoded(self, part: MediaPart) -> Image | list[Image] | Samples:
         if part.modality == "image":
             self.images.append(self._picture(part.data, f"image {len(self.images) + 1}"))
             return self.images[-1]
@@ -112,6 +116,7 @@ class HFDecoder:
             samples = to_mono(samples)
             self.notes.append(f"{name}: {channels} channels mixed into one")
         if self._sampling_rate not in (None, rate):
+            check_decoded(round(len(samples) * self._sampling_rate / rate), self._policy)
             samples = resample(samples, rate, self._sampling_rate)
             self.notes.append(f"{name}: {rate} Hz to {self._sampling_rate} Hz")
         self.sampling_rates.append(self._sampling_rate or rate)

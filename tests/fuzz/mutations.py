@@ -8,9 +8,10 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+from PIL import features
 
 KINDS = ("jpeg", "png", "webp", "gif", "wav", "flac", "mp3", "mp4")
-MODALITY = {"jpeg": "image", "png": "image", "webp": "image", "gif": "image", "mp4": "video"}
+MODALITY = {"jpeg": "image", "png": "image", "webp": "image", "gif": "image", "avif": "image", "mp4": "video"}
 _EXTREMES = (b"\x00", b"\xff", b"\x7f", b"\x80", b"\x01")
 
 
@@ -25,6 +26,7 @@ def originals() -> dict[str, list[bytes]]:
         "flac": [_sound("FLAC", "PCM_16"), _sound("FLAC", "PCM_24")],
         "mp3": [_sound("MP3", "MPEG_LAYER_III")],
         "mp4": [_film("mpeg4"), _film("libx264")],
+        **({"avif": [_picture("AVIF", "RGB"), _picture("AVIF", "RGBA")]} if features.check("avif") else {}),
     }
 
 

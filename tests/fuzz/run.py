@@ -1,8 +1,10 @@
-"""Fuzzing: ``python tests/fuzz/run.py [COUNT [SEED]]`` feeds mutated media files to the whole media engine.
+"""Fuzzing: ``python tests/fuzz/run.py [COUNT [SEED [WAY]]]`` feeds changed media files to the whole media engine.
 
 COUNT files in all (20,000 by default), an equal share of each kind, each kind in a process of its own so that a crash
-in a decoder names its kind and file. Only our own errors may come out, none may take longer than ``SLOWEST`` seconds,
-and memory may not grow. Exits with 1 otherwise.
+in a decoder names its kind and file. SEED is the day's date by default. WAY is ``mutated`` (bytes, see
+``mutations.py``) or ``structured`` (parts, see ``structures.py``), by default both in turn. Only our own errors may
+come out, no file may take longer than ``SLOWEST`` seconds, and memory may neither grow nor pass ``MOST``. Exits with 1
+otherwise.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from mutations import KINDS, MODALITY, mutated, originals
+from structures import CONTAINERS, restructured
 
 from mmprompt import MediaPolicy, MediaReader, MediaRef
 from mmprompt.errors import MMPromptError
@@ -33,10 +36,13 @@ from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
 from mmprompt.messages import MediaPart
 
-COUNT, SEED = 20_000, 20261122
+WAYS = ("mutated", "structured")
+COUNT = 20_000
 SLOWEST = 5.0
-GROWTH = 64 << 10  # KiB
-POLICY = MediaPolicy(max_bytes=1 << 20, max_pixels=1_000_000, max_seconds=60.0, max_frames=200, timeout=3.0)
+GROWTH, MOST = 64 << 10, 500 << 10  # KiB
+POLICY = MediaPolicy(
+    max_bytes=1 << 20, max_pixels=1_000_000, max_seconds=60.0, max_frames=200, timeout=3.0, read_also=("avif",)
+)
 _IMAGES = TargetRoom("openai", frozenset({"image/png"}), still=frozenset({"image/gif"}), max_bytes=8000, max_side=20)
 _SOUNDS = TargetRoom("openai", frozenset({"audio/wav"}), max_bytes=8000)
 
@@ -94,20 +100,21 @@ def feed(data: bytes, modality: str) -> Outcome:
     return Outcome(given, refused, faults, slowest)
 
 
-def files(kind: str, count: int, seed: int) -> Iterator[bytes]:
-    """Give ``count`` mutations of a kind, the same for the same seed."""
-    draw = random.Random(f"{seed}/{kind}")
-    sound = originals()[kind]
-    for _ in range(count):
-        yield mutated(draw.choice(sound), draw, sound)
+def files(kind: str, count: int, seed: int, way: str = "mutated") -> Iterator[bytes]:
+    """Give ``count`` changed files of a kind, the same for the same seed."""
+    draw = random.Random(f"{seed}/{kind}" if way == "mutated" else f"{seed}/{kind}/{way}")
+    sound = originals().get(kind, [])
+    for _ in range(count if sound else 0):
+        whole = draw.choice(sound)
+        yield mutated(whole, draw, sound) if way == "mutated" else restructured(kind, whole, draw, sound)
 
 
-def fuzz(kind: str, count: int, seed: int) -> int:
+def fuzz(kind: str, count: int, seed: int, way: str) -> int:
     """Feed the mutations of one kind, print what became of them, and return the number of faults."""
     warnings.simplefilter("error")
     total: Counter[str] = Counter()
     slowest, faults, early = 0.0, 0, 0
-    for number, data in enumerate(files(kind, count, seed)):
+    for number, data in enumerate(files(kind, count, seed, way)):
         print(number, end="\r", file=sys.stderr, flush=True)
         outcome = feed(data, MODALITY.get(kind, "audio"))
         total.update(given=outcome.given, refused=outcome.refused)
@@ -117,19 +124,22 @@ def fuzz(kind: str, count: int, seed: int) -> int:
             print(f"{kind} {number}:\n{fault}", flush=True)
         if number == count // 4:
             early = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - early
-    faults += (slowest > SLOWEST) + (growth > GROWTH)
-    print(f"{kind:5} {count} files: {total['given']} steps gave a value, {total['refused']} were refused, {faults} faults, "
-          f"slowest {slowest:.2f} s, memory after the first quarter {growth / 1024:+.1f} MiB", flush=True)  # fmt: skip
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    faults += (slowest > SLOWEST) + (most - early > GROWTH) + (most > MOST)
+    print(f"{kind:5} {count} {way} files: {total['given']} steps gave a value, {total['refused']} were refused, {faults} faults, "
+          f"slowest {slowest:.2f} s, memory {most / 1024:.0f} MiB, after the first quarter {(most - early) / 1024:+.1f}", flush=True)  # fmt: skip
     return faults
 
 
-def main(count: int = COUNT, seed: int = SEED) -> int:
+def main(count: int = COUNT, seed: int | None = None, *ways: str) -> int:
     """Fuzz each kind in a process of its own."""
     failed = 0
-    for kind in KINDS:
-        share = count // len(KINDS)
-        command = [sys.executable, "-X", "faulthandler", __file__, "--kind", kind, str(share), str(seed)]
+    seed = int(time.strftime("%Y%m%d")) if seed is None else seed
+    print(f"seed {seed}", flush=True)
+    turns = [(kind, way) for way in ways or WAYS for kind in (KINDS if way == "mutated" else CONTAINERS)]
+    for kind, way in turns:
+        share = str(count // len(turns))
+        command = [sys.executable, "-X", "faulthandler", __file__, "--kind", kind, share, str(seed), way]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=3600, check=False)
         if done.returncode:
             failed += 1
@@ -139,5 +149,5 @@ def main(count: int = COUNT, seed: int = SEED) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--kind"]:
-        sys.exit(int(fuzz(sys.argv[2], int(sys.argv[3]), int(sys.argv[4])) > 0))
-    sys.exit(main(*map(int, sys.argv[1:])))
+        sys.exit(int(fuzz(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]) > 0))
+    sys.exit(main(*map(int, sys.argv[1:3]), *sys.argv[3:]))

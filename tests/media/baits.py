@@ -6,6 +6,7 @@ harmless to a newer release of a library.
 
 from __future__ import annotations
 
+import base64
 import io
 import struct
 import zlib
@@ -373,6 +374,17 @@ def packed_chunk(name: bytes, size: int) -> bytes:
     return png_chunk(name, b"k\0\0" + zlib.compress(bytes(size), 1))
 
 
+LYING_AVIF = zlib.decompress(base64.b85decode(
+    "c-muNU{FXasVqn=%S>Yc0uY^>nP!-qnV9D5Xy^nKdYzkElE?r7iWw<6MNl?FL1uCZ0~+8f$SlbPvlxL`E;A=T8N_h`@fjhajKT~I+;4zvjm*"
+    "rvG`LzRASaax%1bOWFm%q($p_n&m03_!0HnP$3zGAJv`A)gK`PX~6et!b$gIc&2{3bTZ~!Tu#4<zYMtL5PkZ^K-PElTRP6g0pUIw-XppbZGK"
+    "`zWsK!>p~GBvXRUG*h5C9y<^fs0%IdtLp{zl)fpcsY!2i3_MHA3pT%<+53c$q5V$QRh!-9-ksNWx|U`(&-m|H5i6Jp4uutW0%PBWr2a|a~uV"
+    "jPPjatAnW!t^ZeddFVgx<-s{ybKjXS%cir<gBm4i;*#tQiR!DfQ2)0O8;Log>$-30&|LG@FKJH~|`Vn{jluNWjb<C#Fi__CnR#zQ)n&E!*yj"
+    "sZ8`Iaa7et0If9=o`A_1`kFvX6V2eOEo-G1KTplkAe(1!bCR3i?gtzpEQ(UArP7cuY6I@STSi-*<Cw1IasQ*%+MXe|a)ths^_8n;%1}`92wn"
+    "Hw)f%22EMKYf1d^Ynv`Huj9JCDPMH@(H{;fb&Dp=UwA9KYW>6;?I~$1mJapM84dl>&>s!`(a;|a{n5}L4gJy3Cnog6XySU-A4APtngsF+0Jq"
+    "XY%K"
+))  # fmt: skip
+"""An AVIF whose header says 100 x 100 pixels, and whose picture has 16,000 x 16,000."""
+
 PCM = sound(b"agsm", version=1, extra=u(160, 33, 33, 2))
 ROW = b"\1\1\0\0"
 """Of a run-length coded BMP: one pixel and the end of the line."""
@@ -488,6 +500,7 @@ PICTURES: dict[str, Callable[[], bytes]] = {
     "TIFF: tags that share their bytes": lambda: (
         tiff(64, 64, *[(40_000 + n, 7, 100_000, 8) for n in range(20_000)]) + bytes(100_000)
     ),
+    "AVIF: a picture larger than its header": lambda: LYING_AVIF,
 }
 
 BAITS = {"audio": SOUNDS, "video": VIDEOS, "image": PICTURES}

@@ -259,3 +259,21 @@ def fit_small(part, room, policy):
 
 def crash_on_change(part, changes, policy):
     crash()
+
+
+def raise_what_the_file_names(part, _wanted, _policy, *_more):
+    """A change that raises the exception whose name stands behind ``raise`` at the end of the file."""
+    import builtins
+
+    name = part.data.rpartition(b"raise ")[2].decode("latin-1")
+    if hasattr(builtins, name):
+        raise getattr(builtins, name)("/secret/path")
+    if part.modality == "video":
+        return part._replace(media_type="video/jpeg", data=b"", frames=(b"\xff\xd8\xff\xe0",))
+    return part._replace(media_type={"image": "image/png", "audio": "audio/wav"}[part.modality], data=b"changed")
+
+
+def raise_named(name):
+    import builtins
+
+    raise getattr(builtins, name)("/secret/path")

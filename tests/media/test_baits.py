@@ -19,7 +19,7 @@ from mmprompt.cli import main
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot limit processes")
 
 ASKED = {
-    "image": {"max_side": 4, "read_also": ["tiff"]},
+    "image": {"max_side": 4, "read_also": ["tiff", "avif"]},
     "audio": {"audio_rate": 8000, "audio_format": "wav"},
     "video": {"frames": 1},
 }

@@ -22,6 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from leaks import held, left_behind
 from PIL import Image, UnidentifiedImageError
+from swap_race import careless, guarded, race
+from time_taken import processor_seconds
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
@@ -236,6 +238,32 @@ def hangs(act, pipe):
         thread.join(0.02)
     assert not thread.is_alive()
     return waits
+
+
+@posix
+def test_files_and_folders_swapped_for_links_while_they_are_read_leak_nothing(tmp_path):
+    (tmp_path / "careless").mkdir()
+    (tmp_path / "guarded").mkdir()
+    assert race(tmp_path / "careless", careless, 30, until_leak=True).leaked  # where the path is judged, not the file
+    outcome = race(tmp_path / "guarded", guarded, 2)
+    assert min(outcome.given, outcome.refused) > 10
+    assert not outcome.leaked
+
+
+@posix
+@pytest.mark.parametrize("start", ["/", "../", "a/", "\u20ac/"])
+def test_a_path_of_hundreds_of_kilobytes_is_refused_before_it_is_resolved(tree, start):
+    path = start * (400_000 // len(start)) + "x.jpg"
+    assert processor_seconds(lambda: refusal(tree, path), enough=0.2) < 0.2
+    assert "is too long" in refusal(tree, path).what
+
+
+def test_a_path_has_at_most_so_many_bytes(tree):
+    up = "sub/../"  # resolved before it is opened
+    assert reading(tree, up * 584 + "a.jpg") == JPEG  # 4,093 bytes
+    assert "is too long" in refusal(tree, up * 585 + "a.jpg").what
+    assert "is too long" in refusal(tree, f"{tree}/root/" + "\u20ac" * 1400).what  # in bytes
+    assert "cannot be a file name" in refusal(tree, "\ud800" * 5000).what
 
 
 @posix

@@ -21,7 +21,7 @@ from mmprompt.media.audio.encoders import (
     to_mono,
 )
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
-from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, decode_audio
+from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, check_decoded, decode_audio
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.policy import MediaPolicy
@@ -203,6 +203,7 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
         notes.append(f"{samples.shape[1]} channels to 1, their mean ({why.mono})")
         samples = to_mono(samples)
     if form.rate != rate:
+        check_decoded(round(len(samples) * form.rate / rate) * form.channels, policy)
         notes.append(f"{rate} Hz to {form.rate} Hz ({why.rate})")
         samples = resample(samples, rate, form.rate)
     whole = to_16_bits(samples)

@@ -25,6 +25,20 @@ __all__ = [
 DECODED = 8
 """Decoded sound may take this many times ``max_bytes``: 512 MiB by default, 25 minutes of stereo at 44.1 kHz."""
 
+
+def check_decoded(samples: int, policy: MediaPolicy) -> None:
+    """Refuse more samples, of all channels together, than decoded sound may have. A sample takes four bytes.
+
+    Raises:
+        PolicyError: they take more than ``DECODED`` times ``max_bytes``.
+    """
+    if samples * 4 > DECODED * policy.max_bytes:
+        raise PolicyError(
+            f"the decoded sound takes more than {DECODED} x max_bytes ({policy.max_bytes})",
+            "raise max_bytes to allow it, or keep fewer seconds",
+        )
+
+
 FULL_SCALE = 32767 / 32768
 """From here on a sample counts as clipped: the highest of 16 bits."""
 
@@ -150,7 +164,9 @@ def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
     count = 0
     for block in reader.blocks(Watch(policy, "the sound")):
         count += len(block)
-        if policy.max_seconds is not None and count > policy.max_seconds * reader.facts.rate:
+        if policy.max_seconds is None:
+            check_decoded(count * reader.facts.channels, policy)
+        elif count > policy.max_seconds * reader.facts.rate:
             raise _too_long(policy)
         yield block
 
@@ -165,7 +181,7 @@ class _Room:
         self.more = False
         self._start, self._seconds = start, seconds
         self._skip, self._most = 0, None if seconds is None else 0
-        self._max_bytes = policy.max_bytes
+        self._policy = policy
 
     def expect(self, facts: AudioFacts) -> None:
         """Make room for the wanted part of the declared samples, or refuse it."""
@@ -176,15 +192,8 @@ class _Room:
         if self._seconds is not None:
             self._most = round(self._seconds * facts.rate)
             expected = min(expected, self._most)
-        self._judge(expected * facts.channels)
+        check_decoded(expected * facts.channels, self._policy)
         self.samples = np.empty((expected, facts.channels), np.float32)
-
-    def _judge(self, samples: int) -> None:
-        if samples * 4 > DECODED * self._max_bytes:
-            raise PolicyError(
-                f"the decoded sound takes more than {DECODED} x max_bytes ({self._max_bytes})",
-                "raise max_bytes to allow it, or keep fewer seconds",
-            )
 
     def add(self, block: Samples) -> bool:
         """Keep the wanted part of the next block; return True if nothing after it is wanted."""
@@ -198,7 +207,7 @@ class _Room:
             self.more = True
         end = self.count + len(block)
         if end > len(self.samples):
-            self._judge(end * block.shape[1])
+            check_decoded(end * block.shape[1], self._policy)
             larger = np.empty((max(end, 2 * len(self.samples)), block.shape[1]), np.float32)
             larger[: self.count] = self.samples[: self.count]
             self.samples = larger

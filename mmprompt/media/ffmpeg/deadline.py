@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from mmprompt.errors import PolicyError
+from mmprompt.media.picture_size import check_picture_size
 from mmprompt.media.policy import MediaPolicy
 
 PACKETS_SHARE = 8
@@ -34,6 +35,16 @@ class TimedFile(io.BytesIO):
                 self._watch.check_time()
             return b""
         return super().read(size)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Go to a place in the file; see the class. A place that cannot be is the end of the file.
+
+        Headers may name such places, and libsndfile's callbacks would print the error instead of raising it.
+        """
+        try:
+            return super().seek(offset, whence)
+        except (OverflowError, ValueError):
+            return super().seek(0, io.SEEK_END)
 
     def readinto(self, buffer: Any, /) -> int:
         """Read into ``buffer``, as any file does; see the class."""
@@ -74,11 +85,7 @@ class Watch:
 
     def check_size(self, width: int, height: int) -> None:
         """Raise a PolicyError for a picture that is too large."""
-        if width * height > self._policy.max_pixels:
-            raise PolicyError(
-                f"{self._what} has {width} x {height} pixels, more than {self._policy.max_pixels}",
-                "raise max_pixels to allow it, or use --policy trusted",
-            )
+        check_picture_size(self._what, width, height, self._policy)
 
     def keep(self, size: int) -> None:
         """Count the bytes of a packet; raise a PolicyError once all take too much. Packed ones swell a thousandfold."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Colour = tuple[int, int, int]
 
-LONGEST_SIDE = {"JPEG": 65_535, "WEBP": 16_383}
-"""The most pixels a side that a format can say."""
+LONGEST_SIDE = {"JPEG": 65_500, "WEBP": 16_383}
+"""The most pixels a side that the encoder of a format writes."""
 
 _HELD = {
     "JPEG": ("L", "RGB", "CMYK"),

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.image.reading import KEPT_PICTURES, RAISE_PIXELS, decode_image, image_facts
+from mmprompt.media.image.reading import KEPT_PICTURES, decode_image, image_facts
+from mmprompt.media.picture_size import RAISE_PIXELS
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:

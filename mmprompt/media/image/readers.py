@@ -7,7 +7,6 @@ thread cannot catch for itself; it offers a file to every loaded reader; and it 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,25 +14,11 @@ from typing import TYPE_CHECKING
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.ffmpeg.deadline import TimedFile
+from mmprompt.media.library_errors import library_errors
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
-
-_FAULTS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    ArithmeticError,
-    struct.error,
-    zlib.error,
-    RuntimeError,  # AVIF
-    UserWarning,  # TIFF, where the process makes errors of warnings
-)
-"""What Pillow's readers raise on damaged files."""
 
 
 def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
@@ -107,14 +92,11 @@ def _more(piece: bytes) -> bytes:
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """Replace Pillow's errors by ours. Its own words are left out, because they may hold addresses."""
+    """Replace Pillow's errors by ours."""
     from PIL.Image import DecompressionBombError  # noqa: PLC0415  # heavy
 
-    try:
-        yield
-    except DecompressionBombError:
-        raise PolicyError(f"the {name} has more pixels than Pillow takes", "make it smaller") from None
-    except MemoryError:
-        raise SourceError(f"the {name} takes more memory than there is", "make it smaller") from None
-    except _FAULTS as error:
-        raise SourceError(f"the {name} is cut or damaged ({type(error).__name__})", "save or fetch it anew") from None
+    with library_errors(f"the {name}", "is cut or damaged", "save or fetch it anew"):
+        try:
+            yield
+        except DecompressionBombError:
+            raise PolicyError(f"the {name} has more pixels than Pillow takes", "make it smaller") from None

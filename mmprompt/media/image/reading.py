@@ -5,6 +5,7 @@ Only this module gives bytes to Pillow's readers, and only to those of the allow
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
@@ -17,7 +18,9 @@ from mmprompt.media.image.headers import (
 from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, sniff
+from mmprompt.media.picture_size import RAISE_PIXELS, check_picture_size
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.sandbox.memory import at_most_more
 from mmprompt.media.type_check import not_media
 
 if TYPE_CHECKING:
@@ -34,6 +37,10 @@ ANIMATION_PICTURES = 10
 
 KEPT_PICTURES = 8
 """All pictures that are held at once may have this many times ``max_pixels``."""
+
+
+_AVIF, _AVIF_PIXEL = 256 << 20, 40
+"""Bytes to decode an AVIF: at most so many for libavif and its threads, and for each pixel (of 12 bits with alpha)."""
 
 
 class ImageFacts(NamedTuple):
@@ -60,7 +67,7 @@ def image_facts(data: bytes, policy: MediaPolicy) -> ImageFacts:
 
     Raises:
         SourceError: the bytes are not a picture of an allowed format, or the header is damaged.
-        PolicyError: one frame has more than ``max_pixels``.
+        PolicyError: one frame has more than ``max_pixels``, or a side longer than ``max_side_pixels``.
     """
     return _open(data, policy, 1)[1]
 
@@ -133,10 +140,13 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
 def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
     """Decode frames one after the other and check the time between them, because WebP reads its file only once."""
     watch = Watch(policy, f"the {image.format}")
-    for number in numbers:
-        watch.check_time()
-        image.seek(number)
-        image.load()
+    # the pictures in an AVIF may be larger than its header says: libavif decodes them whole, then scales them down
+    avif = image.format == "AVIF"
+    with at_most_more(_AVIF + _AVIF_PIXEL * image.width * image.height) if avif else nullcontext():
+        for number in numbers:
+            watch.check_time()
+            image.seek(number)
+            image.load()
 
 
 def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
@@ -148,19 +158,20 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
     elif name == "GIF":
         # Pillow enlarges the picture to hold its frames, and judges that by its own limit, with a warning
         width, height, frames, _ = gif_layout(data, policy.max_frames + 1)
-        _check_pixels(name, width, height, policy.max_pixels)
+        check_picture_size("the GIF", width, height, policy)
         _check_gif(width, height)
     elif name == "TIFF":
         width, height, several = tiff_layout(data)
         _check_tiles(width, height, policy.max_pixels)
     image = read_header(data, name, policy)
-    _check_pixels(name, image.width, image.height, policy.max_pixels)
-    counted: int | None = (
-        (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
-    )
-    if counted is not None:
-        counted = max(1, min(counted, policy.max_frames + 1))
-    facts = _facts(image, name, counted, bits, exif)
+    check_picture_size(f"the {name}", image.width, image.height, policy)
+    with named(name):
+        counted: int | None = (
+            (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
+        )
+        if counted is not None:
+            counted = max(1, min(counted, policy.max_frames + 1))
+        facts = _facts(image, name, counted, bits, exif)
     _check_frames(facts, policy, walk)
     return image, facts
 
@@ -215,11 +226,6 @@ def _bits(image: ImageFile) -> int:
     return {"1": 1, "I;16": 16}.get(image.mode, 8)
 
 
-def _check_pixels(name: str, width: int, height: int, most: int) -> None:
-    if width * height > most:
-        raise PolicyError(f"the {name} has {width} x {height} pixels, more than max_pixels ({most})", RAISE_PIXELS)
-
-
 def _check_tiles(width: int, height: int, most: int) -> None:
     """Refuse a TIFF whose tiles are far larger than its picture: Pillow decodes them whole."""
     if width * height > 2 * most:
@@ -251,5 +257,4 @@ def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> N
         )
 
 
-RAISE_PIXELS = "raise max_pixels to allow it, or use --policy trusted"
 _RAISE_FRAMES = "raise max_frames to allow it, or use --policy trusted"

@@ -10,9 +10,11 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
+from mmprompt.media.library_errors import library_errors
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.answers import FAULT, MEMORY
 from mmprompt.media.sandbox.children import Children, Line
@@ -28,22 +30,35 @@ _T = TypeVar("_T")
 _PIXEL = 16
 """Bytes that a decoder may need for a pixel: four, in a few copies."""
 
+HINT = "the data may be damaged or hostile; leave the sample out, or look at it with care"
+
 LEAST_MEMORY = 256 << 20
 """Bytes; Python, NumPy and FFmpeg's threads take half of it before they decode anything."""
+
+
+def decoder_errors() -> AbstractContextManager[None]:
+    """Return a context in which each exception of a decoder that runs in this process becomes a SourceError."""
+    return library_errors("the decoder", "failed", HINT)
 
 
 class InlineDecoder:
     """Runs decoders in this process. It has the same methods as ``IsolatedDecoder``."""
 
     def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """Return what ``function`` returns for the arguments."""
-        return function(*arguments, **named)
+        """Return what ``function`` returns for the arguments.
+
+        Raises:
+            SourceError: the function raised an error that is not ours.
+            MMPromptError: the error that the function raised.
+        """
+        with decoder_errors():
+            return function(*arguments, **named)
 
     def map(self, function: Callable[..., _T], many: Iterable[tuple[object, ...]]) -> Iterator[_T | MMPromptError]:
-        """Yield, for each tuple of arguments, what ``function`` returns or the error of ours that it raises."""
+        """Yield, for each tuple of arguments, what ``run`` would return or the error it would raise."""
         for arguments in many:
             try:
-                made: _T | MMPromptError = function(*arguments)
+                made: _T | MMPromptError = self.run(function, *arguments)
             except MMPromptError as error:
                 made = error
             yield made
@@ -160,7 +175,7 @@ class IsolatedDecoder:
         """Try a job once more in a fresh child, if an earlier job may be to blame for the end; raise what it means."""
         if end.used and end.kind in (MEMORY, EndedError.CRASH):
             return self._run(job, fresh=True)
-        raise SourceError(self._words(end), _HINT) from None
+        raise SourceError(self._words(end), HINT) from None
 
     @property
     def _seconds(self) -> float:
@@ -174,8 +189,6 @@ class IsolatedDecoder:
         verb = "failed" if end.kind == FAULT else "crashed"
         return f"the decoder {verb} ({end.detail})"
 
-
-_HINT = "the data may be damaged or hostile; leave the sample out, or look at it with care"
 
 Decoder = InlineDecoder | IsolatedDecoder
 

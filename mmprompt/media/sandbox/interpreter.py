@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from mmprompt.errors import PolicyError, shown
+from mmprompt.media.sandbox.memory import INSIDE
 
 _PIPE = 1 << 20
 """Bytes that a pipe should hold, so that a usual picture is written at once. Linux allows this much by default."""
@@ -16,7 +17,6 @@ _BOOT = (
     "import sys; numbers = [*map(int, sys.argv[1:5])]; sys.path[:] = sys.argv[5:]; "
     "from mmprompt.media.sandbox.child import serve; serve(*numbers)"
 )
-_INSIDE = "MMPROMPT_DECODER_PROCESS"
 _NAMES_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "TZ", "SYSTEMROOT")
 _PREFIXES_KEPT = ("LC_", "LD_", "DYLD_")
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -33,7 +33,7 @@ def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, i
     started = False
     try:
         for is_read_here in (False, False, True):
-            reads, writes = os.pipe()
+            reads, writes = map(_above_streams, os.pipe())
             ours.append(reads if is_read_here else writes)
             theirs.append(writes if is_read_here else reads)
         process = _spawn(executable, theirs, memory_bytes)
@@ -48,6 +48,21 @@ def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, i
     _widen(jobs)
     _widen(answers)
     return process, life, jobs, answers
+
+
+def _above_streams(descriptor: int) -> int:
+    """Return the descriptor under a number from 3 on: where the host's standard streams are closed, it may be lower.
+
+    The child's own standard streams would then take its place.
+    """
+    import fcntl  # noqa: PLC0415  # POSIX only
+
+    if descriptor > 2:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
 
 
 def _widen(pipe: int) -> None:
@@ -85,7 +100,7 @@ def _executable() -> str:
             "this system cannot isolate decoders (isolate, which --policy hostile sets); Linux and macOS can",
             "choose another policy, or decode in this process with isolate=False",
         )
-    if _INSIDE in os.environ:
+    if INSIDE in os.environ:
         raise PolicyError("a decoding process cannot start another one", "decode in it with isolate=False")
     spawn = sys.modules.get("multiprocessing.spawn")
     named = sys.executable if spawn is None else spawn.get_executable()
@@ -110,4 +125,4 @@ def _environment() -> dict[str, str]:
     """Return what a child needs of our environment. The host's keys and passwords are not part of it."""
     kept = {k: v for k, v in os.environ.items() if k in _NAMES_KEPT or k.startswith(_PREFIXES_KEPT)}
     heap = {name: str(size) for name, size in _KEPT_HEAP.items()}
-    return {**kept, **dict.fromkeys(_ONE_THREAD, "1"), **heap, _INSIDE: "1"}
+    return {**kept, **dict.fromkeys(_ONE_THREAD, "1"), **heap, INSIDE: "1"}
