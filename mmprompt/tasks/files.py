@@ -24,19 +24,23 @@ _LARGEST = 1 << 20
 _MOST_DOTS = 100
 _MOST_BITS = 63
 _NO_KEYS = re.compile(
-    r'''"{3}(?:[^"\\]+|\\.?|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}(?:[^']+|'{1,2}(?!'))*(?:'{3,5}|\Z)'''
-    r'''|"(?:[^"\\\n]+|\\.?)*"?|'[^'\n]*'?|\#[^\n]*''',
+    r""""{3}(?:[^"\\]+|\\.?|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}(?:[^']+|'{1,2}(?!'))*(?:'{3,5}|\Z)"""
+    r"""|"(?:[^"\\\n]+|\\.?)*"?|'[^'\n]*'?|\#[^\n]*""",
     re.DOTALL,
 )
 """Strings and comments of TOML, closed or not: what is left has dots in keys, numbers and times only."""
 
 
 class TaskFile(NamedTuple):
-    """The content of a task file, and notes on keys that are not used. ``upstream`` is True for a runner's config."""
+    """The content of a task file, and notes on keys that are not used.
+
+    ``upstream`` is True for a runner's config. ``is_data`` is True for a file that is not executed: YAML, TOML, JSON.
+    """
 
     config: Section
     notes: tuple[str, ...] = ()
     upstream: bool = False
+    is_data: bool = False
 
 
 def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -> TaskFile:
@@ -71,7 +75,7 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
         found = "nothing" if value is None else type(value).__name__
         raise TaskError(f"{shown(path)} holds {found}", f"a task is a mapping of {', '.join(known)}")
     _check_integers(value)
-    return TaskFile(value)
+    return TaskFile(value, is_data=True)
 
 
 def is_task_file(path: str) -> bool:
@@ -100,7 +104,9 @@ def _text(path: str) -> str:
     with open(path, "rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise TaskError("a task file is at most 1 MiB, and this is larger", "put the rows into a file of their own (dataset.path)")
+        raise TaskError(
+            "a task file is at most 1 MiB, and this is larger", "put the rows into a file of their own (dataset.path)"
+        )
     return data.decode("utf-8-sig")
 
 

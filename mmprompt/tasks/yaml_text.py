@@ -84,14 +84,15 @@ def _loader() -> type[yaml.SafeLoader]:
             return made
 
         def construct_object(self, node: yaml.Node, deep: bool = False) -> ConfigValue:  # noqa: ARG002  # see below
+            mark = node.start_mark
+            if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
+                what = f"a number of {len(node.value)} characters"
+                raise malformed("YAML", what, "put the text in quotes", mark.line + 1, mark.column + 1)
             try:
-                if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
-                    raise ValueError(f"a number of {len(node.value)} characters")
                 made: ConfigValue = super().construct_object(
                     node, deep=True
                 )  # at once: a list that holds itself is refused
             except (ValueError, OverflowError) as error:  # a date such as the 31st of February, a number too large
-                mark = node.start_mark
                 hint = "put the text in quotes"
                 raise malformed("YAML", str(error), hint, mark.line + 1, mark.column + 1) from None
             return made
