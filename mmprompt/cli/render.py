@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mmprompt.cli.report import NoteReport
     from mmprompt.media.changes import Changes
     from mmprompt.render.renderer import Renderer
+    from mmprompt.tasks.grants import Grants
     from mmprompt.tasks.task import Task
 
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
@@ -168,7 +169,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
 
 def _task(arguments: argparse.Namespace) -> Task:
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.load import dataset_task, load_task  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
 
     columns = dict(_mapped(item) for item in arguments.map)
     if arguments.input == "-" and sys.stdin is None:
@@ -181,12 +182,21 @@ def _task(arguments: argparse.Namespace) -> Task:
         named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
         if named is not None and arguments.train is not None:
             named["train"] = arguments.train
-        return load_task(arguments.input, named, abbr=arguments.abbr)
+        return load_file(arguments.input, named, _grants(arguments), abbr=arguments.abbr)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     if arguments.abbr is not None:
         raise TaskError("--abbr is for the config of a runner", "remove it")
     return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+
+
+def _grants(arguments: argparse.Namespace) -> Grants:
+    """Return what the options allow a task file of data to use."""
+    from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
+
+    lists = (arguments.media_root, arguments.allow_domain, arguments.read_also)
+    roots, domains, formats = map(tuple, lists)
+    return Grants(arguments.policy, roots, arguments.fetch, domains, formats)
 
 
 def _changes(task: Task, arguments: argparse.Namespace) -> Changes:

@@ -7,46 +7,40 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Hashable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.tasks.config import ConfigValue, Section
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
-
-if TYPE_CHECKING:
-    import yaml
+from mmprompt.tasks.yaml_text import load_yaml
 
 _NUMBER = re.compile(r"\d+")
 _HINT = "correct the text there"
-_LARGEST = 1 << 24
-"""Bytes of a file of JSON that may be a task; a larger one is a dataset, and is not read whole to find out."""
+_LARGEST = 1 << 20
+"""Most bytes of a task file. A larger file of JSON is a dataset, and is not read whole to find out."""
 
-_MOST_KEYS = 1 << 18
-_YAML_HINTS = (
-    ("\\t", "indent with blanks, not with tabs"),
-    ("mapping values", "put a text with ': ' in it in quotes, or check the indentation"),
-    ("token", "put the text in quotes"),
-    ("<scalar>", "put the whole text in quotes: it begins with a quote or a brace"),
-    ("mapping keys", "put the whole text in quotes: it begins with a brace"),
-    ("<block end>", "check the indentation"),
-    ("expected ','", "close it, or put the text in quotes"),
-    ("end of stream", "close the quotes"),
-    ("alias", "give the value it repeats before it as &NAME, or put the text in quotes"),
-    ("recursive", "write the value out: it holds itself"),
-    ("tag", "leave the tag out: a task holds plain values"),
+_MOST_DOTS = 100
+_MOST_BITS = 63
+_NO_KEYS = re.compile(
+    r""""{3}(?:[^"\\]+|\\.?|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}(?:[^']+|'{1,2}(?!'))*(?:'{3,5}|\Z)"""
+    r"""|"(?:[^"\\\n]+|\\.?)*"?|'[^'\n]*'?|\#[^\n]*""",
+    re.DOTALL,
 )
-"""Words in PyYAML's errors, and the hint for each. The first that occurs counts."""
+"""Strings and comments of TOML, closed or not: what is left has dots in keys, numbers and times only."""
 
 
 class TaskFile(NamedTuple):
-    """The content of a task file, and notes on keys that are not used. ``upstream`` is True for a runner's config."""
+    """The content of a task file, and notes on keys that are not used.
+
+    ``upstream`` is True for a runner's config. ``is_data`` is True for a file that is not executed: YAML, TOML, JSON.
+    """
 
     config: Section
     notes: tuple[str, ...] = ()
     upstream: bool = False
+    is_data: bool = False
 
 
 def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -> TaskFile:
@@ -80,7 +74,8 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
     if not isinstance(value, Mapping):
         found = "nothing" if value is None else type(value).__name__
         raise TaskError(f"{shown(path)} holds {found}", f"a task is a mapping of {', '.join(known)}")
-    return TaskFile(value)
+    _check_integers(value)
+    return TaskFile(value, is_data=True)
 
 
 def is_task_file(path: str) -> bool:
@@ -95,29 +90,28 @@ def is_task_file(path: str) -> bool:
     if not head.startswith(b"{"):
         return False
     try:
-        return bool({"infer_cfg", "dataset"} & set(read_task_file(path, ()).config))
-    except TaskError:
+        return bool({"infer_cfg", "dataset"} & json.loads(_text(path)).keys())
+    except (TaskError, ValueError, RecursionError):
         return b'"infer_cfg"' in head or b'"dataset"' in head  # a faulty task: loading it reports the fault
 
 
 def _text(path: str) -> str:
-    with open(path, encoding="utf-8-sig") as file:
-        return file.read()
+    """Return the text of a task file.
+
+    Raises:
+        TaskError: it is larger than a task may be.
+    """
+    with open(path, "rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise TaskError(
+            "a task file is at most 1 MiB, and this is larger", "put the rows into a file of their own (dataset.path)"
+        )
+    return data.decode("utf-8-sig")
 
 
 def _yaml(path: str) -> ConfigValue:
-    import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
-
-    text = _text(path)
-    try:
-        value: ConfigValue = yaml.load(text, _loader())  # noqa: S506  # a safe loader
-    except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        column = error.position - before.rfind("\n")
-        raise malformed("YAML", error.reason, "remove the character", before.count("\n") + 1, column) from None
-    except yaml.MarkedYAMLError as error:
-        raise _marked(error) from None
-    return value
+    return load_yaml(_text(path))
 
 
 def _toml(path: str) -> ConfigValue:
@@ -125,12 +119,18 @@ def _toml(path: str) -> ConfigValue:
         import tomllib  # noqa: PLC0415  # only where a TOML file is read
     else:
         import tomli as tomllib  # noqa: PLC0415  # Python 3.10
+    text = _text(path)
+    if any(key.count(".") > _MOST_DOTS for key in re.split(r"[=\n,{}\[\]]", _NO_KEYS.sub("", text))):
+        # the parser keeps each beginning of a key: 40,000 dots take gigabytes
+        raise malformed("TOML", f"a key with more than {_MOST_DOTS} dots", "a task is a few levels deep", None, None)
     try:
-        return tomllib.loads(_text(path))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).rpartition(" (at ")
         line, column = [int(number) for number in _NUMBER.findall(place)] or (None, None)
         raise malformed("TOML", what if line else str(error), _HINT, line, column) from None
+    except ValueError as error:
+        raise _unread_number(error) from None
 
 
 def _json(path: str) -> ConfigValue:
@@ -140,17 +140,33 @@ def _json(path: str) -> ConfigValue:
     except json.JSONDecodeError as error:
         raise malformed("JSON", error.msg, _HINT, error.lineno, error.colno) from None
     except ValueError as error:
-        raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+        raise _unread_number(error) from None
     return value
+
+
+def _unread_number(error: ValueError) -> TaskError:
+    return TaskError(f"a number that Python refuses to read: {error}", "write it as a string")
+
+
+def _check_integers(config: ConfigValue) -> None:
+    """Refuse integers beyond 64 bits, which no setting takes. Parts that YAML repeats by an alias are seen once."""
+    pending, seen = [config], set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise TaskError(f"an integer of {value.bit_length()} bits", "give one of at most 64 bits")
+        if isinstance(value, (Mapping, list)) and id(value) not in seen:
+            seen.add(id(value))
+            pending.extend(value.values() if isinstance(value, Mapping) else value)
 
 
 def _once(pairs: list[tuple[str, ConfigValue]]) -> dict[str, ConfigValue]:
     """Return a JSON object; a repeated key is an error."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise TaskError(f"the key {shown(twice)} is given twice in one object", "keep one of the two")
+    made: dict[str, ConfigValue] = {}
+    for name, value in pairs:
+        if name in made:
+            raise TaskError(f"the key {shown(name)} is given twice in one object", "keep one of the two")
+        made[name] = value
     return made
 
 
@@ -175,69 +191,3 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     if "infer_cfg" in task:
         task["infer_cfg"] = plain_config(task["infer_cfg"], "infer_cfg", stub_texts)
     return TaskFile(task)
-
-
-def _marked(error: yaml.MarkedYAMLError) -> TaskError:
-    """Return PyYAML's error as a TaskError with a hint."""
-    begun, mark = error.context_mark, error.problem_mark
-    problem = error.problem or ""
-    hint = next((hint for words, hint in _YAML_HINTS if words in problem), _HINT)
-    if begun is not None and error.context:
-        problem += f", {error.context} that begins at line {begun.line + 1}, column {begun.column + 1}"
-    line, column = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
-    return malformed("YAML", problem, hint, line, column)
-
-
-@lru_cache(maxsize=1)
-def _loader() -> type[yaml.SafeLoader]:
-    """Return a safe loader that refuses ambiguous YAML, and whose errors have a place."""
-    import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
-
-    class Loader(yaml.SafeLoader):
-        def flatten_mapping(self, node: yaml.MappingNode) -> None:
-            super().flatten_mapping(node)
-            if len(node.value) > _MOST_KEYS:  # forty lines can merge each other to a million million keys
-                mark = node.start_mark
-                raise malformed("YAML", f"more than {_MOST_KEYS} keys, merged", _HINT, mark.line + 1, mark.column + 1)
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, ConfigValue]:
-            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            _check_keys(keys)
-            if node.flow_style and len(keys) == len(node.value) == 1 and node.value[0][1].value == "":
-                raise _slot(keys[0].value, node.start_mark)
-            made: dict[Hashable, ConfigValue] = super().construct_mapping(node, deep)
-            return made
-
-        def construct_object(self, node: yaml.Node, deep: bool = False) -> ConfigValue:  # noqa: ARG002  # see below
-            try:
-                made: ConfigValue = super().construct_object(
-                    node, deep=True
-                )  # at once: a list that holds itself is refused
-            except ValueError as error:  # a date such as the 31st of February
-                mark = node.start_mark
-                hint = "put the text in quotes"
-                raise malformed("YAML", str(error), hint, mark.line + 1, mark.column + 1) from None
-            return made
-
-    return Loader
-
-
-def _slot(name: str, mark: yaml.Mark) -> TaskError:
-    """Return the error of an unquoted slot, which YAML reads as a mapping from the slot's name to null."""
-    what = f"{{{name}}} without quotes is a mapping"
-    return malformed("YAML", what, f'write "{{{name}}}"', mark.line + 1, mark.column + 1)
-
-
-def _check_keys(keys: list[yaml.ScalarNode]) -> None:
-    """Refuse repeated keys, and keys that YAML turns into true or false: labels such as Yes and No need quotes."""
-    lines: dict[tuple[str, str], int] = {}
-    for key in keys:
-        line, name = key.start_mark.line + 1, (key.tag, key.value)
-        if key.tag.endswith(":bool"):
-            meant = "true" if key.value.lower() in ("yes", "on", "true") else "false"
-            what = f"YAML reads the unquoted label {key.value} as {meant}"
-            raise TaskError(what, "put Yes, No, On, Off, true and false in quotes").located(line=line)
-        if name in lines:
-            what = f"the key {shown(key.value)} is given again, after line {lines[name]}"
-            raise TaskError(what, "keep one of the two").located(line=line)
-        lines[name] = line

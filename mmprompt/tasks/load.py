@@ -10,11 +10,14 @@ from mmprompt.errors import DatasetError, TaskError, TemplateError
 from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
 from mmprompt.tasks.examples import CountTokens, Encoder, token_counter
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
+from mmprompt.tasks.grants import Grants, folder_notes, granted_config
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
     from mmprompt.media.policy import MediaPolicy
+
+_NOTHING_GRANTED = Grants()
 
 
 def load_task(
@@ -27,6 +30,10 @@ def load_task(
 ) -> Task:
     """Load a task: from a task file (YAML, TOML, JSON or Python), a mapping, or a dataset alone.
 
+    A file of YAML, TOML or JSON may come from a stranger, so by itself it opens the folders of the datasets it names
+    and roots inside its own folder. Further roots, hosts, formats and higher limits need the caller's ``policy``. A
+    mapping and a Python file are the caller's own word.
+
     Args:
         task: the file or mapping. A relative path in a task file begins at that file. A dataset gives the default
             task: each row is one user message, see ``dataset_task``. A dataset config of OpenCompass or AISBench in
@@ -34,18 +41,36 @@ def load_task(
         dataset: replaces the task's own rows: a path, or a mapping with ``path`` or ``rows``.
         tokenizer: counts tokens for ``max_seq_len``: a Hugging Face tokenizer, or a function from text to a number.
         abbr: which dataset to take, if a runner's config lists several.
-        policy: which media its requests may read; by default those below the dataset's folder.
+        policy: which media its requests may read; by default those below the dataset's folder, as the task says.
 
     Raises:
-        TaskError: the file or mapping is not a task; an unknown key comes with the nearest known one.
+        TaskError: the file or mapping is not a task; an unknown key comes with the nearest known one. Or a task file
+            asks for more than it can allow by itself, and there is no ``policy``.
         TemplateError: a template cannot be compiled.
         DatasetError: the dataset cannot be opened.
     """
     if isinstance(task, Mapping):
-        return _task(TaskFile(task), dataset, "", tokenizer, policy)
+        return _task(TaskFile(task), dataset, "", tokenizer, policy, None)
     if not isinstance(task, (str, os.PathLike)):
         raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
-    path = os.fspath(task)
+    return load_file(os.fspath(task), dataset, Grants(decided=policy is not None), tokenizer, abbr, policy)
+
+
+def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
+    path: str,
+    dataset: Any = None,
+    grants: Grants = _NOTHING_GRANTED,
+    tokenizer: Encoder | CountTokens | None = None,
+    abbr: str | None = None,
+    policy: MediaPolicy | None = None,
+) -> Task:
+    """Load a task file or a dataset; see ``load_task``. ``grants`` is what a file of data may use beyond its own.
+
+    Raises:
+        TaskError: as ``load_task``.
+        TemplateError: as ``load_task``.
+        DatasetError: as ``load_task``.
+    """
     if dataset is None and abbr is None and os.path.isfile(path) and not is_task_file(path):
         try:
             return _default_task(path, None, None, policy)
@@ -53,21 +78,33 @@ def load_task(
             if not path.lower().endswith((".json", ".ini")):
                 raise
     try:
-        return _task(read_task_file(path, KEYS, abbr), dataset, os.path.dirname(path), tokenizer, policy)
+        file = read_task_file(path, KEYS, abbr)
+        return _task(file, dataset, os.path.dirname(path), tokenizer, policy, grants if file.is_data else None)
     except (TaskError, TemplateError) as error:
         raise error.located(file=path) from None
 
 
-def _task(
-    file: TaskFile, dataset: ConfigValue, base: str, tokenizer: Encoder | CountTokens | None, policy: MediaPolicy | None
+def _task(  # noqa: PLR0917  # what the two ways of loading have in common
+    file: TaskFile,
+    dataset: ConfigValue,
+    base: str,
+    tokenizer: Encoder | CountTokens | None,
+    policy: MediaPolicy | None,
+    grants: Grants | None,
 ) -> Task:
+    """Return the task of a file's content; ``grants`` is None if the content is the caller's own word."""
     if file.upstream and dataset is None:
         raise TaskError(
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
         )
     checked = task_config(file.config, dataset, base)
+    notes = [*file.notes]
+    if grants is not None:
+        named: DatasetSection = checked.dataset if dataset is None else {}
+        checked = granted_config(checked, named, base, grants)
+        notes += [] if grants.decided else folder_notes(named, base)
     own, train = _open_datasets(checked.dataset)
-    return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=file.notes, policy=policy)
+    return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=notes, policy=policy)
 
 
 def dataset_task(

@@ -13,6 +13,7 @@ from mmprompt.media.request_reader import RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.fitting import MediaChanger
 from mmprompt.targets.limits import limits
+from mmprompt.tasks.grants import is_tighter
 from mmprompt.tasks.task import Task
 
 _NOTHING = Changes()
@@ -186,14 +187,7 @@ def task_policy(
     else:
         most = MediaPolicy.preset(preset)
         name, formats = preset, list(read_also)
-        limits_set = {k: v for k, v in media["limits"].items() if _is_tighter(k, v, getattr(most, k))}
+        limits_set = {k: v for k, v in media["limits"].items() if is_tighter(k, v, getattr(most, k))}
     return MediaPolicy.preset(
         name, folders, allow_domains=hosts, fetch=fetch, read_also=dict.fromkeys(formats), **limits_set
     )
-
-
-def _is_tighter(name: str, value: float | None, most: float | None) -> bool:
-    """Return whether a task's limit is stricter than the preset's; None is no limit."""
-    if name == "isolate":
-        return bool(value and not most)
-    return value is not None and (most is None or value < most)

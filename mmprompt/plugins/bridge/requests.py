@@ -10,7 +10,8 @@ from mmprompt.render.request import Request
 from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.limits import require_chat_target
 from mmprompt.tasks.files import is_task_file
-from mmprompt.tasks.load import load_task
+from mmprompt.tasks.grants import Grants
+from mmprompt.tasks.load import load_file
 from mmprompt.tasks.media import task_policy
 from mmprompt.tasks.task import Task
 
@@ -18,10 +19,11 @@ _SHOWN = 20
 """How many errors a message lists."""
 
 
-def open_task(path: str, dataset: str | None = None, train: str | None = None) -> Task:
+def open_task(path: str, dataset: str | None = None, train: str | None = None, roots: Sequence[str] = ()) -> Task:
     """Return the task of a task file, or the default task of a dataset file.
 
-    ``dataset`` replaces the rows that the task file names, ``train`` its examples.
+    ``dataset`` replaces the rows that the task file names, ``train`` its examples. ``roots`` are folders that the
+    task file may name for its media.
 
     Raises:
         MMPromptError: the file cannot be read, or ``path`` is a dataset and ``dataset`` is given too.
@@ -29,7 +31,7 @@ def open_task(path: str, dataset: str | None = None, train: str | None = None) -
     given = {name: value for name, value in (("path", dataset), ("train", train)) if value is not None}
     if given and not is_task_file(path):
         raise TaskError("dataset and train are for a task file", "give the dataset alone, or a task file")
-    return load_task(path, given or None)
+    return load_file(path, given or None, Grants(roots=tuple(roots)))
 
 
 def task_requests(

@@ -1,0 +1,133 @@
+"""What a task file of data may read by itself, and what only the command line or the caller can allow.
+
+A YAML, TOML or JSON file may come from a stranger. By itself it opens the folders of the datasets it names and roots
+inside its own folder, and it sets limits up to those of the default policy. Everything else needs a ``Grants``.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, cast
+
+from mmprompt.errors import TaskError, shown
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.tasks.config import DatasetSection, MediaSection, TaskConfig
+
+_HOSTILE = "hostile"
+_LONGEST_PATH = 4096
+_LISTED = 10
+
+
+class Grants(NamedTuple):
+    """What the command line or the caller allows, in the words of ``MediaPolicy``.
+
+    ``decided`` is True if the caller gave a whole policy: it counts alone, and what the task file asks for does not.
+    """
+
+    preset: str | None = None
+    roots: tuple[str, ...] = ()
+    fetch: bool = False
+    allow_domains: tuple[str, ...] = ()
+    read_also: tuple[str, ...] = ()
+    decided: bool = False
+
+
+class _Request(NamedTuple):
+    """Something that a task file asks for and cannot allow by itself, and the option that allows it."""
+
+    what: str
+    option: str
+
+
+def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grants: Grants) -> TaskConfig:
+    """Return the settings of a task file of data that count; ``folder`` is its own, ``named`` the datasets it names.
+
+    Under ``--policy hostile``, and where the caller gave a policy, the rest is left out.
+
+    Raises:
+        TaskError: it asks for more than ``grants`` allows. The message prints the options that allow it.
+    """
+    media = config.media
+    own = [folder or os.curdir, *_dataset_folders(named)]
+    hosts = _hosts(grants.allow_domains)
+    roots = [root for root in media["roots"] if not _is_inside(root, [*own, *grants.roots])]
+    domains = [host for host in media["allow_domains"] if not _hosts([host]) <= hosts]
+    formats = [name for name in media["read_also"] if name not in grants.read_also]
+    higher = [] if grants.preset is not None else list(_higher(media))
+    if grants.decided or grants.preset == _HOSTILE:
+        kept = {
+            "roots": [root for root in media["roots"] if root not in roots],
+            "allow_domains": [host for host in media["allow_domains"] if host not in domains],
+            "fetch": media["fetch"] and grants.fetch,
+            "read_also": [name for name in media["read_also"] if name not in formats],
+            "policy": "default" if media["policy"] == "trusted" else media["policy"],
+            "limits": {key: value for key, value in media["limits"].items() if key not in higher},
+        }
+        media = cast("MediaSection", {**media, **kept})
+    else:
+        asked = [_Request(f"media.roots {shown(root)}", f"--media-root {_word(root)}") for root in roots]
+        asked += [_Request(f"media.allow_domains {shown(host)}", f"--allow-domain {_word(host)}") for host in domains]
+        asked += [_Request(f"media.read_also {name}", f"--read-also {name}") for name in formats]
+        asked += [_Request("media.fetch", "--fetch")] if media["fetch"] and not grants.fetch else []
+        if media["policy"] == "trusted" and grants.preset is None:
+            higher = ["policy: trusted"]
+        asked += [_Request(f"media.{key}", "--policy trusted") for key in higher]
+        _refuse(asked)
+    if not grants.decided and _HOSTILE in (grants.preset, media["policy"]):
+        outside = [d for d in own[1:] if not _is_inside(d, [own[0], *grants.roots])]
+        _refuse([_Request(f"media of the dataset in {shown(d)}", f"--media-root {_word(d)}") for d in outside])
+    return config._replace(media=media)
+
+
+def folder_notes(named: DatasetSection, folder: str) -> Iterator[str]:
+    """Yield a note for each dataset of a task file that lies outside the task's folder: its media may be read too."""
+    for dataset in dict.fromkeys(map(os.path.realpath, _dataset_folders(named))):
+        if not _is_inside(dataset, [folder or os.curdir]):
+            yield f"the task names a dataset outside its own folder, so media below {dataset} may be read"
+
+
+def _refuse(asked: list[_Request]) -> None:
+    if not asked:
+        return
+    what = ", ".join(request.what for request in asked[:_LISTED]) + (", …" if len(asked) > _LISTED else "")
+    options = " ".join(dict.fromkeys(request.option for request in asked[:_LISTED]))
+    raise TaskError(f"a task file cannot allow by itself: {what}", f"pass {options}; in Python give policy=")
+
+
+def _higher(media: MediaSection) -> Iterator[str]:
+    """Yield the limits of the section that are looser than those of the default policy."""
+    most = MediaPolicy()
+    for key, value in media["limits"].items():
+        if not is_tighter(key, value, getattr(most, key)) and value != getattr(most, key):
+            yield key
+
+
+def is_tighter(name: str, value: float | None, most: float | None) -> bool:
+    """Return whether a task's limit is stricter than a policy's; None is no limit."""
+    if name == "isolate":
+        return bool(value and not most)
+    return value is not None and (most is None or value < most)
+
+
+def _dataset_folders(named: DatasetSection) -> list[str]:
+    paths = [named[key] for key in ("path", "train") if key in named]
+    return [os.path.dirname(os.fspath(path)) or os.curdir for path in paths if path != "-"]
+
+
+def _is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path lies in one of the folders, links followed."""
+    if len(os.fsencode(path)) > _LONGEST_PATH or "\0" in path:  # following links takes time in its square
+        return False
+    real = os.path.join(os.path.realpath(path), "")
+    return any(real.startswith(os.path.join(os.path.realpath(folder), "")) for folder in folders)
+
+
+def _hosts(names: Iterable[str]) -> set[str]:
+    return set(MediaPolicy(allow_domains=tuple(names)).allow_domains)
+
+
+def _word(text: str) -> str:
+    """Return a text as a word of a command, if it is not too long to be typed."""
+    return shlex.quote(text) if len(text) <= _LONGEST_PATH else "…"
