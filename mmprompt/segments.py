@@ -30,6 +30,7 @@ _MARK = re.compile(
     rf"<[\s/]{{0,3}}({'|'.join(_NAMES)}|ais[\s_-]{{0,3}}[a-z]{{1,12}}(?:[\s_-]{{1,3}}[a-z]{{1,12}})?)[\s/]{{0,3}}>?",
     re.IGNORECASE,
 )
+_LITTLE = 4096  # characters: below, two counts take less time than one search for each tag
 _MARKS = 100
 """Most marks of one text that are compared with the tags."""
 
@@ -274,7 +275,12 @@ def _first_tag(value: str) -> tuple[int, str] | None:
 
 def near_miss_in_text(text: str) -> str | None:
     """Return the first near miss of a tag in a text segment of tagged text; None if there is none or the tags fail."""
-    if text.count("<") == 2 * text.count(TERMINATOR):  # each segment has two tags, and nothing else has a bracket
+    if len(text) < _LITTLE and text.count("<") == 2 * text.count(TERMINATOR):  # two tags a segment, nothing else
+        return None
+    at = text.find("<")
+    while at >= 0 and text.startswith(_TAGS, at):
+        at = text.find("<", at + _SHORT)
+    if at < 0:
         return None
     try:
         texts = [value for modality, value, _, _ in scan(text) if modality == "text"]
