@@ -7,7 +7,10 @@ The parser goes from one ``<`` to the next with ``str.find`` and slices: its tim
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TagError, expect, nearest, shown
@@ -22,6 +25,14 @@ _TAGS = (TERMINATOR, *_STARTS)
 _HEAD = "<AIS_"
 _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
 _SHORT, _LONG = sorted({len(tag) for tag in _OPENS})
+_NAMES = {tag[1:-1]: tag for tag in _TAGS}
+_MARK = re.compile(
+    rf"<[\s/]{{0,3}}({'|'.join(_NAMES)}|ais[\s_-]{{0,3}}[a-z]{{1,12}}(?:[\s_-]{{1,3}}[a-z]{{1,12}})?)[\s/]{{0,3}}>?",
+    re.IGNORECASE,
+)
+_LITTLE = 4096  # characters: below, two counts take less time than one search for each tag
+_MARKS = 100
+"""Most marks of one text that are compared with the tags."""
 
 Span = tuple[str, str, int, int]
 """Modality, value, and where the value begins and ends in the text."""
@@ -92,9 +103,12 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
     terminator may be missing. With ``lenient``, a start tag closes an open segment, and a terminator outside a segment
     is ignored.
 
+    A near miss of a tag, such as ``<ais_image_start>``, is text inside a text segment, and with ``lenient`` anywhere.
+
     Raises:
-        TagError: a start tag inside an open segment, a terminator outside a segment, or a blank media segment;
-            ``where.offset`` is the offset of the tag in ``text``. Also if ``text`` is not a string.
+        TagError: a start tag inside an open segment, a terminator outside a segment, a blank media segment, or a near
+            miss of a tag outside a text segment; ``where.offset`` is the offset of the tag in ``text``. Also if
+            ``text`` is not a string.
     """
     expect(text, str, "the tagged text", "give the text of one column", TagError)
     return [Segment(*span) for span in scan(text, lenient=lenient)]
@@ -118,18 +132,16 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
                 at = text.find(_HEAD, at + 1)  # one call passes over text full of <
                 continue
         if position < at:
-            _add_loose(text, position, at, spans)
+            _add_loose(text, position, at, spans, lenient=lenient)
         position = at + len(tag)
         if modality:
             position = _add_segment(text, modality, position, spans, lenient=lenient)
         elif not lenient:
             raise _stray(at)
         at = text.find("<", position)
-    if not position:
-        return [("text", text, 0, len(text))]
-    if position < len(text):
-        _add_loose(text, position, len(text), spans)
-    return spans
+    if position < len(text) and (position or "<" in text):
+        _add_loose(text, position, len(text), spans, lenient=lenient)
+    return spans if position else [("text", text, 0, len(text))]
 
 
 def _whole_segments(text: str) -> list[Span] | None:
@@ -155,10 +167,12 @@ def _whole_segments(text: str) -> list[Span] | None:
 
 def _add_segment(text: str, modality: str, start: int, spans: list[Span], *, lenient: bool) -> int:
     """Add the segment whose value begins at ``start``, up to the next tag; return where the text after it begins."""
-    end = text.find("<", start)
+    first = end = text.find("<", start)
     while end >= 0 and not text.startswith(_TAGS, end):
         end = text.find(_HEAD, end + 1)
     after = end + _STEP
+    if first != end and modality != "text" and not lenient:
+        _refuse_near_miss(text, first, len(text) if end < 0 else end, "")
     if end < 0:
         end = after = len(text)
     elif not text.startswith(TERMINATOR, end):
@@ -173,11 +187,37 @@ def _add_segment(text: str, modality: str, start: int, spans: list[Span], *, len
     return after
 
 
-def _add_loose(text: str, start: int, end: int, spans: list[Span]) -> None:
+def _add_loose(text: str, start: int, end: int, spans: list[Span], *, lenient: bool) -> None:
     """Add text outside any segment, unless it is blank."""
     value = text[start:end]
     if value.strip():
+        if not lenient and "<" in value:
+            _refuse_near_miss(text, start, end, f", or put text between <AIS_TEXT_START> and {TERMINATOR}")
         spans.append(("text", value, start, end))
+
+
+def _refuse_near_miss(text: str, start: int, end: int, otherwise: str) -> None:
+    """Raise the error of a near miss of a tag in ``text[start:end]``, if there is one."""
+    if found := near_miss(text, start, end):
+        offset, mark, tag = found
+        raise TagError(f"misspelt tag {mark}", f"write {tag}{otherwise}").located(offset=offset)
+
+
+def near_miss(text: str, start: int = 0, end: int | None = None) -> tuple[int, str, str] | None:
+    """Return the first near miss of a tag in ``text[start:end]``: its offset, its text and the tag that was meant.
+
+    It begins with ``<`` and is like a tag but for case, blanks, ``-`` or ``/``, or by a few letters, or its ``>`` is
+    missing.
+    """
+    for mark in islice(_MARK.finditer(text, start, len(text) if end is None else end), _MARKS):
+        name = "_".join(re.split(r"[\s_-]+", mark[1].upper()))
+        if not mark[0].endswith(">") and name not in _NAMES:  # prose
+            continue
+        begun = name.removesuffix("_END") + "_START" if name.endswith("_END") else name
+        for near in get_close_matches(begun, _NAMES, n=1, cutoff=0.72):
+            closes = name != begun or "/" in mark[0].partition(mark[1])[0]
+            return mark.start(), mark[0].rstrip(), TERMINATOR if closes else _NAMES[near]
+    return None
 
 
 def _still_open(text: str, modality: str, offset: int) -> TagError:
@@ -215,7 +255,7 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
             raise TagError(
                 f"a {modality} segment holds {type(value).__name__}, not text", "give its path or URL as text"
             )
-        if found := _first_tag(value):
+        if found := _first_tag(value) or (modality != "text" and near_miss(value)) or None:
             raise TagError(
                 f"the value of a {modality} segment contains the tag {found[1]}", "remove the tag from the value"
             ).located(offset=found[0])
@@ -231,6 +271,22 @@ def _first_tag(value: str) -> tuple[int, str] | None:
     if _HEAD not in value:
         return None
     return min(((value.index(tag), tag) for tag in _TAGS if tag in value), default=None)
+
+
+def near_miss_in_text(text: str) -> str | None:
+    """Return the first near miss of a tag in a text segment of tagged text; None if there is none or the tags fail."""
+    if len(text) < _LITTLE and text.count("<") == 2 * text.count(TERMINATOR):  # two tags a segment, nothing else
+        return None
+    at = text.find("<")
+    while at >= 0 and text.startswith(_TAGS, at):
+        at = text.find("<", at + _SHORT)
+    if at < 0:
+        return None
+    try:
+        texts = [value for modality, value, _, _ in scan(text) if modality == "text"]
+    except TagError:
+        return None
+    return next((found[1] for value in texts if (found := near_miss(value))), None)
 
 
 def begins_tagged(value: object) -> bool:

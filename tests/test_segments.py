@@ -1,13 +1,35 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mmprompt import Segment, TagError, join_segments, parse_segments
-from mmprompt.segments import START_TAGS, TERMINATOR
+from mmprompt.segments import START_TAGS, TERMINATOR, near_miss_in_text
 
 TAGS = [*START_TAGS, TERMINATOR]
+MISSES = {
+    "<ais_image_start>": "<AIS_IMAGE_START>",
+    "<AIS_IMG_START>": "<AIS_IMAGE_START>",
+    "<Ais_Text_Start>": "<AIS_TEXT_START>",
+    "< AIS_AUDIO_START >": "<AIS_AUDIO_START>",
+    "<AIS-VIDEO-START>": "<AIS_VIDEO_START>",
+    "<AIS VIDEO STRAT>": "<AIS_VIDEO_START>",
+    "<AIS_VIDEO>": "<AIS_VIDEO_START>",
+    "<AIS_IMAGE_START/>": "<AIS_IMAGE_START>",
+    "<AIS_IMAGE_START": "<AIS_IMAGE_START>",
+    "</AIS_CONTENT_TAG>": TERMINATOR,
+    "</AIS_IMAGE_START>": TERMINATOR,
+    "<AIS_TEXT_END>": TERMINATOR,
+    "<AIS_CONTENT_END>": TERMINATOR,
+    "<AIS_CONTENTTAG>": TERMINATOR,
+}
+misses = st.sampled_from(sorted(MISSES))
+prose = st.text(alphabet=st.characters(exclude_characters="<", exclude_categories=["Cs"]), max_size=8).map(
+    lambda t: f" {t} "
+)
 pieces = st.lists(
-    st.one_of(st.sampled_from(TAGS), st.text(max_size=8), st.sampled_from(["<AIS_", ">", " ", "\n", "<"]))
+    st.one_of(st.sampled_from(TAGS), st.text(max_size=8), st.sampled_from(["<AIS_", ">", " ", "\n", "<"]), misses)
 )
 tagged_texts = pieces.map("".join)
 
@@ -50,11 +72,64 @@ def test_empty_and_blank_text_segments_are_kept():
     assert pairs("<AIS_TEXT_START><AIS_CONTENT_TAG><AIS_TEXT_START> <AIS_CONTENT_TAG>") == [("text", ""), ("text", " ")]
 
 
+NOT_NEAR = [
+    "<aisle>",
+    "<ais-stats/>",
+    "<ais-instant-search>",
+    "<image_start>",
+    "AIS_IMAGE_START>",
+    "a < AIS",
+    "<ais is not>",
+]
+
+
+@pytest.mark.parametrize(("miss", "tag"), MISSES.items())
 @pytest.mark.parametrize(
-    "text", ["<ais_image_start>a", "<AIS_IMG_START>a.jpg<AIS_TEXT_END>", "<AIS_IMAGE_START", "< AIS_IMAGE_START>"]
-)
-def test_near_misses_of_tags_stay_text(text):
+    ("before", "after"),
+    [("", ""), ("see ", " it"), ("<AIS_TEXT_START>q<AIS_CONTENT_TAG>", "a.jpg<AIS_CONTENT_TAG>"), ("<AIS_IMAGE_START>a.jpg", "<AIS_TEXT_START>q")],
+)  # fmt: skip
+def test_a_near_miss_of_a_tag_is_an_error_that_names_the_tag(before, after, miss, tag):
+    with pytest.raises(TagError) as caught:
+        parse_segments(before + miss + after)
+    assert caught.value.where.offset == len(before)
+    assert caught.value.what == f"misspelt tag {miss}"
+    assert caught.value.hint.startswith(f"write {tag}")
+
+
+@pytest.mark.parametrize("miss", MISSES)
+def test_a_near_miss_inside_a_text_segment_is_text(miss):
+    text = f"<AIS_TEXT_START>see {miss} here<AIS_CONTENT_TAG><AIS_IMAGE_START>a.jpg<AIS_CONTENT_TAG>"
+    assert pairs(text) == [("text", f"see {miss} here"), ("image", "a.jpg")]
+    assert near_miss_in_text(text) == miss
+
+
+@pytest.mark.parametrize("text", NOT_NEAR)
+def test_what_only_resembles_a_tag_stays_text(text):
     assert pairs(text) == [("text", text)]
+    assert near_miss_in_text(f"<AIS_TEXT_START>{text}") is None
+
+
+@given(prose, misses, prose)
+def test_a_near_miss_is_found_wherever_it_stands_and_lenient_leaves_it(before, miss, after):
+    loose, value = before + miss + after, f"<AIS_IMAGE_START>a{before}{miss}{after}<AIS_CONTENT_TAG>"
+    for text in (loose, value):
+        with pytest.raises(TagError, match="misspelt tag") as caught:
+            parse_segments(text)
+        assert text.startswith(miss, caught.value.where.offset)
+    assert pairs(loose, lenient=True) == [("text", loose)]
+    assert pairs(value, lenient=True) == [("image", value[17:-17])]
+    inside = f"<AIS_TEXT_START>{loose}<AIS_CONTENT_TAG>"
+    assert pairs(inside) == [("text", loose)]
+    assert near_miss_in_text(inside) == miss
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<" * 200_000, "<ais " * 50_000, "< \n" * 60_000, "<ais a b" * 30_000, "<" + " " * 200_000]
+)
+def test_a_text_full_of_brackets_takes_linear_time(hostile):
+    begun = time.process_time()
+    assert pairs(hostile) == [("text", hostile)]
+    assert time.process_time() - begun < 2
 
 
 def test_a_start_tag_inside_an_open_segment_is_an_error_with_its_offset():
@@ -108,6 +183,7 @@ def test_join_refuses_a_value_that_contains_a_tag():
         ([], "no segments"),
         ([("image", " ")], "blank image"),
         ([("txt", "a")], "did you mean 'text'"),
+        ([("image", "a.jpg</AIS_CONTENT_TAG>")], "contains the tag </AIS_CONTENT_TAG>"),
         ([("image", b"x")], "holds bytes, not text"),
     ],
 )

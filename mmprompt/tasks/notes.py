@@ -21,13 +21,11 @@ from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
+from mmprompt.tasks.tag_notes import Note, tag_notes
 from mmprompt.templates.sample_view import CONTENT
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
 """The columns that datasets of multiple choice use for their choices."""
-
-Note = tuple[str, str]
-"""What was found, and what to do about it."""
 
 _TASK = "use a task with a template"
 _MOST_SHAPES = 1000
@@ -88,6 +86,7 @@ class RowCounts:
         self._config = config
         self._unknown_slots = unknown_slots
         self._unsent = unsent
+        self._tagged = config.tagged_columns if unsent is None else ()
         self._others = 0
         self._shapes: dict[tuple[str, ...], list[int]] = {}
         self._found: dict[str, list[Any]] = {}
@@ -106,6 +105,9 @@ class RowCounts:
         seen[0] += 1
         if seen[1] and self._unsent is not None:
             for note in unsent_notes(sample, self._unsent):
+                _count(self._found, note, 1)
+        if sample.scanned and sample.messages is None:
+            for note in tag_notes(sample.columns, self._tagged):
                 _count(self._found, note, 1)
 
     def texts(self) -> list[str]:

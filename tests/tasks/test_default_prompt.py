@@ -64,7 +64,7 @@ def test_the_tagged_content_feeds_the_message_alone_and_in_order() -> None:
 
 
 def test_content_without_tags_is_one_text_part() -> None:
-    assert parts_of({"content": "2 < 3 <AIS_IMG_START>", "image": "a.jpg"}) == ["2 < 3 <AIS_IMG_START>"]
+    assert parts_of({"content": "2 < 3 <IMAGE>", "image": "a.jpg"}) == ["2 < 3 <IMAGE>"]
     assert parts_of({"content": 5}) == ["5"]
 
 

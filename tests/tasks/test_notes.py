@@ -145,3 +145,25 @@ def test_a_question_that_is_no_text_is_a_note() -> None:
 def test_choices_that_stay_behind_are_a_note() -> None:
     [note] = notes_of([{"question": "Which?", "image": "a.jpg", "A": "cat", "B": "dog", "answer": "A"}])
     assert note == "the row: the choices (A, B) are not sent; use a task with a template"
+
+
+def test_a_misspelt_tag_inside_a_text_segment_is_noted_with_the_number_of_rows() -> None:
+    row = {"content": "<AIS_TEXT_START>see <ais_image_start>a.jpg</AIS_CONTENT_TAG><AIS_CONTENT_TAG>"}
+    rows = [row, {"content": "<AIS_TEXT_START>2 < 3<AIS_CONTENT_TAG>"}, row]
+    assert notes_of(rows) == [
+        "2 of 3 rows: a text segment of 'content' holds a misspelt tag, which is sent as text; correct <ais_image_start>"
+    ]
+    template = {"prompt_template": {"type": "PromptTemplate", "template": "{q}"}}
+    rows = [
+        {"q": "<AIS_TEXT_START>see <AIS_IMG_START>"},
+        {"q": "<ais_text_start>what?"},
+        {"q": "if a <ais_text_start>"},
+    ]
+    wanted = [
+        "1 of 3 rows: a text segment of 'q' holds a misspelt tag, which is sent as text; correct <AIS_IMG_START>",
+        (
+            "1 of 3 rows: 'q' begins with a misspelt tag, so it is sent as text and its tags are not read;"
+            " write <AIS_TEXT_START> in place of <ais_text_start>"
+        ),
+    ]
+    assert [note for note in notes_of(rows, infer_cfg=template) if "tag" in note] == wanted
