@@ -1,13 +1,15 @@
 """The prompt of a row without a template: one user message with the row's media and question.
 
 If the row has the tagged column ``content``, the message holds its parts. Otherwise it holds the media columns in their
-order, then ``question``. Tags in ``question`` are not read: only a task makes another column tagged.
+order, then a text: ``hint``, ``question`` and the choices, each on lines of its own. Tags in this text are not read:
+only a task makes another column tagged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from mmprompt.datasets.choices import choices_in, is_empty, option_lines
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.errors import MMPromptError, TemplateError, Where, names_in_short
@@ -16,6 +18,7 @@ from mmprompt.segments import scan
 from mmprompt.templates.sample_view import CONTENT, SampleView, check_source, null_column
 
 QUESTION = "question"
+HINT = "hint"
 _NOTHING = TextPart("")
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 
@@ -102,7 +105,7 @@ def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_co
             found = media_column(column)
             if found is None and type(value) is not str and (modality := modality_of(value)):
                 found = (modality, False)
-        if found is None or column == QUESTION:
+        if found is None or column in (QUESTION, HINT):
             continue
         modality, numbered = found
         if value is None and numbered:
@@ -110,9 +113,26 @@ def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_co
         for element in list_of_cell(value, cells=entry.list_cells):
             check_source(element, column)
             yield MediaRef(modality, element)
-    if QUESTION in entry.columns:
-        question = entry.columns[QUESTION]
-        if question is None:
+    if text := question_text(entry.columns):
+        yield TextPart(text)
+
+
+def question_text(columns: Mapping[str, object]) -> str:
+    """Return the text of a row: its hint, its question and its choices as lettered lines; empty if it has none.
+
+    Raises:
+        TemplateError: the question is null.
+        RowError: a choice before the last is empty.
+    """
+    lines = []
+    if QUESTION in columns:
+        if columns[QUESTION] is None:
             raise null_column(QUESTION)
-        if text := str(question):
-            yield TextPart(text)
+        lines = [str(columns[name]) for name in (HINT, QUESTION) if not is_empty(columns.get(name))]
+    choices = choices_in(columns)
+    if choices.texts:
+        try:
+            lines.append(option_lines(choices.texts))
+        except MMPromptError as error:
+            raise error.located(column=choices.columns[0]) from None
+    return "\n".join(lines)

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from mmprompt.datasets.choices import choices_in, is_empty
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import ID_COLUMNS, Row, Sample
@@ -20,18 +22,18 @@ from mmprompt.media.sources import classify
 from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER, TaskConfig
-from mmprompt.tasks.default_prompt import QUESTION
+from mmprompt.tasks.default_prompt import HINT, QUESTION
 from mmprompt.tasks.tag_notes import Note, tag_notes
 from mmprompt.templates.sample_view import CONTENT
-
-_CHOICES = ("A", "B", "C", "D", "choices", "options")
-"""The columns that datasets of multiple choice use for their choices."""
 
 _TASK = "use a task with a template"
 _MOST_SHAPES = 1000
 _MOST_NOTES = 100
 _MOST_COLUMNS = 20
 """How many columns of one row get a note each."""
+
+_ANSWERS = frozenset(name for word in (ANSWER, f"{ANSWER}s") for name in (word, word.title(), word.upper()))
+"""Columns that another note is about: they look like the answer's."""
 
 _MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != "text"])
 
@@ -90,6 +92,7 @@ class RowCounts:
         self._others = 0
         self._shapes: dict[tuple[str, ...], list[int]] = {}
         self._found: dict[str, list[Any]] = {}
+        self._left: Counter[str] = Counter()
 
     def see(self, sample: Sample) -> None:
         """Count a row."""
@@ -104,8 +107,10 @@ class RowCounts:
                 self._others += 1
         seen[0] += 1
         if seen[1] and self._unsent is not None:
-            for note in unsent_notes(sample, self._unsent):
+            notes, left = unsent_notes(sample, self._unsent)
+            for note in notes:
                 _count(self._found, note, 1)
+            self._left.update(islice(left, _MOST_COLUMNS))
         if sample.scanned and sample.messages is None:
             for note in tag_notes(sample.columns, self._tagged):
                 _count(self._found, note, 1)
@@ -118,7 +123,13 @@ class RowCounts:
             for note in (*column_notes(self._config, shape), *self._slot_notes(shape)):
                 _count(found, note, count)
         rows = self._others + sum([count for _, (count, _) in shapes])
-        every = [*found.items(), *list(self._found.items())]
+        by_count: dict[int, list[str]] = {}
+        for name, count in list(self._left.items()):
+            by_count.setdefault(count, []).append(name)
+        for count, names in by_count.items():
+            left = names_in_short(map(repr, names))
+            _count(found, (f"{left} {'is' if len(names) == 1 else 'are'} not sent", _TASK), count)
+        every = [*list(self._found.items()), *found.items()]
         return [f"{_in_rows(count, rows)}: {fact}; {hint}" for fact, (count, hint) in every]
 
     def _slot_notes(self, columns: Sequence[str]) -> Iterator[Note]:
@@ -146,7 +157,7 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[Note]:
 
     The default output column counts as named where the row has a column of nearly that name.
     """
-    named = config.names_output or any(name.lower() in (ANSWER, f"{ANSWER}s") for name in columns)
+    named = config.names_output or not _ANSWERS.isdisjoint(columns)
     if named and config.masked is not None and config.masked not in columns:
         what = "so no answer goes out, and none is hidden from prompts"
         yield f"no column {shown(config.masked)}, which output_column names, {what}", nearest(config.masked, columns)
@@ -167,8 +178,11 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
     return [f"{unused} is not used: no retriever takes examples; {hint}"] if unused else []
 
 
-def unsent_notes(sample: Sample, unsent: Unsent) -> list[Note]:
-    """Return a note for each kind of content in a row that a task without a template does not send."""
+def unsent_notes(sample: Sample, unsent: Unsent) -> tuple[list[Note], list[str]]:
+    """Return notes on the content of a row that a task without a template does not send, and its other unsent columns.
+
+    A column that a note names is not among the others.
+    """
     columns = sample.columns
     if sample.messages is not None:
         fed = "messages"
@@ -180,26 +194,29 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[Note]:
         fed = ""
         media = any(_sends_media(name, value, unsent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    used = {fed} if fed else {QUESTION, *unsent.mapped}
-    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, unsent.output_column}}
-    mapped = list(_unsent_mapped(unsent.mapped, columns, fed))
-    notes = list(mapped)
+    used = {fed} if fed else {QUESTION, HINT, *unsent.mapped, *choices_in(columns).columns}
+    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *_ANSWERS, unsent.output_column}}
+    notes = list(_unsent_mapped(unsent.mapped, columns, fed))
+    mapped = bool(notes)
     if not (text or media):  # the row's error says that there is nothing to send
-        return notes
+        return notes, []
     question = columns.get(QUESTION)
     if not fed and isinstance(question, (list, Mapping)):
         notes.append((f"'question' is {type(question).__name__}, sent as Python writes it", _TASK))
-    if not fed and QUESTION in columns and (choices := [name for name in _CHOICES if name in columns]):
-        notes.append((f"the choices ({', '.join(choices)}) are not sent", _TASK))
+    told: list[str] = []
     if not text:
-        notes += _unsent_texts(beside, fed)
+        told += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
+        notes += _unsent_texts(told, fed)
     if not media and not mapped:
-        notes += islice(_unsent_media(beside, fed, unsent.list_cells), _MOST_COLUMNS)
+        looks = {name: found for name, value in beside.items() if (found := _looks_like(value, unsent.list_cells))}
+        told += looks
+        notes += islice(_unsent_media(looks, fed), _MOST_COLUMNS)
     last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
         hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
         notes.append(("the last message is the assistant's, and the model is shown it", hint))
-    return notes
+    others = [name for name, value in beside.items() if name not in told and not is_empty(value)]
+    return notes, [name for name in others if fed or not _sends_media(name, columns[name], unsent)]
 
 
 def _has_more(sample: Sample, unsent: Unsent) -> bool:
@@ -253,9 +270,8 @@ def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str
         yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names", hint
 
 
-def _unsent_texts(columns: Mapping[str, object], fed: str) -> Iterator[Note]:
+def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
     """Yield a note for the columns with text in a row of which only media are sent."""
-    names = [name for name, value in columns.items() if _has_text(value) and not media_column(name)]
     if names:
         hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
         left = names_in_short(map(repr, names))
@@ -268,14 +284,16 @@ def _has_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, Mapping) and modality_of(value) is None)
 
 
-def _unsent_media(columns: Mapping[str, object], fed: str, cells: bool) -> Iterator[Note]:
-    """Yield a note for each column that looks like media in a row of which only text is sent."""
-    for name, value in columns.items():
-        modality = next(filter(None, (_modality(element) for element in list_of_cell(value, cells=cells))), None)
-        if modality is None:
-            continue
+def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[Note]:
+    """Yield a note for each column that looks like media (column to modality) in a row of which only text is sent."""
+    for name, modality in columns.items():
         hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
         yield f"only text is sent, and {shown(name)} looks like {modality}", f"{hint}, or {_TASK}"
+
+
+def _looks_like(value: object, cells: bool) -> str | None:
+    """Return the modality of the first medium in a column; None if it holds none."""
+    return next(filter(None, map(_modality, list_of_cell(value, cells=cells))), None)
 
 
 def _modality(value: object) -> str | None:

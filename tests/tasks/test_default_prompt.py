@@ -299,3 +299,38 @@ def test_a_path_of_rows_given_in_python_is_refused_until_a_root_is_named(broken:
     assert result.chunks is not None
     data = base64.b64encode((broken / "media/cup.jpg").read_bytes())
     assert data in b"".join(result.chunks)
+
+
+LETTERS = {"A": "a cat", "B": "a dog", "C": None, "D": ""}
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"question": "Which?", **LETTERS}, "Which?\nA. a cat\nB. a dog"),
+        ({"hint": "It purrs.", "question": "Which?", **LETTERS}, "It purrs.\nWhich?\nA. a cat\nB. a dog"),
+        ({"hint": float("nan"), "question": "Which?", "options": "['a', 'b']"}, "Which?\nA. a\nB. b"),
+        ({"question": "Which?", "choices": {"A": "x", "B": "y"}}, "Which?\nA. x\nB. y"),
+        ({"question": "Which?", "choices": {"text": ["x", "y"], "label": ["1", "2"]}}, "Which?\nA. x\nB. y"),
+        ({"question": "Which?", "choice_a": 1, "choice_b": 2.5}, "Which?\nA. 1\nB. 2.5"),
+        ({"candidates": ["x", "y"], "image": "a.jpg", "question": ""}, "A. x\nB. y"),
+        ({"question": "{A}", "A": "{question}", "B": "b"}, "{A}\nA. {question}\nB. b"),
+    ],
+)
+def test_a_multiple_choice_row_sends_hint_question_and_lettered_choices(row: dict[str, object], text: str) -> None:
+    [(_, messages)] = load_task({"dataset": {"rows": [row]}}).messages()
+    assert messages[0].parts[-1] == TextPart(text)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "letter"),
+    [
+        ({"A": "x", "B": "", "C": "z"}, "A", "B"),
+        ({"options": ["x", None, "z"]}, "options", "B"),
+        ({"choices": {"B": "y", "C": "z"}}, "choices", "A"),
+    ],
+)
+def test_an_empty_choice_before_the_last_is_an_error(row: dict[str, object], column: str, letter: str) -> None:
+    with pytest.raises(MMPromptError, match=f"choice {letter} is empty") as caught:
+        list(load_task({"dataset": {"rows": [{"question": "Which?", **row}]}}).messages())
+    assert caught.value.where.column == column

@@ -37,11 +37,12 @@ def test_an_answer_by_nearly_the_default_name_is_a_note(name: str) -> None:
     assert note.endswith(f"did you mean '{name}'?")
     assert notes_of([{"question": "q", name: "a"}], reader_cfg={"output_column": name}) == []
     assert notes_of([{"question": "q", name: "a", "answer": "b"}]) == []
-    assert notes_of([{"question": "q", "answer_type": "number"}]) == []
+    assert "output_column" not in notes_of([{"question": "q", "answer_type": "number"}])[0]
 
 
 def test_a_tagged_column_that_is_not_there_is_a_note_since_its_tags_go_out_as_text() -> None:
-    [note] = notes_of([{"question": "q", "text": "t"}], reader_cfg={"tagged_columns": ["txt"]})
+    note, left = notes_of([{"question": "q", "text": "t"}], reader_cfg={"tagged_columns": ["txt"]})
+    assert left == "the row: 'text' is not sent; use a task with a template"
     assert note == "the row: no column 'txt', which tagged_columns names; did you mean 'text'?"
 
 
@@ -65,26 +66,47 @@ def test_media_in_a_column_of_another_name_are_a_note(value: object, modality: s
 
 
 @pytest.mark.parametrize(
-    "beside",
+    ("beside", "unsent"),
     [
-        {"page": "https://example.com/cats"},
-        {"topic": "cats. And dogs"},
-        {"id": "cat.jpg"},
-        {"answer": "cat.jpg"},
-        {"size": 3, "nothing": None, "blank": ""},
-        {"image": "cat.jpg", "image_name": "cat.jpg"},
-        {"lines": "one\ntwo.jpg"},
+        ({"page": "https://example.com/cats"}, "'page' is"),
+        (
+            {"topic": "cats. And dogs", "answer_gt": ["cat"], "distractors": {"a": 1}},
+            "'topic', 'answer_gt', 'distractors' are",
+        ),
+        ({"size": 3, "nothing": None, "blank": " ", "nan": float("nan")}, "'size' is"),
+        ({"image": "cat.jpg", "image_name": "cat.jpg"}, "'image_name' is"),
+        ({"lines": "one\ntwo.jpg"}, "'lines' is"),
     ],
 )
-def test_what_is_no_medium_or_goes_out_already_is_no_note(beside: dict[str, object]) -> None:
+def test_a_column_that_is_not_sent_is_a_note(beside: dict[str, object], unsent: str) -> None:
+    assert notes_of([{"question": "What is it?", **beside}]) == [
+        f"the row: {unsent} not sent; use a task with a template"
+    ]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"id": "cat.jpg"}, {"answer": "cat.jpg"}, {"image": "cat.jpg"}, {"hint": "It purrs."}, {"A": "cat", "B": "dog"}],
+)
+def test_what_is_sent_and_the_answer_are_no_note(beside: dict[str, object]) -> None:
     assert notes_of([{"question": "What is it?", **beside}]) == []
+
+
+def test_unsent_columns_are_counted_over_all_rows() -> None:
+    rows = [{"question": "q", "page": 1, "part": "x"}, {"question": "q", "page": 2, "part": None}, {"question": "q"}]
+    assert notes_of(rows) == [
+        "2 of 3 rows: 'page' is not sent; use a task with a template",
+        "1 of 3 rows: 'part' is not sent; use a task with a template",
+    ]
 
 
 def test_media_beside_a_content_column_are_a_note() -> None:
     [note] = notes_of([{"content": "What is it?", "image": "cat.jpg"}])
     assert note.endswith("'image' looks like image; put it into 'content', or use a task with a template")
     tagged = "<AIS_IMAGE_START>cat.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What is it?"
-    assert notes_of([{"content": tagged, "image": "cat.jpg"}]) == []
+    assert notes_of([{"content": tagged, "image": "cat.jpg"}]) == [
+        "the row: 'image' is not sent; use a task with a template"
+    ]
 
 
 def test_media_beside_a_chat_are_a_note(tmp_path: Path) -> None:
@@ -93,7 +115,8 @@ def test_media_beside_a_chat_are_a_note(tmp_path: Path) -> None:
     path.write_text(json.dumps(row) + "\n", encoding="utf-8")
     task = dataset_task(path)
     list(task.messages())
-    [note] = task.notes()
+    note, left = task.notes()
+    assert left == "the row: 'source' is not sent; use a task with a template"
     assert note.startswith("the row: only text is sent, and 'images' looks like image; put it into 'messages', or")
 
 
@@ -133,18 +156,14 @@ def test_a_question_beside_a_content_column_of_media_alone_is_a_note() -> None:
 
 def test_nested_texts_beside_media_are_a_note() -> None:
     turns = [{"from": "human", "value": "What?"}]
-    [note] = notes_of([{"image": "a.jpg", "conversations": turns, "box": [1, 2], "size": 3}])
+    note, left = notes_of([{"image": "a.jpg", "conversations": turns, "box": [1, 2], "size": 3}])
+    assert left == "the row: 'box', 'size' are not sent; use a task with a template"
     assert note.startswith("the row: only media are sent, and not the text of 'conversations'; call the text")
 
 
 def test_a_question_that_is_no_text_is_a_note() -> None:
     [note] = notes_of([{"question": ["What?", "Why?"]}])
     assert note == "the row: 'question' is list, sent as Python writes it; use a task with a template"
-
-
-def test_choices_that_stay_behind_are_a_note() -> None:
-    [note] = notes_of([{"question": "Which?", "image": "a.jpg", "A": "cat", "B": "dog", "answer": "A"}])
-    assert note == "the row: the choices (A, B) are not sent; use a task with a template"
 
 
 def test_a_misspelt_tag_inside_a_text_segment_is_noted_with_the_number_of_rows() -> None:
@@ -167,3 +186,9 @@ def test_a_misspelt_tag_inside_a_text_segment_is_noted_with_the_number_of_rows()
         ),
     ]
     assert [note for note in notes_of(rows, infer_cfg=template) if "tag" in note] == wanted
+
+
+def test_choices_beside_a_tagged_content_are_a_note() -> None:
+    assert notes_of([{"content": "Which?", "A": "cat", "B": "dog", "answer": "A"}]) == [
+        "the row: 'A', 'B' are not sent; use a task with a template"
+    ]

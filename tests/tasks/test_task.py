@@ -454,7 +454,8 @@ def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object],
     task = load_task({"dataset": {"rows": [row, row]}})
     assert len(list(task.messages())) == 2
     hint = "call the text 'question', or use a task with a template"
-    assert task.notes() == [f"all 2 rows: only media are sent, and not the text of {names}; {hint}" for names in unsent]
+    left = [note for note in task.notes() if "not sent" not in note]
+    assert left == [f"all 2 rows: only media are sent, and not the text of {names}; {hint}" for names in unsent]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""The choices of a multiple-choice row, and its question with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from math import isnan
+from string import ascii_lowercase, ascii_uppercase
+from typing import NamedTuple
+
+from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.errors import RowError
+
+OPTIONS = "options"
+_LISTS = (OPTIONS, "choices", "candidates")
+_NAMES = frozenset((*_LISTS, "A", "choice_a"))
+"""A row with choices has one of these columns."""
+
+
+class Choices(NamedTuple):
+    """The texts of a row's choices in their order, and the columns that hold them."""
+
+    texts: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+_NONE = Choices()
+
+
+def choices_in(columns: Mapping[str, object]) -> Choices:
+    """Return a row's choices; empty if it has none.
+
+    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, …, or in ``options``, ``choices`` or
+    ``candidates`` as a list, a mapping from letter to text, a mapping with a list ``text``, or a list written as JSON
+    or Python. Empty choices after the last are left out; an empty one before it is ``""``.
+    """
+    if _NAMES.isdisjoint(columns):
+        return _NONE
+    for first in (*_LISTS, "A", "choice_a"):
+        if first not in columns:
+            continue
+        names = (first,) if first in _LISTS else _lettered(first, columns)
+        cells = _listed(columns[first]) if first in _LISTS else [columns[name] for name in names]
+        while cells and is_empty(cells[-1]):
+            cells.pop()
+        if len(cells) > 1 or (cells and first in _LISTS):
+            return Choices(tuple(["" if is_empty(cell) else str(cell) for cell in cells]), names)
+    return _NONE
+
+
+def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the texts of ``choices_in``."""
+    return choices_in(columns).texts
+
+
+def option_lines(choices: Sequence[str]) -> str:
+    """Return choices as lines: ``A. cat``, ``B. dog``.
+
+    Raises:
+        RowError: a choice before the last is empty, or there are more choices than letters.
+    """
+    if len(choices) > len(ascii_uppercase):
+        what = f"the row has {len(choices)} choices, and there are {len(ascii_uppercase)} letters"
+        raise RowError(what, "write the choices into the question, or use a task with a template")
+    if empty := [letter for letter, text in zip(ascii_uppercase, choices, strict=False) if not text.strip()]:
+        raise RowError(f"choice {empty[0]} is empty", "give it a text, or remove it")
+    return "\n".join([f"{letter}. {text}" for letter, text in zip(ascii_uppercase, choices, strict=False)])
+
+
+def is_empty(value: object) -> bool:
+    """Return whether a cell holds nothing: it is null, NaN or blank."""
+    return value is None or (isinstance(value, str) and not value.strip()) or (type(value) is float and isnan(value))
+
+
+def _lettered(first: str, columns: Mapping[str, object]) -> tuple[str, ...]:
+    letters = ascii_uppercase if first == "A" else ascii_lowercase
+    return tuple(takewhile(columns.__contains__, [first[:-1] + letter for letter in letters]))
+
+
+def _listed(value: object) -> list[object]:
+    """Return the choices that one column holds, the empty ones too."""
+    if isinstance(value, Mapping):
+        if isinstance(texts := value.get("text"), (list, tuple)):
+            return list(texts)
+        named = {str(key).upper(): text for key, text in value.items()}
+        if not named or any(len(key) != 1 or key not in ascii_uppercase for key in named):
+            return list(value.values())
+        return [named.get(letter) for letter in ascii_uppercase[: ascii_uppercase.index(max(named)) + 1]]
+    if isinstance(value, (list, tuple)) or str(value).lstrip().startswith("["):
+        return list_of_cell(value, cells=True)
+    return []
