@@ -77,6 +77,12 @@ class Dialogue(NamedTuple):
         contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
         return tuple(name for content in contents for name in content.names)
 
+    @property
+    def text_names(self) -> tuple[str, ...]:
+        """The names in braces whose value becomes text, in order."""
+        contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
+        return tuple(name for content in contents for name in content.text_names)
+
 
 class Labels(NamedTuple):
     """A template for each label."""

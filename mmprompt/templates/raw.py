@@ -147,6 +147,12 @@ class RawPromptTemplate:
         filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
         return tuple(dict.fromkeys(name for content in filled for name in content.names))
 
+    @property
+    def text_slot_names(self) -> tuple[str, ...]:
+        """The names in braces whose value becomes text, in order; the others of ``slot_names`` name media."""
+        filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
+        return tuple(dict.fromkeys(name for content in filled for name in content.text_names))
+
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> RawMessages:

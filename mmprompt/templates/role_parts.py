@@ -43,6 +43,7 @@ class PartsContent:
 
     __slots__ = (
         "_keys", "_media", "_options", "_place", "_skeletons", "_text", "_twice", "has_marker", "names",
+        "text_names",
     )  # fmt: skip
 
     def __init__(self, skeletons: Skeletons, place: str, options: PartsOptions) -> None:
@@ -54,6 +55,7 @@ class PartsContent:
         self._text = next((s for _, s in skeletons if isinstance(s, TextSkeleton)), None)
         self._media = {key: s for key, s in skeletons if isinstance(s, MediaSkeleton)}
         self.names = tuple(dict.fromkeys(name for _, skeleton in skeletons for name in skeleton.text.columns))
+        self.text_names = () if self._text is None else self._text.text.columns
         self.has_marker = self._text is not None and self._text.text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:

@@ -104,6 +104,12 @@ class PromptTemplate:
         forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
         return tuple(dict.fromkeys(name for form in forms for name in form.names))
 
+    @property
+    def text_slot_names(self) -> tuple[str, ...]:
+        """The names in braces whose value becomes text, in order; the others of ``slot_names`` name media."""
+        forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
+        return tuple(dict.fromkeys(name for form in forms for name in form.text_names))
+
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> str | PromptList:
