@@ -110,6 +110,7 @@ def _task(given: dict[str, Any]) -> Any:
     reader = {
         "input_columns": [c for c in given["input_columns"] if c in known],
         "output_column": given["output_column"],
+        "missing": "keep",
     }
     meta = {} if given.get("meta") is None else {"model": {"meta_template": given["meta"]}}
     return load_task(

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import TaskError, TemplateError, nearest
+from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
 from mmprompt.icl.dialogues import check_mode, turn_prompts
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
+from mmprompt.icl.slot_rules import Columns, SlotRules
 from mmprompt.icl.types import Template, build_retriever, build_template, inferencer_of
 from mmprompt.media.sources import RootedPath, classify_or_path
 from mmprompt.meta_template.meta_template import MetaTemplate
@@ -43,15 +44,6 @@ class Assembled(NamedTuple):
     dropped: int = 0
 
 
-class Columns(NamedTuple):
-    """The columns that ``reader_cfg`` names."""
-
-    input: tuple[str, ...] = ()
-    output: str = "answer"
-    masked: str | None = "answer"
-    tagged: frozenset[str] | None = None
-
-
 class Assembly:
     """Makes the prompts of a task's samples. ``over`` binds the index set.
 
@@ -73,6 +65,7 @@ class Assembly:
         if template is None:
             raise TaskError("infer_cfg has neither prompt_template nor ice_template", "give one of them")
         self._template = template
+        self._rules = SlotRules(template, columns, masks=True)
         self.retriever = build_retriever(infer_cfg.get("retriever"), "infer_cfg.retriever")
         self.inferencer, self.arguments = inferencer_of(infer_cfg.get("inferencer"), "infer_cfg.inferencer")
         self._labels: tuple[object, ...] = tuple(self.arguments.get("labels") or template.labels)
@@ -116,6 +109,15 @@ class Assembly:
         known = {*columns, *_MEDIA_SLOTS, *(("question",) if CONTENT in columns else ())}
         templates = dict.fromkeys(t for t in (self._template, self._ice_template) if t is not None)
         return [name for template in templates for name in template.slot_names if name not in known]
+
+    @property
+    def media_slots(self) -> tuple[str, ...]:
+        """The names in braces of media, where each has to name a column of some row; empty in a runner's config."""
+        return self._template.media_slots if self._columns.strict else ()
+
+    def completed(self, columns: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the columns of a row as the template sees them; see ``SlotRules.completed``."""
+        return self._rules.completed(columns)
 
     @property
     def mode(self) -> str:
@@ -241,11 +243,12 @@ class Assembly:
         if self._ice_template is None or self._bound is None:
             raise TaskError("examples need ice_template", "give the template of the examples")
         row = self._bound.index_rows[number]
-        entry = SampleView(row.columns, scanned=row.scanned, tagged=self._columns.tagged)
         label = row.columns.get(self._columns.output)
         try:
+            columns = SlotRules(self._ice_template, self._columns, masks=False).completed(row.columns)
+            entry = SampleView(columns, scanned=row.scanned, tagged=self._columns.tagged)
             example = self._ice_template.generate_ice_item(entry, label)
-        except TemplateError as error:
+        except MMPromptError as error:
             raise error.located(file=row.file, line=row.line, sample=str(row.id)) from None
         return rooted_items(example, self._root) if isinstance(example, list) and self._root is not None else example
 

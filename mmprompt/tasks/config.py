@@ -30,6 +30,7 @@ ANSWER = "answer"
 _DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
+    "optional_columns", "literal_slots", "missing",
 )  # fmt: skip
 _POLICY_KEYS = (
     "max_bytes", "max_seconds", "max_frames", "max_request_bytes", "max_request_media", "timeout", "isolate",
@@ -78,7 +79,8 @@ class TaskConfig(NamedTuple):
 
     ``output_column`` is the column that goes out as ``answer``. ``names_output`` is True if the task names it.
     ``masked`` is the column that prompts hide, None if the task says that it has no answer. Requests send
-    ``model_name`` and ``generation`` to a server. ``scorer`` is one of ``SCORERS``.
+    ``model_name`` and ``generation`` to a server. ``scorer`` is one of ``SCORERS``. With ``strict_slots`` each slot
+    needs a column, but those of ``optional_columns`` and ``literal_slots``.
     """
 
     dataset: DatasetSection
@@ -96,10 +98,15 @@ class TaskConfig(NamedTuple):
     generation: Mapping[str, WireValue]
     scorer: str | None = None
     names_output: bool = False
+    optional_columns: frozenset[str] = frozenset()
+    literal_slots: frozenset[str] = frozenset()
+    strict_slots: bool = True
 
 
-def task_config(config: Section, dataset: ConfigValue, base: str) -> TaskConfig:
+def task_config(config: Section, dataset: ConfigValue, base: str, *, upstream: bool = False) -> TaskConfig:
     """Check a task's mapping. ``dataset`` replaces the task's own; relative paths of the task begin at ``base``.
+
+    In a runner's own config (``upstream``) a slot without a column stays as it is written.
 
     Raises:
         TaskError: an unknown key (with the nearest known one), or a value of the wrong kind.
@@ -129,7 +136,17 @@ def task_config(config: Section, dataset: ConfigValue, base: str) -> TaskConfig:
         _generation(model),
         scorer,
         "output_column" in reader,
+        frozenset(_names(reader.get("optional_columns"), "reader_cfg.optional_columns")),
+        frozenset(_names(reader.get("literal_slots"), "reader_cfg.literal_slots")),
+        _missing(reader, upstream=upstream) == "error",
     )
+
+
+def _missing(reader: Section, *, upstream: bool) -> str:
+    value = reader.get("missing", "keep" if upstream else "error")
+    if value not in ("error", "keep"):
+        raise TaskError(f"unknown reader_cfg.missing {shown(value)}", nearest(value, ("error", "keep")))
+    return str(value)
 
 
 def _generation(model: Section) -> Mapping[str, WireValue]:

@@ -97,7 +97,7 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
         raise TaskError(
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
         )
-    checked = task_config(file.config, dataset, base)
+    checked = task_config(file.config, dataset, base, upstream=file.upstream)
     notes = [*file.notes]
     if grants is not None:
         named: DatasetSection = checked.dataset if dataset is None else {}

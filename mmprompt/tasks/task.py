@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
-from mmprompt.icl.assembly import Assembled, Assembly, Columns, Prompt
+from mmprompt.icl.assembly import Assembled, Assembly, Prompt
+from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
@@ -17,6 +18,7 @@ from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
+from mmprompt.tasks.media_slots import with_media_slots
 from mmprompt.tasks.notes import RowNotes, Unsent, example_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
@@ -75,7 +77,15 @@ class Task:
         tagged = None if config.tagged_columns is None else frozenset(config.tagged_columns)
         assembly = None
         if infer is not None:
-            columns = Columns(config.input_columns, config.output_column, config.masked, tagged)
+            columns = Columns(
+                config.input_columns,
+                config.output_column,
+                config.masked,
+                tagged,
+                config.optional_columns,
+                config.literal_slots,
+                config.strict_slots,
+            )
             assembly = Assembly(infer, columns, meta)
             if assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
@@ -140,7 +150,8 @@ class Task:
                 "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows",
             )
         rows = self.config.test_range
-        return self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
+        chosen = self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
+        return chosen if self.assembly is None else with_media_slots(chosen, self.assembly.media_slots)
 
     def notes(self) -> list[str]:
         """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
@@ -245,11 +256,14 @@ class Task:
 
         Raises:
             RowError: a column of ``input_columns`` is missing, and ``content`` does not hold what it names.
+            TemplateError: a slot has no value in the row.
         """
         columns = sample.columns
         for column in self.config.input_columns:
             if column not in columns and not held_by_content(column, columns):
                 raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
+        if self.assembly is not None:
+            columns = self.assembly.completed(columns)
         return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=self._list_cells)
 
     def place_of(self, sample: Sample, source: object) -> Place:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypedDict, TypeGuard, Union, cast
 
 from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.templates.jinja_text import is_jinja
 from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict, RoleItem, Section, TextItem, copied
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView
@@ -79,9 +80,15 @@ class Dialogue(NamedTuple):
 
     @property
     def text_names(self) -> tuple[str, ...]:
-        """The names in braces whose value becomes text, in order."""
+        """The columns of the slots in texts, in order."""
         contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
         return tuple(name for content in contents for name in content.text_names)
+
+    @property
+    def media_names(self) -> tuple[str, ...]:
+        """The columns of the slots in media, in order."""
+        contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
+        return tuple(name for content in contents for name in content.media_names)
 
 
 class Labels(NamedTuple):
@@ -101,7 +108,7 @@ class Compilers(NamedTuple):
     """
 
     role: Callable[[RoleDict, str], RoleContent | None]
-    text: Callable[[str, str], TextContent]
+    text: Callable[[Union[str, Mapping[str, str]], str], TextContent]
     tokens: Tokens
 
 
@@ -119,12 +126,12 @@ def compile_form(template: object, compilers: Compilers) -> Form:
     if not isinstance(template, (str, Mapping)):
         what = f"a template is a string or a dict, not {type(template).__name__}"
         raise TemplateError(what, "give template= a string, a dialogue or labels")
-    if isinstance(template, str) or is_dialogue(template):
+    if isinstance(template, str) or is_jinja(template) or is_dialogue(template):
         return _compiled_form(template, compilers, "template")
     forms: dict[object, TextContent | Dialogue] = {}
     for label, value in template.items():
         place = f"template[{label!r}]"
-        if not isinstance(value, str) and not is_dialogue(value):
+        if not isinstance(value, str) and not is_jinja(value) and not is_dialogue(value):
             hint = "give each label a string, or a dialogue of begin, round and end"
             if label in DIALOGUE_KEYS or isinstance(value, list):
                 strange = next(key for key in template if key not in DIALOGUE_KEYS)
@@ -135,9 +142,11 @@ def compile_form(template: object, compilers: Compilers) -> Form:
     return Labels(forms)
 
 
-def _compiled_form(template: str | DialogueDict, compilers: Compilers, place: str) -> TextContent | Dialogue:
-    if not isinstance(template, str):
-        return _compiled_dialogue(template, compilers, place)
+def _compiled_form(
+    template: str | Mapping[str, str] | DialogueDict, compilers: Compilers, place: str
+) -> TextContent | Dialogue:
+    if not isinstance(template, str) and not is_jinja(template):
+        return _compiled_dialogue(cast("DialogueDict", template), compilers, place)
     text, token = compilers.text(template, place), compilers.tokens.ice
     if token and not text.has_marker:
         what = f"the ice_token {shown(token)} does not occur in the text"
@@ -174,6 +183,8 @@ def _compiled_line(item: object, compilers: Compilers, place: str, *, in_round: 
         if in_round and not (token and token in item):
             hint = "give role dicts; a string in a round may only be the place of the examples"
             raise TemplateError(f"the string {shown(item)} in a round", hint).located(template=place)
+        return LooseLine(compilers.text(item, place))
+    if is_jinja(item) and not in_round:
         return LooseLine(compilers.text(item, place))
     if not isinstance(item, Mapping):
         raise TemplateError(f"{type(item).__name__} in a dialogue", "give a role dict").located(template=place)

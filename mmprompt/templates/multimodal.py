@@ -73,8 +73,8 @@ class MMPromptTemplate(PromptTemplate):
         here = f"{place}.prompt_mm"
         return PartsContent(skeletons_of_prompt_mm(item["prompt_mm"], self._tokens, here), here, self._options)
 
-    def _text_content(self, text: str, place: str) -> TextContent:
-        return TextContent(self._tokens.compile(text), place, reads_tags=True)
+    def _text_content(self, text: str | Mapping[str, str], place: str) -> TextContent:
+        return TextContent(self._tokens.compile_any(text, place), place, reads_tags=True)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the arguments."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.messages import MODALITIES
+from mmprompt.templates.jinja_text import is_jinja
 from mmprompt.templates.part_skeleton import MediaSkeleton, Skeletons, TextSkeleton
 from mmprompt.templates.role_text import Tokens
 from mmprompt.templates.slots import Slot, slot_text
@@ -76,13 +77,17 @@ def _compiled_text(skeleton: object, tokens: Tokens, place: str) -> TextSkeleton
     """Return a text part compiled: ``{"type": "text", "text": …}``, or its text alone."""
     if isinstance(skeleton, str):
         skeleton = {"type": "text", "text": skeleton}
-    if not isinstance(skeleton, Mapping) or not isinstance(skeleton.get("text"), str):
+    if is_jinja(skeleton):
+        skeleton = {"type": "text", "text": skeleton}
+    if not isinstance(skeleton, Mapping) or not (
+        isinstance(skeleton.get("text"), str) or is_jinja(skeleton.get("text"))
+    ):
         raise TemplateError("no text part", 'give {"type": "text", "text": "…"}').located(template=place)
     if skeleton.get("type", "text") not in ("text", "input_text"):
         what = f"a text part of type {shown(skeleton['type'])}"
         raise TemplateError(what, 'give it the type "text"').located(template=place)
     keys = {k: _compiled_deep(v, tokens) for k, v in skeleton.items() if k not in {"type", "text"}}
-    return TextSkeleton(keys, tokens.compile(skeleton["text"]))
+    return TextSkeleton(keys, tokens.compile_any(skeleton["text"], place))
 
 
 def _compiled_medium(key: str, skeleton: object, tokens: Tokens, place: str) -> MediaSkeleton:

@@ -10,6 +10,7 @@ from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import MMPromptError, PromptError, TemplateError
 from mmprompt.media.sources import as_written, compose_as_written
 from mmprompt.messages import MODALITIES, PARTS, MediaPart, MediaRef, Part, TextPart, part_of
+from mmprompt.templates.jinja_text import Text
 from mmprompt.templates.sample_view import SampleView, check_source
 from mmprompt.templates.slots import Slot, SlotText
 
@@ -110,7 +111,7 @@ class TextSkeleton(NamedTuple):
     """A text part: its text, and its other keys, compiled."""
 
     keys: dict[str, Any]
-    text: SlotText
+    text: Text
 
     def part(self, text: str, columns: Mapping[str, object]) -> PartDict:
         """Return the part that says ``text``.

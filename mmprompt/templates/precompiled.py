@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mmprompt.templates.dialogue import Dialogue, LooseLine, splice
+from mmprompt.templates.jinja_text import Text
 from mmprompt.templates.prompt_list import (
     PromptItem,
     PromptList,
@@ -19,7 +20,6 @@ from mmprompt.templates.prompt_list import (
     section_of,
 )
 from mmprompt.templates.role_text import TextContent
-from mmprompt.templates.slots import SlotText
 
 
 class PrecompiledPrompt:
@@ -30,7 +30,7 @@ class PrecompiledPrompt:
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Iterable[PromptItem | RoleItem], fills: Mapping[int, SlotText] | None = None) -> None:
+    def __init__(self, items: Iterable[PromptItem | RoleItem], fills: Mapping[int, Text] | None = None) -> None:
         fill = {place: text.fill for place, text in (fills or {}).items()}
         self._items = [(item, _flat_section(item), fill.get(place)) for place, item in enumerate(items)]
 
@@ -70,7 +70,7 @@ def precompiled(dialogue: Dialogue, examples: Sequence[PromptItem] | None) -> Pr
     has slots, or a place of the examples inside a role's text.
     """
     items: list[PromptItem | RoleItem] = []
-    fills: dict[int, SlotText] = {}
+    fills: dict[int, Text] = {}
     for section, lines in dialogue.sections:
         for line in lines:
             content = line.content

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Union, cast
 from mmprompt._log import log
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.messages import ROLES as ROLE_NAMES
+from mmprompt.templates.jinja_text import is_jinja
 from mmprompt.templates.part_compiler import skeletons_of_list
 from mmprompt.templates.prompt_list import copied
 from mmprompt.templates.raw_messages import (
@@ -107,14 +108,14 @@ class RawPromptTemplate:
             return MessageLine(keys, shown_content(content), None)
         return MessageLine(keys, None, self._compiled_content(content, f"{place}.content"))
 
-    def _compiled_content(self, content: str | Sequence[object], place: str) -> RoleContent:
-        if not isinstance(content, str):
+    def _compiled_content(self, content: str | Mapping[str, str] | Sequence[object], place: str) -> RoleContent:
+        if not isinstance(content, (str, Mapping)):
             return PartsContent(skeletons_of_list(content, _NO_TOKENS, place), place, PartsOptions(is_list=True))
-        if self._ice_token and self._ice_token in content:
+        if isinstance(content, str) and self._ice_token and self._ice_token in content:
             what = f"the ice_token {shown(self._ice_token)} stands inside a text"
             hint = "make it an element of its own: the examples are messages"
             raise TemplateError(what, hint).located(template=place)
-        return TextContent(_NO_TOKENS.compile(content), place)
+        return TextContent(_NO_TOKENS.compile_any(content, place), place)
 
     @property
     def template(self) -> list[Any]:
@@ -148,10 +149,16 @@ class RawPromptTemplate:
         return tuple(dict.fromkeys(name for content in filled for name in content.names))
 
     @property
-    def text_slot_names(self) -> tuple[str, ...]:
-        """The names in braces whose value becomes text, in order; the others of ``slot_names`` name media."""
+    def text_slots(self) -> tuple[str, ...]:
+        """The columns of the slots in texts, in order."""
         filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
         return tuple(dict.fromkeys(name for content in filled for name in content.text_names))
+
+    @property
+    def media_slots(self) -> tuple[str, ...]:
+        """The columns of the slots in media, in order."""
+        filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
+        return tuple(dict.fromkeys(name for content in filled for name in content.media_names))
 
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
@@ -275,6 +282,6 @@ def _check_message(message: MessageDict, place: str) -> None:
     content = message["content"]
     if content is None and message.get("tool_calls"):
         return
-    if not isinstance(content, (str, list, tuple)):
+    if not isinstance(content, (str, list, tuple)) and not is_jinja(content):
         what = f"the content is {type(content).__name__}"
         raise TemplateError(what, "give text, or a list of content parts").located(template=f"{place}.content")

@@ -9,10 +9,11 @@ from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.errors import MMPromptError, TemplateError, nearest
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import Segment, begins_tagged
+from mmprompt.templates.jinja_text import JinjaText, Text, slot_columns
 from mmprompt.templates.part_skeleton import MediaSkeleton, PartDict, Skeletons, TextSkeleton
 from mmprompt.templates.role_text import Content, Examples, parts_with_examples
 from mmprompt.templates.sample_view import CONTENT, SampleView
-from mmprompt.templates.slots import Slot, SlotText, slot_text
+from mmprompt.templates.slots import Slot, slot_text
 
 Tagged = Mapping[str, Sequence[Segment]]
 """The tagged columns that feed an item, with their segments"""
@@ -42,7 +43,16 @@ class PartsContent:
     """
 
     __slots__ = (
-        "_keys", "_media", "_options", "_place", "_skeletons", "_text", "_twice", "has_marker", "names",
+        "_keys",
+        "_media",
+        "_options",
+        "_place",
+        "_skeletons",
+        "_text",
+        "_twice",
+        "has_marker",
+        "media_names",
+        "names",
         "text_names",
     )  # fmt: skip
 
@@ -55,7 +65,10 @@ class PartsContent:
         self._text = next((s for _, s in skeletons if isinstance(s, TextSkeleton)), None)
         self._media = {key: s for key, s in skeletons if isinstance(s, MediaSkeleton)}
         self.names = tuple(dict.fromkeys(name for _, skeleton in skeletons for name in skeleton.text.columns))
-        self.text_names = () if self._text is None else self._text.text.columns
+        texts = [skeleton.text for _, skeleton in skeletons if isinstance(skeleton, TextSkeleton)]
+        self.text_names = tuple(dict.fromkeys(name for text in texts for name in slot_columns(text)))
+        media = [skeleton for _, skeleton in skeletons if isinstance(skeleton, MediaSkeleton)]
+        self.media_names = tuple(dict.fromkeys(name for skeleton in media for name in skeleton.text.columns))
         self.has_marker = self._text is not None and self._text.text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:
@@ -163,7 +176,7 @@ class PartsContent:
                 unfed.append((key, skeleton))
         return before, after
 
-    def _text_for(self, own: set[str], *, first: bool, last: bool) -> tuple[TextSkeleton, SlotText]:
+    def _text_for(self, own: set[str], *, first: bool, last: bool) -> tuple[TextSkeleton, Text]:
         """Return the part for a text segment that fills the slots ``own``, and the text of that part."""
         if self._text is None:
             raise TemplateError("the sample has text and the template no text part", "add 'text' to prompt_mm")
@@ -175,7 +188,7 @@ class PartsContent:
         return self._text, text if self._options.repeat_text else _around_slot(text, own, first=first, last=last)
 
     def _add_filled(
-        self, skeleton: TextSkeleton, text: SlotText, columns: Mapping[str, object], examples: Examples, made: Made
+        self, skeleton: TextSkeleton, text: Text, columns: Mapping[str, object], examples: Examples, made: Made
     ) -> None:
         """Add the part that says ``text``; with dialogue examples at its marker the parts around and of them."""
         if isinstance(examples, list) and text.has_marker:
@@ -237,7 +250,9 @@ def _with_content(tagged: Tagged) -> Tagged:
     return {c: [s for s in segments if not isinstance(s.value, str) or s.value] for c, segments in tagged.items()}
 
 
-def _around_slot(text: SlotText, own: set[str], *, first: bool, last: bool) -> SlotText:
+def _around_slot(text: Text, own: set[str], *, first: bool, last: bool) -> Text:
     """Return the text with what surrounds the slot only at the first and at the last segment."""
+    if isinstance(text, JinjaText):
+        return text
     at = [i for i, p in enumerate(text.pieces) if isinstance(p, Slot) and p.column in own]
     return slot_text(text.pieces[None if first else at[0] : None if last else at[-1] + 1])

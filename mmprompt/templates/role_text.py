@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from mmprompt.errors import TemplateError
+from mmprompt.templates.jinja_text import JINJA, JinjaText, Text, slot_columns
 from mmprompt.templates.part_skeleton import PartDict, text_dict
 from mmprompt.templates.prompt_list import PromptItem
 from mmprompt.templates.sample_view import SampleView
@@ -21,13 +22,15 @@ Content = Union[str, list[PartDict]]
 class RoleContent(Protocol):
     """What a role says, compiled.
 
-    ``names`` are the names in braces: the columns that it may use. ``text_names`` are those whose value becomes text;
-    the others name media. ``has_marker``: the examples have a place in it.
+    ``names`` are the columns that it may use. ``text_names`` are those of slots whose value becomes text, and
+    ``media_names`` those of slots in media; the variables of Jinja texts are in neither. ``has_marker``: the examples
+    have a place in it.
     """
 
     has_marker: bool
     names: tuple[str, ...]
     text_names: tuple[str, ...]
+    media_names: tuple[str, ...]
 
     def render(self, view: SampleView, examples: Examples) -> Content:
         """Return the text or the content parts for a sample; ``examples`` go to their place."""
@@ -39,11 +42,14 @@ class TextContent:
 
     __slots__ = ("_place", "has_marker", "names", "reads_tags", "text", "text_names")
 
-    def __init__(self, text: SlotText, place: str, *, reads_tags: bool = False) -> None:
+    media_names: tuple[str, ...] = ()
+
+    def __init__(self, text: Text, place: str, *, reads_tags: bool = False) -> None:
         self.text = text
         self._place = place
         self.reads_tags = reads_tags
-        self.names = self.text_names = text.columns
+        self.names = text.columns
+        self.text_names = slot_columns(text)
         self.has_marker = text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:
@@ -96,6 +102,19 @@ class Tokens(NamedTuple):
     def compile(self, text: str) -> SlotText:
         """Return a text compiled with these tokens."""
         return compile_text(text, tokens=self.columns, ice_token=self.ice, sep_token=self.sep)
+
+    def compile_any(self, text: str | Mapping[str, str], place: str) -> Text:
+        """Return a text or Jinja text compiled; in Jinja the tokens mean nothing.
+
+        Raises:
+            TemplateError: a Jinja text is malformed; ``where.template`` is ``place``.
+        """
+        if isinstance(text, str):
+            return self.compile(text)
+        try:
+            return JinjaText(text[JINJA])
+        except TemplateError as error:
+            raise error.located(template=place) from None
 
 
 def parts_with_examples(texts: Sequence[str], examples: Sequence[PromptItem]) -> list[PartDict]:

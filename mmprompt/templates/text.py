@@ -17,6 +17,7 @@ from mmprompt.templates.dialogue import (
     render_example,
     splice,
 )
+from mmprompt.templates.jinja_text import is_jinja
 from mmprompt.templates.precompiled import PrecompiledPrompt, precompiled
 from mmprompt.templates.prompt_list import PromptList, RoleDict, Section, copied
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
@@ -65,13 +66,13 @@ class PromptTemplate:
         prompt = item.get("prompt")
         if prompt is None:
             return None
-        if not isinstance(prompt, str):
+        if not isinstance(prompt, str) and not is_jinja(prompt):
             what = f"a prompt is text, not {type(prompt).__name__}"
             raise TemplateError(what, "give a string").located(template=f"{place}.prompt")
         return self._text_content(prompt, f"{place}.prompt")
 
-    def _text_content(self, text: str, place: str) -> TextContent:
-        return TextContent(self._tokens.compile(text), place)
+    def _text_content(self, text: str | Mapping[str, str], place: str) -> TextContent:
+        return TextContent(self._tokens.compile_any(text, place), place)
 
     @property
     def template(self) -> str | Mapping[Any, Any]:
@@ -105,10 +106,16 @@ class PromptTemplate:
         return tuple(dict.fromkeys(name for form in forms for name in form.names))
 
     @property
-    def text_slot_names(self) -> tuple[str, ...]:
-        """The names in braces whose value becomes text, in order; the others of ``slot_names`` name media."""
+    def text_slots(self) -> tuple[str, ...]:
+        """The columns of the slots in texts, in order."""
         forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
         return tuple(dict.fromkeys(name for form in forms for name in form.text_names))
+
+    @property
+    def media_slots(self) -> tuple[str, ...]:
+        """The columns of the slots in media, in order."""
+        forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
+        return tuple(dict.fromkeys(name for form in forms for name in form.media_names))
 
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None

@@ -312,7 +312,8 @@ def test_the_answer_is_in_no_label_prompt_whose_template_does_not_ask_for_it(q, 
     says = [{"role": "HUMAN", "prompt": human.replace("{answer}", "")}, {"role": "BOT", "prompt": "{label}"}]
     labels = {"A": {"round": says}, "B": bot.replace("{answer}", "")}
     infer = {"prompt_template": {"template": labels}, "inferencer": {"type": "PPLInferencer"}}
-    for _, by_label in load_task({"dataset": {"rows": [row]}, "infer_cfg": infer}).prompts():
+    reader = {"missing": "keep"}
+    for _, by_label in load_task({"dataset": {"rows": [row]}, "reader_cfg": reader, "infer_cfg": infer}).prompts():
         assert not any(GOLD in str(prompt) for prompt in by_label.values())
 
 

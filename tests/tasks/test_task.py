@@ -163,7 +163,7 @@ MM = {
 
 def messages_of(reader: dict[str, Any], value: str = TAGGED) -> list[Message]:
     task = load_task({"dataset": {"rows": [{"q": value}]}, "reader_cfg": reader, "infer_cfg": {"prompt_template": MM}})
-    ((_, messages),) = task.messages()
+    _, messages = next(task.messages())
     return messages
 
 
@@ -402,7 +402,7 @@ def test_a_multimodal_template_object_is_taken_too() -> None:
 
 
 def test_a_slot_that_names_no_column_is_noted_once() -> None:
-    task = task_of("{q} {questoin}")
+    task = task_of("{q} {questoin}", reader_cfg={"missing": "keep"})
     list(task.prompts())
     assert task.notes() == [
         "all 2 rows: {questoin} in a template names no column, so it stays as it is; known: answer, id, q"

@@ -207,6 +207,7 @@ def test_integers_over_64_bits_nan_and_a_bom_are_read_as_python_reads_them(tmp_p
     task = load_task(
         {
             "dataset": {"path": str(path)},
+            "reader_cfg": {"missing": "keep"},
             "infer_cfg": {"prompt_template": {"type": "PromptTemplate", "template": "{n} {x}"}},
         }
     )

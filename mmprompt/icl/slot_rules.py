@@ -1,0 +1,84 @@
+"""The rule of task files for slots: each names a column of the row. Templates alone keep an unknown slot as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isnan
+from typing import NamedTuple
+
+from mmprompt.datasets.choices import OPTIONS, choices_in, option_lines
+from mmprompt.errors import TemplateError, nearest
+from mmprompt.icl.types import Template
+from mmprompt.templates.sample_view import held_by_content
+from mmprompt.templates.text import PromptTemplate
+
+_NAME = re.compile(r"[^\W\d_][\w ]*")
+"""A slot that reads like a name; ``{0}``, ``{a.b}`` and ``{"x": 1}`` are text."""
+
+
+class Columns(NamedTuple):
+    """The columns that ``reader_cfg`` names.
+
+    A slot of one in ``optional`` reads as ``""`` where the row has no value. Slots in ``literal`` are text. Without
+    ``strict`` a slot without a column stays as it is written.
+    """
+
+    input: tuple[str, ...] = ()
+    output: str = "answer"
+    masked: str | None = "answer"
+    tagged: frozenset[str] | None = None
+    optional: frozenset[str] = frozenset()
+    literal: frozenset[str] = frozenset()
+    strict: bool = False
+
+
+class SlotRules:
+    """What the slots of one template ask of a row. ``masks``: the template hides the answer."""
+
+    def __init__(self, template: Template, columns: Columns, *, masks: bool) -> None:
+        names = template.text_slots if columns.strict else ()
+        optional = columns.optional | {columns.masked} if masks else columns.optional
+        self._optional = tuple([n for n in template.slot_names if n in optional]) if columns.strict else ()
+        free = columns.literal.union(self._optional)
+        self._needed = tuple([n for n in names if _NAME.fullmatch(n) and n not in free])
+        self._literal = columns.literal
+        self._has_parts = type(template) is not PromptTemplate
+
+    def completed(self, columns: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the columns as the template sees them.
+
+        Optional ones that are missing or null are ``""``, ``options`` holds the choices as lettered lines, and columns
+        with the names of literal slots are left out.
+
+        Raises:
+            TemplateError: a slot has no column in the row, or the column is null.
+            RowError: a choice before the last is empty.
+        """
+        changed: dict[str, object] = {}
+        for name in self._optional:
+            if _is_null(columns.get(name)):
+                changed[name] = ""
+        for name in self._needed:
+            if name == OPTIONS and (choices := choices_in(columns).texts):
+                changed[name] = option_lines(choices)
+            elif _is_null(columns.get(name)) and not (self._has_parts and held_by_content(name, columns)):
+                raise _unfilled(name, columns)
+        if not changed and self._literal.isdisjoint(columns):
+            return columns
+        return {**{name: value for name, value in columns.items() if name not in self._literal}, **changed}
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (type(value) is float and isnan(value))
+
+
+def _unfilled(name: str, columns: Mapping[str, object]) -> TemplateError:
+    optional = f"set reader_cfg.optional_columns: [{name}] to leave it empty"
+    if name in columns:
+        return TemplateError(f"column '{name}' is null, and the slot {{{name}}} needs it", optional).located(
+            column=name
+        )
+    near = nearest(name, columns)
+    hint = near if near.startswith("did") else f"{optional}, or literal_slots: [{name}] if {{{name}}} is text"
+    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint).located(column=name)

@@ -1,0 +1,57 @@
+"""Finds media slots that no row fills. A row may have no media, so only all rows together show a wrong name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator
+
+from mmprompt.datasets.media_columns import parts_of_value
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import RowError, TaskError, nearest
+from mmprompt.segments import begins_tagged
+from mmprompt.templates.sample_view import CONTENT
+
+_MODALITIES = frozenset(("image", "audio", "video", "mm_url"))
+"""Slots that the segments of a tagged column fill too."""
+
+
+def with_media_slots(rows: Iterable[Row], names: Collection[str]) -> Iterator[Row]:
+    """Yield the rows, and at the end an error for each of the media slots ``names`` that no row had a column for.
+
+    Raises:
+        TaskError: the first row lacks the column of a slot and has one of nearly that name.
+    """
+    unfilled = dict.fromkeys(names)
+    every: set[str] = set()
+    stream = iter(rows)
+    for row in stream if unfilled else ():
+        if isinstance(row, Sample):
+            for name in [name for name in unfilled if _fills(name, row)]:
+                del unfilled[name]
+            if not every:
+                _check_names(unfilled, row)
+            every.update(row.columns)
+        yield row
+        if not unfilled:
+            break
+    yield from stream
+    for name in unfilled if every else ():
+        hint = f"name the media column in the template ({nearest(name, every)}), or remove the part"
+        yield RowError(f"no row has the column '{name}', which a media slot names", hint).located(column=name)
+
+
+def _fills(name: str, sample: Sample) -> bool:
+    columns = sample.columns
+    if name in columns or sample.messages is not None:
+        return True
+    return name in _MODALITIES and (
+        CONTENT in columns
+        or any(begins_tagged(value) or parts_of_value(value, media=False) is not None for value in columns.values())
+    )
+
+
+def _check_names(unfilled: Collection[str], sample: Sample) -> None:
+    for name in unfilled:
+        if near := difflib.get_close_matches(name, list(sample.columns), n=1, cutoff=0.75):
+            what = f"the media slot {{{name}}} names no column of the first row"
+            raise TaskError(what, f"did you mean '{near[0]}'?").located(file=sample.file, line=sample.line, column=name)
