@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union, cast
 
 from mmprompt.errors import PolicyError, TaskError, nearest, shown
+from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MODES
@@ -101,6 +102,13 @@ class TaskConfig(NamedTuple):
     optional_columns: frozenset[str] = frozenset()
     literal_slots: frozenset[str] = frozenset()
     strict_slots: bool = True
+
+    @property
+    def columns(self) -> Columns:
+        """What ``reader_cfg`` says of the columns."""
+        tagged = None if self.tagged_columns is None else frozenset(self.tagged_columns)
+        named = (self.input_columns, self.output_column, self.masked, tagged)
+        return Columns(*named, self.optional_columns, self.literal_slots, self.strict_slots)
 
 
 def task_config(config: Section, dataset: ConfigValue, base: str, *, upstream: bool = False) -> TaskConfig:

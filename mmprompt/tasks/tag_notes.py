@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from mmprompt.segments import begins_tagged, near_miss, near_miss_in_text
+from mmprompt.segments import TERMINATOR, begins_tagged, near_miss, near_miss_in_text
 from mmprompt.templates.sample_view import CONTENT
 
 Note = tuple[str, str]
@@ -17,8 +17,8 @@ def tag_notes(columns: Mapping[str, object], tagged: Collection[str] | None) -> 
     ``tagged`` names the tagged columns beside ``content``; with None they are those that begin with a start tag.
     """
     for name, value in columns.items():
-        if type(value) is not str or "<" not in value:
-            continue
+        if type(value) is not str or value.count("<") == 2 * value.count(TERMINATOR):
+            continue  # no "<" but those of pairs of tags, as in nearly all rows
         if name == CONTENT or (begins_tagged(value) if tagged is None else name in tagged):
             if mark := near_miss_in_text(value):
                 yield f"a text segment of '{name}' holds a misspelt tag, which is sent as text", f"correct {mark}"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar, Union
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Prompt
-from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
@@ -19,8 +18,9 @@ from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import with_media_slots
-from mmprompt.tasks.notes import RowNotes, Unsent, example_notes
+from mmprompt.tasks.notes import RowNotes, example_notes
 from mmprompt.tasks.prompt_items import shown_item
+from mmprompt.tasks.unsent import Unsent
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
 
@@ -77,16 +77,7 @@ class Task:
         tagged = None if config.tagged_columns is None else frozenset(config.tagged_columns)
         assembly = None
         if infer is not None:
-            columns = Columns(
-                config.input_columns,
-                config.output_column,
-                config.masked,
-                tagged,
-                config.optional_columns,
-                config.literal_slots,
-                config.strict_slots,
-            )
-            assembly = Assembly(infer, columns, meta)
+            assembly = Assembly(infer, config.columns, meta)
             if assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
             bind_examples(assembly, dataset, train, config.train_range)
@@ -105,7 +96,7 @@ class Task:
             _count_tokens=count_tokens,
             policy=policy,
             _own_notes=tuple(notes),
-            _row_notes=RowNotes(config, None if assembly is None else assembly.unknown_slots, unsent),
+            _row_notes=RowNotes(config, assembly, unsent),
         )
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -192,3 +192,11 @@ def test_choices_beside_a_tagged_content_are_a_note() -> None:
     assert notes_of([{"content": "Which?", "A": "cat", "B": "dog", "answer": "A"}]) == [
         "the row: 'A', 'B' are not sent; use a task with a template"
     ]
+
+
+def test_media_for_which_the_template_has_no_place_are_a_note() -> None:
+    template = {"prompt_template": {"type": "PromptTemplate", "template": "{question}"}}
+    rows = [{"question": "q", "image": "a.jpg"}, {"question": "q", "image": None}, {"question": "q"}]
+    assert notes_of(rows, infer_cfg=template) == [
+        "1 of 3 rows: 'image' holds media, and the template has no place for it; write {image} in a media part of the template"
+    ]

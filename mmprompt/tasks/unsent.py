@@ -1,0 +1,181 @@
+"""What a task without a template does not send of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from mmprompt.datasets.choices import choices_in, is_empty
+from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.datasets.sample import ID_COLUMNS, Sample
+from mmprompt.errors import SourceError, names_in_short, nearest, shown
+from mmprompt.media.base64_text import clean_head
+from mmprompt.media.media_types import any_type, sniff, suffix_type
+from mmprompt.media.sources import classify
+from mmprompt.messages import MODALITIES, TextPart
+from mmprompt.segments import START_TAGS
+from mmprompt.tasks.config import ANSWER
+from mmprompt.tasks.default_prompt import HINT, QUESTION
+from mmprompt.tasks.tag_notes import Note
+from mmprompt.templates.sample_view import CONTENT
+
+ANSWERS = frozenset(name for word in (ANSWER, f"{ANSWER}s") for name in (word, word.title(), word.upper()))
+"""Columns that another note is about: they look like the answer's."""
+
+USE_TEMPLATE = "use a task with a template"
+_MOST_COLUMNS = 20
+"""How many columns of one row get a note each."""
+
+_MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != "text"])
+
+
+class Unsent(NamedTuple):
+    """The columns that a task without a template sends; notes are about the others.
+
+    ``mapped`` are the columns that ``--map`` names, column to modality. ``output_column`` is the answer's. With
+    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
+    """
+
+    mapped: Mapping[str, str]
+    output_column: str
+    list_cells: bool
+    shows_answer: bool
+
+
+def unsent_notes(sample: Sample, unsent: Unsent) -> tuple[list[Note], list[str]]:
+    """Return notes on the content of a row that a task without a template does not send, and its other unsent columns.
+
+    A column that a note names is not among the others.
+    """
+    columns = sample.columns
+    if sample.messages is not None:
+        fed = "messages"
+        media, text = any(type(part) is not TextPart for m in sample.messages for part in m.parts), True
+    elif CONTENT in columns:
+        fed = CONTENT
+        media, text = _kinds_in(columns[CONTENT], sample.scanned)
+    else:
+        fed = ""
+        media = any(_sends_media(name, value, unsent) for name, value in columns.items())
+        text = columns.get(QUESTION) not in (None, "")
+    used = {fed} if fed else {QUESTION, HINT, *unsent.mapped, *choices_in(columns).columns}
+    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *ANSWERS, unsent.output_column}}
+    notes = list(_unsent_mapped(unsent.mapped, columns, fed))
+    mapped = bool(notes)
+    if not (text or media):  # the row's error says that there is nothing to send
+        return notes, []
+    question = columns.get(QUESTION)
+    if not fed and isinstance(question, (list, Mapping)):
+        notes.append((f"'question' is {type(question).__name__}, sent as Python writes it", USE_TEMPLATE))
+    told: list[str] = []
+    if not text:
+        told += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
+        notes += _unsent_texts(told, fed)
+    if not media and not mapped:
+        looks = {name: found for name, value in beside.items() if (found := _looks_like(value, unsent.list_cells))}
+        told += looks
+        notes += islice(_unsent_media(looks, fed), _MOST_COLUMNS)
+    last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
+    if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
+        hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
+        notes.append(("the last message is the assistant's, and the model is shown it", hint))
+    others = [name for name, value in beside.items() if name not in told and not is_empty(value)]
+    return notes, [name for name in others if fed or not _sends_media(name, columns[name], unsent)]
+
+
+def has_more(sample: Sample, unsent: Unsent) -> bool:
+    """Return whether rows with these columns may hold more than an id, an answer and what is sent."""
+    sent = {CONTENT} if CONTENT in sample.columns else set()
+    return (
+        sample.messages is not None
+        or not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column}
+        or bool(unsent.mapped)
+    )
+
+
+def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
+    """Return whether a content holds media, and whether it holds text."""
+    if not isinstance(content, str):
+        media = modality_of(content) is not None or any(
+            modality_of(item)
+            or getattr(item, "modality", "text") != "text"
+            or (isinstance(item, Mapping) and item.get("type", "text") not in ("text", "input_text"))
+            for item in (content if isinstance(content, (list, tuple)) else ())
+        )
+        return media, not media or _holds_text(content)
+    if not scanned:
+        return False, True
+    media = any(tag in content for tag in _MEDIA_TAGS)
+    return media, not media or "<AIS_TEXT_START>" in content or not content.startswith(_MEDIA_TAGS)
+
+
+def _holds_text(content: object) -> bool:
+    items = content if isinstance(content, (list, tuple)) else ()
+    return any(isinstance(item, (str, TextPart)) or getattr(item, "modality", "") == "text" for item in items) or any(
+        isinstance(item, Mapping) and "text" in item for item in items
+    )
+
+
+def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
+    """Return whether the default message sends media of a column."""
+    if value is None or name in (QUESTION, unsent.output_column):
+        return False
+    return (
+        name in unsent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
+    )
+
+
+def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:
+    """Yield a note on the columns that ``--map`` names but of which nothing is sent."""
+    unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
+    if unsent:
+        near = nearest(unsent[0], [name for name in columns if name != QUESTION])
+        hint = f"its '{fed}' is all it sends" if fed else near
+        yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names", hint
+
+
+def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
+    """Yield a note for the columns with text in a row of which only media are sent."""
+    if names:
+        hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
+        left = names_in_short(map(repr, names))
+        yield f"only media are sent, and not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
+
+
+def _has_text(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_text, value))
+    return isinstance(value, str) or (isinstance(value, Mapping) and modality_of(value) is None)
+
+
+def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[Note]:
+    """Yield a note for each column that looks like media (column to modality) in a row of which only text is sent."""
+    for name, modality in columns.items():
+        hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
+        yield f"only text is sent, and {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
+
+
+def _looks_like(value: object, cells: bool) -> str | None:
+    """Return the modality of the first medium in a column; None if it holds none."""
+    return next(filter(None, map(_modality, list_of_cell(value, cells=cells))), None)
+
+
+def _modality(value: object) -> str | None:
+    """Return the modality of a value that is a medium or clearly names one, else None."""
+    if not isinstance(value, str):
+        return modality_of(value)
+    try:
+        kind = classify(value).kind
+    except SourceError:
+        return None
+    if kind == "base64":
+        found = sniff(clean_head(value) or b"")
+        named = any_type(found) if found else None
+    elif kind == "data":
+        named = value.lower().removeprefix("data:")
+    else:
+        named = suffix_type(value.partition("?")[0] if kind == "url" else value)
+    modality = (named or "").partition("/")[0]
+    return modality if modality in MODALITIES and "\n" not in value else None
