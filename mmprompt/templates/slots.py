@@ -13,7 +13,7 @@ from typing import NamedTuple, Union
 
 from mmprompt.errors import TemplateError, nearest
 
-_SLOT = r"\{([^{}]*)\}"
+_SLOT = re.compile(r"\{([^{}]*)\}")
 
 
 class Slot(NamedTuple):
@@ -99,15 +99,16 @@ def compile_text(
 ) -> SlotText:
     """Return ``text`` compiled: its braces and the literal ``tokens`` (token to column) become slots.
 
-    ``ice_token`` marks the place of the examples; ``sep_token`` is removed. The text is read from the left; where two
-    tokens begin at one place, the longer one counts.
+    ``ice_token`` marks the place of the examples; ``sep_token`` is removed. Tokens are found first, also inside braces,
+    and braces in what is left between them. The text is read from the left; where two tokens begin at one place, the
+    longer one counts.
     """
     literals: dict[str, Piece | None] = {t: Slot(c, t, required=True) for t, c in (tokens or {}).items()}
     if sep_token:
         literals[sep_token] = None
     if ice_token:
         literals[ice_token] = Marker(ice_token)
-    return slot_text(_joined(_pieces(text, literals)))
+    return slot_text(_joined(_with_slots(_joined(_pieces(text, literals)))))
 
 
 def slot_text(pieces: Iterable[Piece]) -> SlotText:
@@ -121,17 +122,29 @@ def slot_text(pieces: Iterable[Piece]) -> SlotText:
 
 
 def _pieces(text: str, literals: Mapping[str, Piece | None]) -> Iterable[Piece]:
+    """Yield the strings between the literals, and the pieces that these stand for; a literal of None is removed."""
     words = "|".join(re.escape(t) for t in sorted(literals, key=len, reverse=True))
-    pattern = re.compile(f"({words})|{_SLOT}" if words else f"(?!)()|{_SLOT}")
     position = 0
-    for match in pattern.finditer(text):
+    for match in re.finditer(words, text) if words else ():
         yield text[position : match.start()]
         position = match.end()
-        if match.group(1) is None:
-            yield Slot(match.group(2), match.group())
-        elif (piece := literals[match.group(1)]) is not None:
+        if (piece := literals[match.group()]) is not None:
             yield piece
     yield text[position:]
+
+
+def _with_slots(pieces: Iterable[Piece]) -> Iterable[Piece]:
+    """Yield the pieces with the braces in each string as slots."""
+    for piece in pieces:
+        if not isinstance(piece, str):
+            yield piece
+            continue
+        position = 0
+        for match in _SLOT.finditer(piece):
+            yield piece[position : match.start()]
+            position = match.end()
+            yield Slot(match.group(1), match.group())
+        yield piece[position:]
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterable[Piece]:

@@ -56,6 +56,20 @@ def test_the_separator_token_is_left_out():
     assert fill("q</S>{a}</S>", {"a": "</S>"}, sep_token="</S>") == "q</S>"
 
 
+def test_a_token_inside_braces_is_a_token():
+    assert fill(r"\boxed{<t>} {q<t>}", {"a": "{q}", "q": "no"}, tokens={"<t>": "a"}) == r"\boxed{{q}} {q{q}}"
+
+
+def test_a_separator_inside_braces_leaves_the_slot():
+    assert fill("{x</S>} {</S>y}", {"x": "1"}, sep_token="</S>") == "1 {y}"
+
+
+def test_examples_inside_braces_have_a_place():
+    text = compile_text('{"list": "</E>"}', ice_token="</E>")
+    assert text.fill({}, examples="{q}") == '{"list": "{q}"}'
+    assert text.around_examples({}) == ['{"list": "', '"}']
+
+
 names = st.text(st.characters(blacklist_characters="{}"), max_size=5)
 
 
