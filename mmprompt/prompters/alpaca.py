@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.prompters.content import cut_before_media, joined
 from mmprompt.prompters.draft import PromptDraft
 from mmprompt.prompters.instruction import DividedInput, Halves, Instruction, Pieces
 from mmprompt.prompters.prompter import Prompter
@@ -15,7 +16,8 @@ class AlpacaPrompter(Prompter):
     r"""A prompt in Alpaca's form, without a history. The whole input goes into slots.
 
     The string is ``{system}\n{instruction}\n{tools}{user}### Response:\n``. As messages, the instruction is the system
-    message, and the user half, which may be empty, is the user's.
+    message, and the user half, which may be empty, is the user's. A system message holds no media: from the first
+    medium on, the instruction stands in the user's message.
 
     Args:
         instruction: text with slots ``{name}``, of letters, digits and ``_``; other braces are text. Or a dict of
@@ -45,9 +47,9 @@ class AlpacaPrompter(Prompter):
     def _splitter(self, markers: Mapping[str, str]) -> str:  # noqa: ARG002  # its mark is fixed
         return RESPONSE
 
-    def _check(self, draft: PromptDraft, divided: DividedInput, *, as_string: bool) -> PromptDraft:  # noqa: ARG002  # the same in both
+    def _check(self, draft: PromptDraft, divided: DividedInput, *, as_string: bool) -> PromptDraft:
         if not draft.rest and not draft.last:
-            return draft
+            return draft if as_string else _with_media_for_the_user(draft)
         if divided.key is None:
             raise TemplateError(
                 "the instruction has no slot for the input", "put {input} in it, or name it in extra_keys"
@@ -55,3 +57,10 @@ class AlpacaPrompter(Prompter):
         raise TemplateError(
             f"the input has a key that is not a slot: {shown(divided.key)}", nearest(divided.key, self.slots)
         )
+
+
+def _with_media_for_the_user(draft: PromptDraft) -> PromptDraft:
+    """Return the draft with the instruction, from its first medium on, before the user half."""
+    system, rest = cut_before_media(draft.instruction)
+    between = "\n" if rest and draft.user else ""
+    return draft._replace(instruction=system, user=joined(rest, between, draft.user))

@@ -97,6 +97,14 @@ def joined(*contents: PromptContent) -> PromptContent:
     return (*out, TextPart(held)) if held else tuple(out)
 
 
+def cut_before_media(content: PromptContent) -> tuple[PromptContent, PromptContent]:
+    """Return content in two: what stands before its first medium, and the rest, which is empty if there is none."""
+    if isinstance(content, str):
+        return content, ""
+    at = next((n for n, part in enumerate(content) if not isinstance(part, TextPart)), len(content))
+    return joined(content[:at]), joined(content[at:])
+
+
 def kept(content: PromptContent) -> PromptContent:
     """Return a copy of the content that shares nothing mutable with the caller's values."""
     if isinstance(content, str):

@@ -17,8 +17,8 @@ _TEMPLATE = pieces_of("{input}")
 class EmptyPrompter(Prompter):
     """A prompt that is the input itself: a string as it is, or the user's message.
 
-    Messages may have a history, tools and a system text too. A string has no place for them and refuses them.
-    ``dialect="lazyllm"`` leaves them out of both.
+    Messages may have a history, tools and a system text too. A string has no place for them and refuses them, but a
+    label follows it. ``dialect="lazyllm"`` leaves all four out.
 
     Args:
         tools: the tools of every call, or a function of ``query`` and/or ``history`` that returns them.
@@ -60,3 +60,12 @@ class EmptyPrompter(Prompter):
             if as_string and given:
                 raise PromptError(f"the string of an EmptyPrompter has no place for {name}", "give return_dict=True")
         return draft
+
+    def _string(
+        self,
+        draft: PromptDraft,
+        markers: Mapping[str, str],
+        label: str | float | None,
+        media_placeholder: Mapping[str, str] | None,
+    ) -> str:
+        return super()._string(draft, markers, None if self._rules.empty_drops_the_rest else label, media_placeholder)

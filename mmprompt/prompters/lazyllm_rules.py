@@ -41,6 +41,7 @@ class LazyLLMRules(SeedRules):
     markers: Mapping[str, str] = dict.fromkeys(MARKERS, "")
     formats = ("openai", "anthropic")
     takes_other_keys = True
+    takes_fractions = False
     takes_tuples = False
     takes_tools_twice = True
     keeps_empty_system = True

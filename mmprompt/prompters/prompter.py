@@ -135,7 +135,7 @@ class Prompter(ABC):
             PromptError: a malformed history, a medium in a string without a placeholder, or a text that contains one.
         """
         form = self._form(format, return_dict=return_dict)
-        divided = divide_input(self._instruction, input)
+        divided = divide_input(self._instruction, self._checked(input))
         draft = PromptDraft(
             self._system if system is None else _text(system, "system"),
             *self._instruction.filled(divided.values, one_text=divided.one_text),
@@ -172,6 +172,12 @@ class Prompter(ABC):
         if turns and not self.takes_history:
             raise PromptError(f"{type(self).__name__} takes no history", "use ChatPrompter")
         return turns
+
+    def _checked(self, given: object) -> object:
+        if isinstance(given, Number) and not isinstance(given, int) and not self._rules.takes_fractions:
+            what = f"the input is {type(given).__name__}, which LazyLLM refuses"
+            raise TemplateError(what, "give it as text, or leave dialect out")
+        return given
 
     def _form(self, name: str | None, *, return_dict: bool) -> str | None:
         if name is not None and name not in self._rules.formats:
@@ -218,7 +224,7 @@ class Prompter(ABC):
         }
         writer = StringWriter(media_placeholder)
         writer.lay_out((*self._template(), _LABEL), fields)
-        return writer.result(rules.finished)
+        return writer.result(rules.finished if self.has_instruction else str)
 
     def _tools_written(self, tools: ToolList) -> str:
         if not tools:

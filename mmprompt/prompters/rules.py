@@ -46,10 +46,11 @@ class SeedRules:
     }
     formats: tuple[str, ...] = ("openai",)
     takes_other_keys = False  # accepts other keys in a dict instruction
+    takes_fractions = True  # accepts numbers that are no integers as an input
     takes_tuples = True  # accepts tuples as pairs of a history
     takes_tools_twice = False  # accepts tools at construction and call; the call's win
     keeps_empty_system = False  # writes a system message without text
-    empty_drops_the_rest = False  # an EmptyPrompter drops its history, tools and system
+    empty_drops_the_rest = False  # an EmptyPrompter drops its history, tools, system and label
 
     def alpaca(self, halves: Halves, extra: Pieces) -> Instruction:
         """Compile the instruction of an Alpaca prompt; the extra keys join the user half of a dict."""

@@ -152,21 +152,32 @@ def test_tools_that_are_no_list_of_plain_mappings_are_refused(tools):
         AlpacaPrompter("{x}").generate_prompt("1", tools=tools)
 
 
-def test_media_in_a_slot_stand_at_their_own_place():
+def test_media_in_a_slot_stand_in_the_users_message_with_what_follows_them():
     messages = AlpacaPrompter("look {img} and say {q}").generate_prompt(
         {"img": [IMAGE], "q": "what"}, return_dict=True
     )["messages"]
     assert messages == [
         {
             "role": "system",
-            "content": [
-                {"type": "text", "text": f"{SYSTEM}\n{HEAD}look "},
-                IMAGE,
-                {"type": "text", "text": " and say what\n\n"},
-            ],
+            "content": f"{SYSTEM}\n{HEAD}look ",
         },
-        {"role": "user", "content": ""},
+        {"role": "user", "content": [IMAGE, {"type": "text", "text": " and say what\n\n"}]},
     ]
+
+
+@pytest.mark.parametrize("dialect", [None, "lazyllm"])
+def test_media_come_before_the_user_half(dialect):
+    prompter = AlpacaPrompter({"system": "look {img}", "user": "say {q}"}, system="S", dialect=dialect)
+    system, user = prompter.generate_prompt({"img": [IMAGE, "here", IMAGE], "q": "what"}, return_dict=True)["messages"]
+    assert isinstance(system["content"], str)
+    assert system["content"].endswith("\nlook ")
+    assert user["content"] == [IMAGE, {"type": "text", "text": "here"}, IMAGE, {"type": "text", "text": "\nsay what"}]
+
+
+def test_media_in_the_user_half_leave_the_instruction_as_it_is():
+    prompter = AlpacaPrompter({"system": "look", "user": "{img}"}, system="S")
+    messages = prompter.generate_prompt({"img": [IMAGE]}, return_dict=True)["messages"]
+    assert [m["content"] for m in messages] == [f"S\n{HEAD}look", [IMAGE]]
 
 
 def test_a_string_refuses_media_without_a_placeholder():

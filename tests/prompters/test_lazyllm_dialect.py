@@ -3,7 +3,7 @@
 import pytest
 
 from mmprompt import PromptError, TemplateError
-from mmprompt.prompters import AlpacaPrompter, ChatPrompter
+from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
 from mmprompt.prompters.lazyllm_rules import json5_text
 
 SYSTEM = "You are an AI-Agent developed by LazyLLM."
@@ -137,3 +137,22 @@ def test_text_that_looks_like_its_inner_marks_is_text():
     value = "a<!lazyllm-spliter!>b</!lazyllm-spliter!>c"
     messages = chat({"system": "S", "user": "U {q}"}).generate_prompt(value, return_dict=True)["messages"]
     assert [m["content"] for m in messages] == [f"{SYSTEM}\nS", f"U {value}"]
+
+
+def test_an_empty_prompter_gives_the_input_unchanged_and_no_label():
+    prompter = EmptyPrompter(dialect="lazyllm")
+    assert prompter.generate_prompt("\n\nq", [["a", "b"]], TOOLS, "yes") == "\n\nq"
+    assert prompter.generate_prompt("q", label="yes", return_dict=True) == {
+        "messages": [{"role": "user", "content": "q"}]
+    }
+    assert EmptyPrompter().generate_prompt("q", label=" yes") == "q yes"
+
+
+@pytest.mark.parametrize("as_messages", [False, True])
+@pytest.mark.parametrize("prompter", [AlpacaPrompter, ChatPrompter, EmptyPrompter])
+def test_a_float_is_no_input(prompter, as_messages):
+    made = prompter(dialect="lazyllm") if prompter is EmptyPrompter else prompter("{x}", dialect="lazyllm")
+    with pytest.raises(TemplateError, match="the input is float, which LazyLLM refuses; give it as text"):
+        made.generate_prompt(1.5, return_dict=as_messages)
+    assert "7" in str(made.generate_prompt(7, return_dict=as_messages))
+    assert "True" in str(made.generate_prompt(True, return_dict=as_messages))
