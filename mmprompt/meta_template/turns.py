@@ -70,6 +70,11 @@ def _generates(items: Iterable[PromptItem]) -> bool:
     return any(isinstance(item, Mapping) and item.get("generate") for item in items)
 
 
+def _calls(item: PromptItem) -> bool:
+    """Return True for an item that calls a tool: it is said, not asked for."""
+    return isinstance(item, Mapping) and bool(item.get("tool_calls"))
+
+
 def _alone(item: PromptItem, meta: Round) -> Step:
     """Return the step of an item that is not part of a turn."""
     if isinstance(item, str):
@@ -79,20 +84,22 @@ def _alone(item: PromptItem, meta: Round) -> Step:
 
 def _add_in_order(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list[Step]) -> None:
     """Add the items of one round under a meta template without a round: in order, each by itself."""
-    speakers = [n for n, item in enumerate(items) if isinstance(item, Mapping) and item.get("generate")]
-    for number, item in enumerate(items):
-        step = _alone(item, meta)
-        if stop and speakers and number == speakers[-1]:
-            steps.append(step._replace(generates=True))
-            return
-        steps.append(step)
+    own = [_alone(item, meta) for item in items]
+    last = max([n for n, item in enumerate(items) if stop and _generates([item])], default=None)
+    if last is None:
+        steps += own
+    elif _calls(items[last]):
+        steps += [*own, own[last]._replace(item=None, generates=True)]
+    else:
+        steps += [*own[:last], own[last]._replace(generates=True)]
 
 
 def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list[Step]) -> None:
     """Add the items of one round, with the roles that they leave out; with ``stop`` it ends where a role generates."""
     specs = [None if isinstance(item, str) else meta.spec_of(item) for item in items]
     indices = _turn_indices(items, specs, meta)
-    starts = _turn_starts(indices)
+    calls = [spec is not None and spec.generate and _calls(item) for spec, item in zip(specs, items)]
+    starts = _turn_starts(indices, calls)
     next_starts = _next_starts(indices, starts)
     last_start = len(starts) - 1 - starts[::-1].index(True) if True in starts else -1
     position: int | None = None
@@ -114,10 +121,13 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
         left_out = meta.entries[position or 0 : index]
         if left_out and _add_defaults(left_out, in_last, steps):
             return
-        if in_last and own.generate and not item.get("tool_calls"):
-            steps.append(Step(own, item, generates=True))
-            return
-        called = own if own.generate else None  # it has called a tool, and speaks again after the results
+        if own.generate and _calls(item):
+            called = own  # it speaks again after the results of the tools
+        elif own.generate:
+            if in_last:
+                steps.append(Step(own, item, generates=True))
+                return
+            called = None
         steps.append(Step(own, item))
         position = index + 1
     if position is None:
@@ -153,13 +163,23 @@ def _turn_indices(items: Sequence[PromptItem], specs: Sequence[RoleSpec | None],
     return indices
 
 
-def _turn_starts(indices: Iterable[int | None]) -> list[bool]:
-    """Return for each item whether it begins a turn: its role does not come later in the round than the one before."""
+def _turn_starts(indices: Sequence[int | None], calls: Sequence[bool]) -> list[bool]:
+    """Return for each item whether it begins a turn: its role does not come later in the round than the one before.
+
+    A role that has called a tool and speaks again continues its turn.
+    """
     starts = []
-    previous = -1
-    for index in indices:
-        starts.append(index is not None and (index <= previous or previous < 0))
-        previous = previous if index is None else index
+    previous, called = -1, -1
+    for index, calling in zip(indices, calls):
+        if index is None:
+            starts.append(False)
+            continue
+        starts.append(index != called and (index <= previous or previous < 0))
+        if calling:
+            called = index
+        elif starts[-1] or index == called:
+            called = -1
+        previous = index
     return starts
 
 

@@ -239,6 +239,49 @@ def test_name_and_tool_calls_survive_and_are_not_merged_away():
     ]
 
 
+CALL = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+RESULT = {"role": "TOOL", "prompt": "42", "tool_call_id": "1"}
+WITH_TOOL = {**PLAIN, "reserved_roles": [{"role": "TOOL", "begin": "<T>", "end": "\n", "api_role": "tool"}]}
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([b("c", tool_calls=CALL)], "<B>c</B>\n<B>"),
+        ([b("c", tool_calls=CALL), RESULT], "<B>c</B>\n<T>42\n<B>"),
+        ([b("c", tool_calls=CALL), RESULT, b("gold")], "<B>c</B>\n<T>42\n<B>"),
+        ([b("c", tool_calls=CALL), RESULT, b("d", tool_calls=CALL), RESULT], "<B>c</B>\n<T>42\n<B>d</B>\n<T>42\n<B>"),
+        ([b("c", tool_calls=CALL), RESULT, h("r"), b("gold")], "<B>c</B>\n<T>42\n<H>r</H>\n<B>"),
+        ([b("c", tool_calls=CALL), RESULT, b("d"), b("gold")], "<B>c</B>\n<T>42\n<B>d</B>\n<H></H>\n<B>"),
+    ],
+)
+def test_a_turn_that_calls_a_tool_is_said_and_the_model_speaks_after_it(items, expected):
+    prompt = [h("q"), *items]
+    assert MetaTemplate(WITH_TOOL).to_string(prompt) == f"<H>q</H>\n{expected}"
+    said = [item for item in items if item["prompt"] != "gold"]
+    found = MetaTemplate(WITH_TOOL).to_messages(prompt)
+    assert [(m.role, bool(m.tool_calls)) for m in found[1:]] == [
+        ({"HUMAN": "user", "BOT": "assistant", "TOOL": "tool"}[item["role"]], "tool_calls" in item) for item in said
+    ]
+
+
+def test_a_role_of_tools_in_the_round_continues_the_turn_that_called_them():
+    meta = {"round": [*PLAIN["round"], {"role": "TOOL", "begin": "<T>", "end": "\n"}]}
+    assert MetaTemplate(meta).to_string([h("q"), b("c", tool_calls=CALL), RESULT]) == "<H>q</H>\n<B>c</B>\n<T>42\n<B>"
+    assert (
+        MetaTemplate(meta).to_string([h("q"), b("c", tool_calls=CALL), RESULT, b("gold")])
+        == "<H>q</H>\n<B>c</B>\n<T>42\n<B>"
+    )
+
+
+@pytest.mark.parametrize(("after", "expected"), [([], "q|c|42|"), ([b("gold", generate=True)], "q|c|42|")])
+def test_a_tool_call_does_not_end_a_prompt_under_a_meta_template_without_a_round(after, expected):
+    roles = [{"role": role, "end": "|"} for role in ("HUMAN", "BOT", "TOOL")]
+    prompt = [h("q"), b("c", generate=True, tool_calls=CALL), RESULT, *after]
+    assert MetaTemplate({"reserved_roles": roles}).to_string(prompt) == expected
+    assert [m.role for m in MetaTemplate({"reserved_roles": roles}).to_messages(prompt)] == ["user", "assistant", "TOOL"]
+
+
 def test_a_string_model_gets_placeholders_and_the_media_beside():
     prompt = [h([image("a.jpg"), text("t")])]
     string = MetaTemplate(PLAIN).to_string(prompt, media_placeholder={"image": "<image>"})
