@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 
 from mmprompt.datasets.choices import choices_of
-from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
 from mmprompt.render.request import Request
 from mmprompt.render.settings import request_settings
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
-from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 
 
 def task_requests(
@@ -66,23 +65,3 @@ def _stream(
             line = (sample.file, sample.line)
             for wire in made.requests:
                 yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line)
-
-
-class RowAnswers:
-    """The answers of a task's rows."""
-
-    def __init__(self, task: Task) -> None:
-        self._column = task.output_column
-        self._of_turns = task.assembly is not None and isinstance(task.assembly.template, MultiTurnPromptTemplate)
-
-    def of(self, sample: Sample, turn: int | None) -> tuple[object, ...]:
-        """Return the answers of a row, of a dialogue those of one turn: the last where the row gives one request.
-
-        A list gives its elements; a row without the column, or with null in it, has none.
-        """
-        value = sample.columns.get(self._column)
-        if self._of_turns and isinstance(value, (list, tuple)) and value:
-            value = value[-1 if turn is None else min(turn, len(value) - 1)]
-        if value is None:
-            return ()
-        return tuple(value) if isinstance(value, (list, tuple)) else (value,)
