@@ -98,7 +98,7 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
     """Add the items of one round, with the roles that they leave out; with ``stop`` it ends where a role generates."""
     specs = [None if isinstance(item, str) else meta.spec_of(item) for item in items]
     indices = _turn_indices(items, specs, meta)
-    calls = [spec is not None and spec.generate and _calls(item) for spec, item in zip(specs, items)]
+    calls = [spec is not None and spec.generate and _calls(item) for spec, item in zip(specs, items, strict=True)]
     starts = _turn_starts(indices, calls)
     next_starts = _next_starts(indices, starts)
     last_start = len(starts) - 1 - starts[::-1].index(True) if True in starts else -1
@@ -170,7 +170,7 @@ def _turn_starts(indices: Sequence[int | None], calls: Sequence[bool]) -> list[b
     """
     starts = []
     previous, called = -1, -1
-    for index, calling in zip(indices, calls):
+    for index, calling in zip(indices, calls, strict=True):
         if index is None:
             starts.append(False)
             continue

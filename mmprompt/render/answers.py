@@ -13,8 +13,9 @@ class RowAnswers:
     def __init__(self, task: Task, *, dialogues: bool = False) -> None:
         self._column = task.output_column
         template = None if task.assembly is None else task.assembly.template
-        is_dialogue = isinstance(template, MultiTurnPromptTemplate)
-        self._asked = template.times_asked(task.meta_template.generating_roles) if is_dialogue else int(dialogues)
+        self._asked = int(dialogues)  # how often in each turn of a dialogue; 0 for other rows
+        if isinstance(template, MultiTurnPromptTemplate):
+            self._asked = template.times_asked(task.meta_template.generating_roles)
 
     def value(self, sample: Sample, turn: int | None) -> object:
         """Return what a row holds as its answer; of a dialogue the element of this turn, where -1 is the last.

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
+from mmprompt.icl.assembly import Assembly
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify
@@ -21,6 +22,7 @@ from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
+from mmprompt.tasks.sent_columns import SentColumns, empty_note
 from mmprompt.templates.sample_view import CONTENT
 
 _CHOICES = ("A", "B", "C", "D", "choices", "options")
@@ -38,32 +40,21 @@ _MOST_COLUMNS = 20
 _MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != "text"])
 
 
-class Unsent(NamedTuple):
-    """The columns that a task without a template sends; notes are about the others.
-
-    ``mapped`` are the columns that ``--map`` names, column to modality. ``output_column`` is the answer's. With
-    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
-    """
-
-    mapped: Mapping[str, str]
-    output_column: str
-    list_cells: bool
-    shows_answer: bool
-
-
 class RowNotes:
     """Notes on the rows of a task, from the last iteration over them.
 
     Args:
         config: the columns that the task names.
-        unknown_slots: returns the names in braces that are no column of a row.
-        unsent: what a task without a template sends; None for a task with a template.
+        assembly: the task's templates; None for a task without a template.
+        mapped: the columns that ``--map`` names, column to modality.
+        list_cells: a cell may be a list written as text.
     """
 
     def __init__(
-        self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
+        self, config: TaskConfig, assembly: Assembly | None, mapped: Mapping[str, str], *, list_cells: bool
     ) -> None:
-        self._made = (config, unknown_slots, unsent)
+        sent = SentColumns(mapped, config.output_column, list_cells, config.meta_template is None)
+        self._made = (config, assembly, sent)
         self._last = RowCounts(*self._made)
 
     def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -80,42 +71,45 @@ class RowNotes:
 
 
 class RowCounts:
-    """Counts, over the rows of one iteration, what is worth a note; the arguments are those of ``RowNotes``."""
+    """Counts, over the rows of one iteration, what is worth a note; see ``RowNotes``."""
 
-    def __init__(
-        self, config: TaskConfig, unknown_slots: Callable[[Sequence[str]], list[str]] | None, unsent: Unsent | None
-    ) -> None:
+    def __init__(self, config: TaskConfig, assembly: Assembly | None, sent: SentColumns) -> None:
         self._config = config
-        self._unknown_slots = unknown_slots
-        self._unsent = unsent
+        self._unknown_slots = None if assembly is None else assembly.unknown_slots
+        self._media_slots = None if assembly is None else assembly.template.media_slots
+        self._sent = sent
         self._others = 0
-        self._shapes: dict[tuple[str, ...], list[int]] = {}
+        self._shapes: dict[tuple[str, ...], list[Any]] = {}
         self._found: dict[str, list[Any]] = {}
 
     def see(self, sample: Sample) -> None:
         """Count a row."""
         shape = tuple(sample.columns)
-        seen = self._shapes.get(shape)  # how many rows have these columns, and whether to look at their values
+        seen = self._shapes.get(shape)  # rows with these columns, media columns, rows without media, look at values
         if seen is None:
-            looks = self._unsent is not None and _has_more(sample, self._unsent)
-            seen = [0, looks]
+            looks = self._media_slots is None and _has_more(sample, self._sent)
+            seen = [0, {} if sample.messages else self._sent.media(shape, self._media_slots), 0, looks]
             if len(self._shapes) < _MOST_SHAPES:
                 self._shapes[shape] = seen
             else:
                 self._others += 1
         seen[0] += 1
-        if seen[1] and self._unsent is not None:
-            for note in unsent_notes(sample, self._unsent):
+        if seen[1] and self._sent.lacks_media(sample.columns, seen[1]):
+            seen[2] += 1
+        if seen[3]:
+            for note in unsent_notes(sample, self._sent):
                 _count(self._found, note, 1)
 
     def texts(self) -> list[str]:
         """Return the notes, each with the number of rows it is about."""
         found: dict[str, list[Any]] = {}
         shapes = list(self._shapes.items())
-        for shape, (count, _) in shapes:
+        for shape, (count, *_) in shapes:
             for note in (*column_notes(self._config, shape), *self._slot_notes(shape)):
                 _count(found, note, count)
-        rows = self._others + sum([count for _, (count, _) in shapes])
+        if empty := empty_note([(shape, *seen[:3]) for shape, seen in shapes], self._media_slots):
+            _count(found, empty[1:], empty[0])
+        rows = self._others + sum([count for _, (count, *_) in shapes])
         every = [*found.items(), *list(self._found.items())]
         return [f"{_in_rows(count, rows)}: {fact}; {hint}" for fact, (count, hint) in every]
 
@@ -165,7 +159,7 @@ def example_notes(config: TaskConfig, trained: bool) -> list[str]:
     return [f"{unused} is not used: no retriever takes examples; {hint}"] if unused else []
 
 
-def unsent_notes(sample: Sample, unsent: Unsent) -> list[Note]:
+def unsent_notes(sample: Sample, sent: SentColumns) -> list[Note]:
     """Return a note for each kind of content in a row that a task without a template does not send."""
     columns = sample.columns
     if sample.messages is not None:
@@ -176,11 +170,11 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[Note]:
         media, text = _kinds_in(columns[CONTENT], sample.scanned)
     else:
         fed = ""
-        media = any(_sends_media(name, value, unsent) for name, value in columns.items())
+        media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    used = {fed} if fed else {QUESTION, *unsent.mapped}
-    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, unsent.output_column}}
-    mapped = list(_unsent_mapped(unsent.mapped, columns, fed))
+    used = {fed} if fed else {QUESTION, *sent.mapped}
+    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, sent.output_column}}
+    mapped = list(_unsent_mapped(sent.mapped, columns, fed))
     notes = list(mapped)
     if not (text or media):  # the row's error says that there is nothing to send
         return notes
@@ -192,21 +186,21 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> list[Note]:
     if not text:
         notes += _unsent_texts(beside, fed)
     if not media and not mapped:
-        notes += islice(_unsent_media(beside, fed, unsent.list_cells), _MOST_COLUMNS)
-    last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
+        notes += islice(_unsent_media(beside, fed, sent.list_cells), _MOST_COLUMNS)
+    last = sample.messages[-1] if sample.messages and sent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
-        hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
+        hint = f"if it is the answer, give it as {shown(sent.output_column)} and not in 'messages'"
         notes.append(("the last message is the assistant's, and the model is shown it", hint))
     return notes
 
 
-def _has_more(sample: Sample, unsent: Unsent) -> bool:
+def _has_more(sample: Sample, sent: SentColumns) -> bool:
     """Return whether rows with these columns may hold more than an id, an answer and what is sent."""
-    sent = {CONTENT} if CONTENT in sample.columns else set()
+    fed = {CONTENT} if CONTENT in sample.columns else set()
     return (
         sample.messages is not None
-        or not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column}
-        or bool(unsent.mapped)
+        or not sample.columns.keys() <= {*ID_COLUMNS, *fed, sent.output_column}
+        or bool(sent.mapped)
     )
 
 
@@ -233,13 +227,11 @@ def _holds_text(content: object) -> bool:
     )
 
 
-def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
+def _sends_media(name: str, value: object, sent: SentColumns) -> bool:
     """Return whether the default message sends media of a column."""
-    if value is None or name in (QUESTION, unsent.output_column):
+    if value is None or name in (QUESTION, sent.output_column):
         return False
-    return (
-        name in unsent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
-    )
+    return name in sent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
 
 
 def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:

@@ -17,7 +17,7 @@ from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import bind_examples
 from mmprompt.tasks.locate import Place, place_of
-from mmprompt.tasks.notes import RowNotes, Unsent, example_notes
+from mmprompt.tasks.notes import RowNotes, example_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.tasks.prompt_length import CountTokens, length_check
 from mmprompt.templates.prompt_list import PromptList
@@ -82,7 +82,6 @@ class Task:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
             bind_examples(assembly, dataset, train, config.train_range)
         cells = dataset is not None and dataset.format in {"csv", "tsv"}
-        unsent = None if assembly else Unsent(map_columns or {}, config.output_column, cells, meta.meta is None)
         vars(self).update(
             config=config,
             dataset=dataset,
@@ -96,7 +95,7 @@ class Task:
             _count_tokens=count_tokens,
             policy=policy,
             _own_notes=tuple(notes),
-            _row_notes=RowNotes(config, None if assembly is None else assembly.unknown_slots, unsent),
+            _row_notes=RowNotes(config, assembly, map_columns or {}, list_cells=cells),
         )
 
     def __setattr__(self, name: str, value: object) -> None:

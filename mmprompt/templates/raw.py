@@ -141,6 +141,12 @@ class RawPromptTemplate:
         filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
         return tuple(dict.fromkeys(name for content in filled for name in content.names))
 
+    @property
+    def media_slots(self) -> tuple[str, ...]:
+        """The columns that the media parts name, in order."""
+        filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
+        return tuple(dict.fromkeys(name for content in filled for name in content.media_names))
+
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None
     ) -> RawMessages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from mmprompt.datasets.media_columns import parts_of_value
+from mmprompt.datasets.media_columns import holds_no_medium, parts_of_value
 from mmprompt.errors import MMPromptError, TemplateError, nearest
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import Segment, begins_tagged
@@ -43,7 +43,7 @@ class PartsContent:
     """
 
     __slots__ = (
-        "_keys", "_media", "_options", "_place", "_skeletons", "_text", "_twice", "has_marker", "names",
+        "_keys", "_media", "_options", "_place", "_skeletons", "_text", "_twice", "has_marker", "media_names", "names",
     )  # fmt: skip
 
     def __init__(self, skeletons: Skeletons, place: str, options: PartsOptions) -> None:
@@ -55,6 +55,8 @@ class PartsContent:
         self._text = next((s for _, s in skeletons if isinstance(s, TextSkeleton)), None)
         self._media = {key: s for key, s in skeletons if isinstance(s, MediaSkeleton)}
         self.names = tuple(dict.fromkeys(name for _, skeleton in skeletons for name in skeleton.text.columns))
+        media = [skeleton.text for _, skeleton in skeletons if isinstance(skeleton, MediaSkeleton)]
+        self.media_names = tuple(dict.fromkeys(name for text in media for name in text.columns))
         self.has_marker = self._text is not None and self._text.text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:
@@ -103,9 +105,15 @@ class PartsContent:
                 hint = "give one part per modality, which takes all segments of it"
                 raise TemplateError(what, hint).located(template=self._place, column=found)
         named = {n: segments for n in self.names if n in view.raw and (segments := view.segments(n)) is not None}
-        if not named and (content := view.segments(CONTENT)) is not None:
+        if not named and not self._fed_beside_content(view) and (content := view.segments(CONTENT)) is not None:
             named[CONTENT] = content
         return _with_content(named)
+
+    def _fed_beside_content(self, view: SampleView) -> bool:
+        """Return True if ``content`` is null and other columns fill the slots: rows of several kinds in one table."""
+        if view.raw.get(CONTENT, "") is not None:
+            return False
+        return any(view.raw.get(name) is not None for name in self.names if name != CONTENT)
 
     def _add_segments(self, view: SampleView, tagged: Tagged, examples: Examples, made: Made) -> None:
         """Add one part for each segment, in order, and the parts of media that plain columns fill."""
@@ -146,9 +154,8 @@ class PartsContent:
             if view.tagged_by_rule(column):
                 continue
             for modality in {s.modality for s in segments} & set(self._media):
-                other = next(
-                    (c for c in self._media[modality].text.columns if view.raw.get(c) and c not in tagged), None
-                )
+                plain = [c for c in self._media[modality].text.columns if c not in tagged]
+                other = next((c for c in plain if not holds_no_medium(view.raw.get(c))), None)
                 if other is not None:
                     what = f"{modality} in the text of column '{column}', beside the column '{other}'"
                     hint = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"

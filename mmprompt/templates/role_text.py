@@ -21,11 +21,13 @@ Content = Union[str, list[PartDict]]
 class RoleContent(Protocol):
     """What a role says, compiled.
 
-    ``names`` are the names in braces: the columns that it may use. ``has_marker``: the examples have a place in it.
+    ``names`` are the names in braces: the columns that it may use; ``media_names`` those in media parts.
+    ``has_marker``: the examples have a place in it.
     """
 
     has_marker: bool
     names: tuple[str, ...]
+    media_names: tuple[str, ...]
 
     def render(self, view: SampleView, examples: Examples) -> Content:
         """Return the text or the content parts for a sample; ``examples`` go to their place."""
@@ -35,13 +37,14 @@ class RoleContent(Protocol):
 class TextContent:
     """Text with slots. With ``reads_tags`` a tagged column reads as its text segments joined, else with its tags."""
 
-    __slots__ = ("_place", "has_marker", "names", "reads_tags", "text")
+    __slots__ = ("_place", "has_marker", "media_names", "names", "reads_tags", "text")
 
     def __init__(self, text: SlotText, place: str, *, reads_tags: bool = False) -> None:
         self.text = text
         self._place = place
         self.reads_tags = reads_tags
         self.names = text.columns
+        self.media_names: tuple[str, ...] = ()
         self.has_marker = text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:

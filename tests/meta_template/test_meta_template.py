@@ -279,7 +279,11 @@ def test_a_tool_call_does_not_end_a_prompt_under_a_meta_template_without_a_round
     roles = [{"role": role, "end": "|"} for role in ("HUMAN", "BOT", "TOOL")]
     prompt = [h("q"), b("c", generate=True, tool_calls=CALL), RESULT, *after]
     assert MetaTemplate({"reserved_roles": roles}).to_string(prompt) == expected
-    assert [m.role for m in MetaTemplate({"reserved_roles": roles}).to_messages(prompt)] == ["user", "assistant", "TOOL"]
+    assert [m.role for m in MetaTemplate({"reserved_roles": roles}).to_messages(prompt)] == [
+        "user",
+        "assistant",
+        "TOOL",
+    ]
 
 
 def test_a_string_model_gets_placeholders_and_the_media_beside():

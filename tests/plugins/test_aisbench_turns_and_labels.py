@@ -169,7 +169,7 @@ datasets = [
 models = [model("MMPromptChat", "ours")]
 del dataset, model, turns
 """
-RIGHT = {question: said for row in ROWS for question, said in zip(row["question"], row["answer"])}
+RIGHT = {question: said for row in ROWS for question, said in zip(row["question"], row["answer"], strict=True)}
 
 
 def right_answer(body: dict[str, Any]) -> str:
@@ -182,7 +182,9 @@ def test_right_replies_to_the_turns_that_aisbench_scores_are_all_right(
     config = HEAD + SCORED.format(tour=str(tour), template=TURNS, **tasks)
     run = run_config(tmp_path, "ais_bench", config, "--mode", "all", "--debug", reply=right_answer)
     assert run.code == 0, run.log[-3000:]
-    scores = {path.stem: json.loads(path.read_text())["accuracy"] for path in run.folder.glob("out/*/results/ours/*.json")}
+    scores = {
+        path.stem: json.loads(path.read_text())["accuracy"] for path in run.folder.glob("out/*/results/ours/*.json")
+    }
     names = ("last-task", "last-.json", "every_with_gt-.json", "every-.json", "last-jsonl")
     assert scores == dict.fromkeys(names, 100.0)
 

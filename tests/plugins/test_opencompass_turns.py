@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,14 @@ from runner_present import need
 from test_opencompass_run import HEAD, tokenizer
 
 need("opencompass", "opencompass")
-pytestmark = pytest.mark.runners
+pytestmark = [pytest.mark.runners, pytest.mark.filterwarnings("ignore")]  # OpenCompass warns where it is imported
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from datasets import Dataset
+
+    from mmprompt.plugins.opencompass import MMPromptMessages
+
 __all__ = ["tokenizer"]
 
 ROWS = [
@@ -28,7 +36,30 @@ del dataset
 
 def right_answer(body: dict[str, Any]) -> str:
     last = body["messages"][-1]["content"]
-    return next(said for row in ROWS for question, said in zip(row["question"], row["answer"]) if question in last)
+    return next(
+        said for row in ROWS for question, said in zip(row["question"], row["answer"], strict=True) if question in last
+    )
+
+
+def test_a_table_of_rows_of_several_kinds_goes_through_a_template() -> None:
+    rows = [
+        {"content": "<AIS_IMAGE_START>https://h/a.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>look"},
+        {"question": "see", "image": ["https://h/b.jpg", "https://h/c.jpg"]},
+        {"question": "think"},
+        {"question": "read", "image": []},
+    ]
+    keys = ("content", "question", "image")
+    table = Dataset.from_list([{key: row.get(key) for key in keys} for row in rows])
+    assert [list(row) for row in table] == [list(keys)] * 4
+    image = {"type": "image_url", "image_url": {"url": "{image}"}}
+    template = MMPromptMessages({"round": [{"role": "HUMAN", "prompt_mm": {"image": image, "text": "{question}"}}]})
+    found = [template.generate_item(row)[0]["content"] for row in table]
+    assert [content if isinstance(content, str) else [part["type"] for part in content] for content in found] == [
+        ["image_url", "text"],
+        ["image_url", "image_url", "text"],
+        "think",
+        "read",
+    ]
 
 
 def test_right_replies_to_the_last_turns_are_all_right(tokenizer: str, tmp_path: Path) -> None:

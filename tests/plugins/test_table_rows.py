@@ -188,7 +188,9 @@ def test_a_dialogue_of_several_turns_is_one_prompt_or_is_refused(tmp_path: Path,
         assert rows.messages(sample) == to_openai(wanted)
 
 
-@pytest.mark.parametrize(("mode", "answers"), [("every", ["2", "7"]), ("every_with_gt", ["2", "7"]), ("last", ["6", "7"])])
+@pytest.mark.parametrize(
+    ("mode", "answers"), [("every", ["2", "7"]), ("every_with_gt", ["2", "7"]), ("last", ["6", "7"])]
+)
 def test_the_answer_of_a_dialogue_is_that_of_the_turn_that_is_scored(
     tmp_path: Path, mode: str, answers: list[str]
 ) -> None:

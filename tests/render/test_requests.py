@@ -90,7 +90,8 @@ def test_each_turn_has_its_own_answer() -> None:
 
 @pytest.mark.parametrize("emit", ["messages", "prompt", "string"])
 @pytest.mark.parametrize(
-    ("mode", "answers"), [("every", {0: "2"}), ("every_with_gt", {0: "2", 1: ["4", "four"]}), ("last", {1: ["4", "four"]})]
+    ("mode", "answers"),
+    [("every", {0: "2"}), ("every_with_gt", {0: "2", 1: ["4", "four"]}), ("last", {1: ["4", "four"]})],
 )
 def test_each_line_has_the_answer_of_its_turn(emit: str, mode: str, answers: Any) -> None:
     row = {"id": "d", "q": ["1+1", "2+2"], "answer": ["2", ["4", "four"]]}

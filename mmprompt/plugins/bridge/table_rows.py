@@ -53,7 +53,7 @@ class RowRecord(NamedTuple):
     segments: Sequence[str] = ()
 
 
-def tables(
+def tables(  # noqa: PLR0917  # all of them by name, from a config
     path: str,
     train: str | None = None,
     format: str | None = None,  # noqa: A002  # the word users know
