@@ -169,7 +169,8 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
     """Return a content part dict as a ``TextPart`` or ``MediaRef``. Nothing is read.
 
     Takes the forms of OpenAI (``image_url`` as object or string, ``input_audio``, ``input_image``), of vLLM
-    (``audio_url``, ``video_url``) and of Hugging Face (``{"type": "image", "image": …}`` or ``"url"``).
+    (``audio_url``, ``video_url``) and of Hugging Face (``{"type": "image", "image": …}`` or ``"url"``). A null is a
+    missing key, because tables give all parts the same keys.
 
     Raises:
         PromptError: the part has no known type, or names no source.
@@ -180,11 +181,11 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
     modality = next((m for m in MODALITIES if isinstance(kind, str) and m in kind), None)
     if modality is None or not isinstance(kind, str):
         raise PromptError(f"a content part of unknown type {shown(kind)}", "see the targets for the known types")
-    used = next((k for k in (kind, modality, f"{modality}_url", "url", "path") if k in part), "")
+    used = next((k for k in (kind, modality, f"{modality}_url", "url", "path") if part.get(k) is not None), "")
     body = part.get(used)
     options: Pairs = ()
     if isinstance(body, Mapping) and not ("bytes" in body or "array" in body):
-        key = next((k for k in _SOURCE_KEYS if k in body), "")
+        key = next((k for k in _SOURCE_KEYS if body.get(k) is not None), "")
         options = _others(body, (key,))
         body = body.get(key)
     if body is None:
@@ -207,4 +208,4 @@ def part_dict(part: TextPart | MediaRef, source: object = None) -> dict[str, obj
 
 
 def _others(mapping: Mapping[str, object], known: tuple[str, ...]) -> Pairs:
-    return tuple([(k, v) for k, v in mapping.items() if k not in known])
+    return tuple([(k, v) for k, v in mapping.items() if k not in known and v is not None])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mmprompt import MediaPart, MediaRef, Message, TextPart, load_task
+from mmprompt import MediaPart, MediaRef, Message, PromptError, TextPart, load_task
+from mmprompt.messages import part_of
 
 PICTURE = MediaPart("image", "image/png", b"\x89" * 5_000_000, origin="cat.png")
 CLIP = MediaPart("video", "video/jpeg", b"", frames=(bytes(7), bytes(5)), origin="clip.mp4")
@@ -36,3 +37,24 @@ def test_the_repr_of_long_values_and_many_parts_is_some_hundred_characters() -> 
         {"dataset": {"rows": [{"id": "r" * 9999, "image": "iVBORw0KGgo" + "A" * 99999, "question": "q"}]}}
     ).requests()
     assert len(repr(request)) < 300
+
+
+@pytest.mark.parametrize(
+    ("written", "part"),
+    [
+        ({"type": "text", "text": "q", "image_url": None, "image": None}, TextPart("q")),
+        (
+            {"type": "image_url", "text": None, "image_url": {"url": "a.jpg", "detail": None}},
+            MediaRef("image", "a.jpg"),
+        ),
+        ({"type": "image", "image": None, "url": "a.jpg", "text": None}, MediaRef("image", "a.jpg", "image")),
+        ({"type": "audio_url", "audio_url": {"data": "AAAA", "url": None}}, MediaRef("audio", "AAAA")),
+    ],
+)
+def test_a_null_key_of_a_part_is_a_missing_key(written: dict[str, object], part: object) -> None:
+    assert part_of(written) == part
+
+
+def test_a_medium_whose_source_is_null_is_refused() -> None:
+    with pytest.raises(PromptError, match="a content part of type 'image_url' names no source"):
+        part_of({"type": "image_url", "image_url": {"url": None}})

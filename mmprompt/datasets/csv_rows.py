@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from mmprompt.datasets.dataset_file import BOM, DatasetFile, as_text, broken, is_broken
-from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample, id_of
 from mmprompt.errors import DatasetError, RowError, shown
@@ -19,8 +18,6 @@ LONGEST_CELL = 1 << 28
 
 _OTHER_MARKS = ("\t", ";", "|")
 """Delimiters of files that look like CSV but are not."""
-
-_NO_MEDIA = "all media cells are blank, so the row is sent without media"
 
 _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
 
@@ -125,14 +122,11 @@ def read(
         width = len(header)
         if width == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
             notes.add([_one_column(header[0], mark)], file, 1)
-        media = [] if "content" in header else [at for at, name in enumerate(header) if media_column(name)]
         for line, cells, fault in content:
             if fault is not None:
                 yield fault.located(file=file, line=line)
             elif len(cells) == width:
                 columns = dict(zip(header, cells, strict=True))
-                if media and not any(cells[at].strip() for at in media):
-                    notes.add([Remark("no media", header[media[0]], _NO_MEDIA)], file, line)
                 yield Sample(columns, id_of(columns, row), file, line, row, scanned)
             elif len(cells) == 1 and not cells[0].strip():
                 continue

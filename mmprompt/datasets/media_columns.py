@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.media.audio.facts import is_sound_pair
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import is_media_object
@@ -15,11 +16,35 @@ from mmprompt.segments import Segment
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 
 
+def holds_no_medium(value: object) -> bool:
+    """Return True for what a media column holds where there is no medium: null, NaN, blank text, lists of only these.
+
+    A Hugging Face struct without bytes and path is null too.
+    """
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return not value or value.isspace()
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124  # only NaN differs from itself
+    if isinstance(value, Mapping):
+        return "bytes" in value and value["bytes"] is None and not value.get("path")
+    return type(value) in (list, tuple) and all(map(holds_no_medium, value))  # type: ignore[call-overload]  # a list
+
+
+def media_of_cell(value: object, *, cells: bool = False) -> list[object]:
+    """Return the media that a media column holds: its elements, see ``list_of_cell``, without the empty ones."""
+    if holds_no_medium(value):
+        return []
+    return [element for element in list_of_cell(value, cells=cells) if not holds_no_medium(element)]
+
+
 def parts_of_value(value: object, *, media: bool = True) -> list[Part] | None:
     """Return the content parts that a column's value holds, or None if it is plain data.
 
     Accepts a segment, a part, or a list of segments, parts and content part dicts. With ``media`` it also accepts a
-    medium itself (bytes, a PIL image, an array with its rate, a Hugging Face struct) and a list of media.
+    medium itself (bytes, a PIL image, an array with its rate, a Hugging Face struct) and a list of media. Empty
+    elements of a list are left out.
 
     Raises:
         PromptError: a content part dict has an unknown type, or no source.
@@ -27,9 +52,10 @@ def parts_of_value(value: object, *, media: bool = True) -> list[Part] | None:
     if value is None or isinstance(value, (str, int, float)):
         return None
     if isinstance(value, (list, tuple)) and not isinstance(value, (*PARTS, Segment)) and not is_sound_pair(value):
-        if not value or not all(_is_part(v, media) for v in value):
+        kept = [v for v in value if not holds_no_medium(v)]
+        if not kept or not all(_is_part(v, media) for v in kept):
             return None
-        return [part for v in value for part in _parts_of(v)]
+        return [part for v in kept for part in _parts_of(v)]
     return _parts_of(value) if _is_part(value, media) else None
 
 
@@ -72,8 +98,8 @@ def modality_of(value: object) -> str | None:
     if isinstance(value, (list, tuple)):
         if is_sound_pair(value):
             return "audio"
-        first = modality_of(value[0]) if value else None
-        return first if first and all(modality_of(element) == first for element in value) else None
+        found = {modality_of(element) for element in value if not holds_no_medium(element)}
+        return found.pop() if len(found) == 1 else None
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return "image" if str(value.dtype) == "uint8" and len(value.shape) in (2, 3) else None
     return "image" if is_media_object(value) else None

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from mmprompt.datasets import jsonl
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.media_columns import media_of_cell
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row
 from mmprompt.errors import RowError, nearest, shown
 from mmprompt.segments import Segment
+from mmprompt.targets.exact_json import Remark
 
+_NO_MEDIA = "it is missing, null or blank, so the row is sent without media"
 TYPES = ("image", "video", "audio")
 
 
@@ -28,13 +31,16 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
         except RowError as error:
             yield error.located(file=sample.file, line=sample.line, sample=sample.label)
             continue
+        if not media_of_cell(sample.columns.get("path")):
+            notes.add([Remark("no media", "path", _NO_MEDIA)], sample.file, sample.line)
         yield sample._replace(columns={**sample.columns, "content": content})
 
 
 def content_of(columns: Mapping[str, object]) -> list[Segment]:
     """Return the media of ``path`` in order, then ``question`` as one text segment if the row has one.
 
-    A null question becomes a text segment whose value is None: whether a message needs it is decided later.
+    Empty paths are left out. A null question becomes a text segment whose value is None: whether a message needs it is
+    decided later.
 
     Raises:
         RowError: ``type`` is not image, video or audio, or ``path`` is neither a path nor a list of paths.
@@ -42,13 +48,10 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
     modality = columns.get("type")
     if modality not in TYPES:
         raise RowError(f"unknown type {shown(modality)}", nearest(modality, TYPES)).located(column="type")
-    path = columns.get("path")
-    paths = path if isinstance(path, list) else [path]
+    paths = media_of_cell(columns.get("path"))
     for each in paths:
-        if not isinstance(each, str) or not each.strip():
+        if not isinstance(each, str):
             raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths").located(column="path")
-    if not paths:
-        raise RowError("the list of paths is empty", "give a path or a list of paths").located(column="path")
     content = [Segment(str(modality), each) for each in paths]
     if "question" in columns:
         question = columns["question"]

@@ -105,9 +105,10 @@ class Assembly:
         return self._template
 
     def unknown_slots(self, columns: Collection[str]) -> list[str]:
-        """Return the slots of the templates that are not columns of a sample. They stay in the text as they are."""
-        known = {*columns, *_MEDIA_SLOTS, *(("question",) if CONTENT in columns else ())}
+        """Return the slots in the texts of the templates that are no columns of a sample. They stay as they are."""
         templates = dict.fromkeys(t for t in (self._template, self._ice_template) if t is not None)
+        media = [name for template in templates for name in template.media_slots]
+        known = {*columns, *_MEDIA_SLOTS, *media, *(("question",) if CONTENT in columns else ())}
         return [name for template in templates for name in template.slot_names if name not in known]
 
     @property

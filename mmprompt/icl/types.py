@@ -49,7 +49,7 @@ _LENGTHS = {"max_out_len", "max_seq_len"}
 
 
 def build_template(config: object, place: str) -> Template | None:
-    """Return the template of a config, which is a template, or a mapping of ``type`` and its arguments.
+    """Return the template of a config: a template, a mapping of ``type`` and its arguments, or a text with slots.
 
     Raises:
         TaskError: an unknown type or argument.
@@ -57,6 +57,8 @@ def build_template(config: object, place: str) -> Template | None:
     """
     if config is None or isinstance(config, (PromptTemplate, RawPromptTemplate)):
         return config
+    if isinstance(config, str) and _short_name(config) not in TEMPLATES:
+        config = {"template": config}
     cls, arguments = _class_of(config, TEMPLATES, (PromptTemplate, RawPromptTemplate), place, "PromptTemplate")
     needed = "messages" if issubclass(cls, RawPromptTemplate) else "template"
     if needed not in arguments:

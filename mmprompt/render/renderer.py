@@ -15,6 +15,7 @@ from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
+from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest
 from mmprompt.render.media import media_of
 from mmprompt.render.settings import batch_settings
@@ -76,6 +77,7 @@ class Renderer:
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         self._plain = self._as_list and task.assembly is None
         self._answer = task.output_column if emit != "batch" else None
+        self._answers = RowAnswers(task)
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self.prepare: Callable[[Row], RowRequests] = (
             self.builder.prepare if emit in ("messages", "batch") else self._prepare_text
@@ -112,7 +114,7 @@ class Renderer:
             answer = self._answer
             for record in records:
                 if answer in row.columns:
-                    record["answer"] = row.columns[answer]  # type: ignore[index]  # no column is called None
+                    record["answer"] = self._answers.value(row, record.get("turn"))
                 chunks += record_chunks(record, newline=True)
         except MMPromptError as error:
             return FailedRow(row, row.located(error))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mmprompt.datasets.choices import choices_of
-from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
 from mmprompt.render.media import SentMedium, media_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
@@ -20,7 +20,6 @@ from mmprompt.targets.wire_json import json_body, keyed, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
-from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 
 _SDK_KEYS = frozenset(
     (
@@ -204,23 +203,3 @@ def _stream(
             line = (sample.file, sample.line)
             for wire in made.requests:
                 yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line)
-
-
-class RowAnswers:
-    """The answers of a task's rows."""
-
-    def __init__(self, task: Task) -> None:
-        self._column = task.output_column
-        self._of_turns = task.assembly is not None and isinstance(task.assembly.template, MultiTurnPromptTemplate)
-
-    def of(self, sample: Sample, turn: int | None) -> tuple[object, ...]:
-        """Return the answers of a row, of a dialogue those of one turn: the last where the row gives one request.
-
-        A list gives its elements; a row without the column, or with null in it, has none.
-        """
-        value = sample.columns.get(self._column)
-        if self._of_turns and isinstance(value, (list, tuple)) and value:
-            value = value[-1 if turn is None else min(turn, len(value) - 1)]
-        if value is None:
-            return ()
-        return tuple(value) if isinstance(value, (list, tuple)) else (value,)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from mmprompt.datasets.choices import choices_in, is_empty, option_lines
-from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
 from mmprompt.errors import MMPromptError, TemplateError, Where, names_in_short
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
-from mmprompt.templates.sample_view import CONTENT, SampleView, check_source, null_column
+from mmprompt.templates.sample_view import CONTENT, SampleView, null_column
 
 QUESTION = "question"
 HINT = "hint"
@@ -38,9 +37,11 @@ def default_messages(
     value = entry.raw.get(CONTENT)
     if isinstance(value, str) and entry.hidden != CONTENT:
         return content_messages(value, scanned=entry.scanned)
-    if entry.segments(CONTENT) is None:
+    if value is None or entry.segments(CONTENT) is None:
         mapped = media_columns or {}
         parts = list(_column_parts(entry, mapped, output_column))
+        if not parts and value is None and CONTENT in entry.columns:
+            raise null_column(CONTENT)
         if not parts and not any(c == QUESTION or c in mapped or media_column(c) for c in entry.columns):
             raise _no_column(entry.columns)
         return _message(parts, entry.columns)
@@ -107,12 +108,8 @@ def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_co
                 found = (modality, False)
         if found is None or column in (QUESTION, HINT):
             continue
-        modality, numbered = found
-        if value is None and numbered:
-            continue
-        for element in list_of_cell(value, cells=entry.list_cells):
-            check_source(element, column)
-            yield MediaRef(modality, element)
+        for element in media_of_cell(value, cells=entry.list_cells):
+            yield MediaRef(found[0], element)
     if text := question_text(entry.columns):
         yield TextPart(text)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -16,8 +16,9 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import names_in_short, nearest, shown
 from mmprompt.icl.assembly import Assembly
 from mmprompt.tasks.config import TaskConfig
+from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
 from mmprompt.tasks.tag_notes import Note, tag_notes
-from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, Unsent, has_more, unsent_notes
+from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, has_more, unsent_notes
 
 _MOST_SHAPES = 1000
 _MOST_NOTES = 100
@@ -26,10 +27,20 @@ _MOST_COLUMNS = 20
 
 
 class RowNotes:
-    """Notes on the rows of a task, from the last iteration over them; the arguments are those of ``RowCounts``."""
+    """Notes on the rows of a task, from the last iteration over them.
 
-    def __init__(self, config: TaskConfig, assembly: Assembly | None, unsent: Unsent | None) -> None:
-        self._counts = partial(RowCounts, config, assembly, unsent)
+    Args:
+        config: the columns that the task names.
+        assembly: the task's templates; None for a task without a template.
+        mapped: the columns that ``--map`` names, column to modality.
+        list_cells: a cell may be a list written as text.
+    """
+
+    def __init__(
+        self, config: TaskConfig, assembly: Assembly | None, mapped: Mapping[str, str], *, list_cells: bool
+    ) -> None:
+        sent = SentColumns(mapped, config.output_column, list_cells, config.meta_template is None)
+        self._counts = partial(RowCounts, config, assembly, sent)
         self._last = self._counts()
 
     def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -46,30 +57,30 @@ class RowNotes:
 
 
 class Shape:
-    """The rows with the same columns: how many they are, and what to look at in their values."""
+    """The rows with the same columns.
 
-    __slots__ = ("count", "looks", "unplaced")
+    ``count`` is how many they are, and ``empty`` how many of them lack media in one of the ``media`` columns.
+    ``unplaced`` are media columns that the template does not name. ``looks``: values may be worth a note.
+    """
 
-    def __init__(self, looks: bool, unplaced: list[str]) -> None:
-        self.count = 0
-        self.looks = looks
+    __slots__ = ("count", "empty", "looks", "media", "unplaced")
+
+    def __init__(self, media: Groups, unplaced: list[str], looks: bool) -> None:
+        self.count = self.empty = 0
+        self.media = media
         self.unplaced = unplaced
+        self.looks = looks
 
 
 class RowCounts:
-    """Counts, over the rows of one iteration, what is worth a note.
+    """Counts, over the rows of one iteration, what is worth a note; see ``RowNotes``."""
 
-    Args:
-        config: the columns that the task names.
-        assembly: the task's templates, if it has any.
-        unsent: what a task without a template sends; None for a task with a template.
-    """
-
-    def __init__(self, config: TaskConfig, assembly: Assembly | None, unsent: Unsent | None) -> None:
+    def __init__(self, config: TaskConfig, assembly: Assembly | None, sent: SentColumns) -> None:
         self._config = config
         self._assembly = assembly
-        self._unsent = unsent
-        self._tagged = config.tagged_columns if unsent is None else ()
+        self._media_slots = None if assembly is None else assembly.template.media_slots
+        self._sent = sent
+        self._tagged = () if assembly is None else config.tagged_columns
         self._others = 0
         self._shapes: dict[tuple[str, ...], Shape] = {}
         self._found: dict[str, list[Any]] = {}
@@ -80,7 +91,8 @@ class RowCounts:
         shape = tuple(sample.columns)
         seen = self._shapes.get(shape)
         if seen is None:
-            seen = Shape(self._unsent is not None and has_more(sample, self._unsent), self._unplaced(sample))
+            media = {} if sample.messages else self._sent.media(shape, self._media_slots)
+            seen = Shape(media, self._unplaced(sample), self._assembly is None and has_more(sample, self._sent))
             if len(self._shapes) < _MOST_SHAPES:
                 self._shapes[shape] = seen
             else:
@@ -90,8 +102,10 @@ class RowCounts:
             if sample.columns[name] not in (None, "", []):
                 hint = f"write {{{name}}} in a media part of the template"
                 _count(self._found, (f"{shown(name)} holds media, and the template has no place for it", hint), 1)
-        if seen.looks and self._unsent is not None:
-            notes, left = unsent_notes(sample, self._unsent)
+        if seen.media and self._sent.lacks_media(sample.columns, seen.media):
+            seen.empty += 1
+        if seen.looks:
+            notes, left = unsent_notes(sample, self._sent)
             for note in notes:
                 _count(self._found, note, 1)
             self._left.update(islice(left, _MOST_COLUMNS))
@@ -106,6 +120,8 @@ class RowCounts:
         for shape, seen in shapes:
             for note in (*column_notes(self._config, shape), *self._slot_notes(shape)):
                 _count(found, note, seen.count)
+        if empty := empty_note([(shape, s.count, s.media, s.empty) for shape, s in shapes], self._media_slots):
+            _count(found, empty[1:], empty[0])
         rows = self._others + sum([seen.count for _, seen in shapes])
         by_count: dict[int, list[str]] = {}
         for name, count in list(self._left.items()):

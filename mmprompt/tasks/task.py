@@ -20,7 +20,6 @@ from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import with_media_slots
 from mmprompt.tasks.notes import RowNotes, example_notes
 from mmprompt.tasks.prompt_items import shown_item
-from mmprompt.tasks.unsent import Unsent
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
 
@@ -82,7 +81,6 @@ class Task:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
             bind_examples(assembly, dataset, train, config.train_range)
         cells = dataset is not None and dataset.format in {"csv", "tsv"}
-        unsent = None if assembly else Unsent(map_columns or {}, config.output_column, cells, meta.meta is None)
         vars(self).update(
             config=config,
             dataset=dataset,
@@ -96,7 +94,7 @@ class Task:
             _count_tokens=count_tokens,
             policy=policy,
             _own_notes=tuple(notes),
-            _row_notes=RowNotes(config, assembly, unsent),
+            _row_notes=RowNotes(config, assembly, map_columns or {}, list_cells=cells),
         )
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
 
 from mmprompt.datasets.choices import choices_in, is_empty
 from mmprompt.datasets.list_cells import list_of_cell
@@ -18,6 +17,7 @@ from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
+from mmprompt.tasks.sent_columns import SentColumns
 from mmprompt.tasks.tag_notes import Note
 from mmprompt.templates.sample_view import CONTENT
 
@@ -31,20 +31,7 @@ _MOST_COLUMNS = 20
 _MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != "text"])
 
 
-class Unsent(NamedTuple):
-    """The columns that a task without a template sends; notes are about the others.
-
-    ``mapped`` are the columns that ``--map`` names, column to modality. ``output_column`` is the answer's. With
-    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
-    """
-
-    mapped: Mapping[str, str]
-    output_column: str
-    list_cells: bool
-    shows_answer: bool
-
-
-def unsent_notes(sample: Sample, unsent: Unsent) -> tuple[list[Note], list[str]]:
+def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[str]]:
     """Return notes on the content of a row that a task without a template does not send, and its other unsent columns.
 
     A column that a note names is not among the others.
@@ -58,11 +45,11 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> tuple[list[Note], list[str]]
         media, text = _kinds_in(columns[CONTENT], sample.scanned)
     else:
         fed = ""
-        media = any(_sends_media(name, value, unsent) for name, value in columns.items())
+        media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    used = {fed} if fed else {QUESTION, HINT, *unsent.mapped, *choices_in(columns).columns}
-    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *ANSWERS, unsent.output_column}}
-    notes = list(_unsent_mapped(unsent.mapped, columns, fed))
+    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
+    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *ANSWERS, sent.output_column}}
+    notes = list(_unsent_mapped(sent.mapped, columns, fed))
     mapped = bool(notes)
     if not (text or media):  # the row's error says that there is nothing to send
         return notes, []
@@ -74,24 +61,24 @@ def unsent_notes(sample: Sample, unsent: Unsent) -> tuple[list[Note], list[str]]
         told += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
         notes += _unsent_texts(told, fed)
     if not media and not mapped:
-        looks = {name: found for name, value in beside.items() if (found := _looks_like(value, unsent.list_cells))}
+        looks = {name: found for name, value in beside.items() if (found := _looks_like(value, sent.list_cells))}
         told += looks
         notes += islice(_unsent_media(looks, fed), _MOST_COLUMNS)
-    last = sample.messages[-1] if sample.messages and unsent.shows_answer else None
+    last = sample.messages[-1] if sample.messages and sent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
-        hint = f"if it is the answer, give it as {shown(unsent.output_column)} and not in 'messages'"
+        hint = f"if it is the answer, give it as {shown(sent.output_column)} and not in 'messages'"
         notes.append(("the last message is the assistant's, and the model is shown it", hint))
     others = [name for name, value in beside.items() if name not in told and not is_empty(value)]
-    return notes, [name for name in others if fed or not _sends_media(name, columns[name], unsent)]
+    return notes, [name for name in others if fed or not _sends_media(name, columns[name], sent)]
 
 
-def has_more(sample: Sample, unsent: Unsent) -> bool:
+def has_more(sample: Sample, sent: SentColumns) -> bool:
     """Return whether rows with these columns may hold more than an id, an answer and what is sent."""
-    sent = {CONTENT} if CONTENT in sample.columns else set()
+    fed = {CONTENT} if CONTENT in sample.columns else set()
     return (
         sample.messages is not None
-        or not sample.columns.keys() <= {*ID_COLUMNS, *sent, unsent.output_column}
-        or bool(unsent.mapped)
+        or not sample.columns.keys() <= {*ID_COLUMNS, *fed, sent.output_column}
+        or bool(sent.mapped)
     )
 
 
@@ -118,13 +105,11 @@ def _holds_text(content: object) -> bool:
     )
 
 
-def _sends_media(name: str, value: object, unsent: Unsent) -> bool:
+def _sends_media(name: str, value: object, sent: SentColumns) -> bool:
     """Return whether the default message sends media of a column."""
-    if value is None or name in (QUESTION, unsent.output_column):
+    if value is None or name in (QUESTION, sent.output_column):
         return False
-    return (
-        name in unsent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
-    )
+    return name in sent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
 
 
 def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:

@@ -75,8 +75,15 @@ class Dialogue(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The names in braces, in order."""
-        contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
-        return tuple(name for content in contents for name in content.names)
+        return tuple(name for content in self._contents() for name in content.names)
+
+    @property
+    def media_names(self) -> tuple[str, ...]:
+        """The names in braces in media parts, in order."""
+        return tuple(name for content in self._contents() for name in content.media_names)
+
+    def _contents(self) -> list[RoleContent]:
+        return [line.content for _, lines in self.sections for line in lines if line.content is not None]
 
     @property
     def text_names(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TemplateError, shown
-from mmprompt.templates.dialogue import Dialogue, LooseLine, render_line, render_section
+from mmprompt.templates.dialogue import Dialogue, Line, LooseLine, RoleLine, render_line, render_section
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.precompiled import PrecompiledPrompt
 from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleItem, Section, TextItem, in_section, section_of
@@ -103,13 +103,17 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
                     if number == 0:
                         items.extend(render_section([line], masked, ice, section))
                     continue
-                generates = line.keys["role"] in generating
+                generates = _is_asked(line, generating)
                 if generates:
                     exchanges.append(Exchange(len(exchanges), len(items), render_line(line, masked, None, section)))
                 items.append(render_line(line, turn if generates else masked, None, section))
         hidden = view_of(whole, output_field)
         outer = {s.kind: render_section(lines, hidden, ice, s) for s, lines in dialogue.sections if s.kind != "round"}
         return Expanded(outer.get("begin", []), items, outer.get("end", []), exchanges)
+
+    def times_asked(self, generating: Collection[str] = BOT) -> int:
+        """Return how often the model speaks in each turn: where a role of ``generating`` has an item."""
+        return sum(_is_asked(line, generating) for line in self._dialogue().round)
 
     def _dialogue(self) -> Dialogue:
         form = self._form
@@ -137,6 +141,11 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
                 "the dialogue has no turn: its lists are empty", "give one element a turn, or drop the row"
             )
         return [entry.with_columns({n: v[turn] for n, v in lists.items()}) for turn in range(count)]
+
+
+def _is_asked(line: Line, generating: Collection[str]) -> bool:
+    """Return True for an item of a generating role, unless it calls a tool: that is said, not asked for."""
+    return isinstance(line, RoleLine) and line.keys["role"] in generating and not line.keys.get("tool_calls")
 
 
 def _with_prompt(item: PromptItem | RoleItem, text: str) -> RoleItem | TextItem:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple, Union
 
-from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.media_columns import media_of_cell
 from mmprompt.errors import MMPromptError, PromptError, TemplateError
 from mmprompt.media.sources import as_written, compose_as_written
 from mmprompt.messages import MODALITIES, PARTS, MediaPart, MediaRef, Part, TextPart, part_of
 from mmprompt.templates.jinja_text import Text
-from mmprompt.templates.sample_view import SampleView, check_source
+from mmprompt.templates.sample_view import SampleView
 from mmprompt.templates.slots import Slot, SlotText
 
 _new = tuple.__new__  # half the time of the class, and this runs for every part
@@ -178,9 +178,11 @@ class MediaSkeleton(NamedTuple):
     def from_columns(self, view: SampleView, columns: Mapping[str, object]) -> list[PartDict]:
         """Return the parts that a plain column fills, one for each element of a list; one part for a constant source.
 
+        A column that is missing, null or blank gives none. A number is put in as text.
+
         Raises:
-            TemplateError: the column is null.
-            SourceError: the column is blank.
+            SourceError: an element is no source.
+            TemplateError: the sample cannot fill the other slots.
         """
         if not self.slots:
             modality = self.key if self.key in MODALITIES else ""
@@ -188,15 +190,15 @@ class MediaSkeleton(NamedTuple):
         named = [column for column in self.text.columns if column in columns]
         if not named:
             return []
-        column = self.key if self.key in named else named[-1]
+        column = self.key if self.key in self.text.columns else named[-1]
         if column == view.hidden:
             return []
         modality = self.key if self.key != "mm_url" else _modality_of(columns, column)
         parts = []
-        for element in list_of_cell(columns[column], cells=view.list_cells):
+        for element in media_of_cell(columns.get(column), cells=view.list_cells):
             try:
-                check_source(element, column)
-                part = self.part(modality, element, {column}, columns)
+                value = str(element) if type(element) in (int, float) else element
+                part = self.part(modality, value, {column}, columns)
             except MMPromptError as error:
                 raise error.located(column=column, template=self.place) from None
             if part is not None:

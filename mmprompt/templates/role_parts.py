@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from mmprompt.datasets.media_columns import parts_of_value
+from mmprompt.datasets.media_columns import holds_no_medium, parts_of_value
 from mmprompt.errors import MMPromptError, TemplateError, nearest
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import Segment, begins_tagged
@@ -113,9 +113,15 @@ class PartsContent:
                 hint = "give one part per modality, which takes all segments of it"
                 raise TemplateError(what, hint).located(template=self._place, column=found)
         named = {n: segments for n in self.names if n in view.raw and (segments := view.segments(n)) is not None}
-        if not named and (content := view.segments(CONTENT)) is not None:
+        if not named and not self._fed_beside_content(view) and (content := view.segments(CONTENT)) is not None:
             named[CONTENT] = content
         return _with_content(named)
+
+    def _fed_beside_content(self, view: SampleView) -> bool:
+        """Return True if ``content`` is null and other columns fill the slots: rows of several kinds in one table."""
+        if view.raw.get(CONTENT, "") is not None:
+            return False
+        return any(view.raw.get(name) is not None for name in self.names if name != CONTENT)
 
     def _add_segments(self, view: SampleView, tagged: Tagged, examples: Examples, made: Made) -> None:
         """Add one part for each segment, in order, and the parts of media that plain columns fill."""
@@ -153,9 +159,8 @@ class PartsContent:
             if view.tagged_by_rule(column):
                 continue
             for modality in {s.modality for s in segments} & set(self._media):
-                other = next(
-                    (c for c in self._media[modality].text.columns if view.raw.get(c) and c not in tagged), None
-                )
+                plain = [c for c in self._media[modality].text.columns if c not in tagged]
+                other = next((c for c in plain if not holds_no_medium(view.raw.get(c))), None)
                 if other is not None:
                     what = f"{modality} in the text of column '{column}', beside the column '{other}'"
                     hint = f"name it in reader_cfg.tagged_columns if it is tagged, or remove column '{other}'"

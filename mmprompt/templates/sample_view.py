@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from mmprompt.datasets.media_columns import parts_of_value
-from mmprompt.errors import SourceError, TagError, TemplateError
+from mmprompt.errors import TagError, TemplateError
 from mmprompt.messages import MediaRef, Part, TextPart
 from mmprompt.segments import Segment, begins_tagged, scan
 
@@ -186,18 +186,3 @@ def null_column(column: str) -> TemplateError:
     return TemplateError(
         f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row"
     ).located(column=column)
-
-
-def check_source(source: object, column: str) -> None:
-    """Refuse a media source that is null or blank.
-
-    Raises:
-        TemplateError: it is null.
-        SourceError: it is blank text.
-    """
-    if source is None:
-        raise null_column(column)
-    if isinstance(source, str) and not source.strip():
-        raise SourceError(f"column '{column}' names no medium: it is blank", "name one, or drop the row").located(
-            column=column
-        )

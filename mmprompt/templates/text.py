@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
@@ -102,8 +102,15 @@ class PromptTemplate:
     @property
     def slot_names(self) -> tuple[str, ...]:
         """The names in braces, in order; those that name a column of the sample are slots."""
-        forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
-        return tuple(dict.fromkeys(name for form in forms for name in form.names))
+        return tuple(dict.fromkeys(name for form in self._forms() for name in form.names))
+
+    @property
+    def media_slots(self) -> tuple[str, ...]:
+        """The columns that the media parts name, in order."""
+        return tuple(dict.fromkeys(name for form in self._forms() for name in form.media_names))
+
+    def _forms(self) -> Collection[TextContent | Dialogue]:
+        return self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
 
     @property
     def text_slots(self) -> tuple[str, ...]:

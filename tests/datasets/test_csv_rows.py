@@ -133,22 +133,3 @@ def test_text_is_utf8_whatever_the_locale(tmp_path):
         check=True,
     )
     assert done.stdout.strip().decode() == ascii("售票处")
-
-
-def test_rows_whose_cells_of_media_are_all_blank_are_a_note(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("id,image_1,image_2,question\n1,a.jpg,,q\n2,, ,q\n3,,b.jpg,q\n4,,,q\n", encoding="utf-8")
-    dataset = open_dataset(path)
-    assert len(list(dataset)) == 4
-    assert dataset.notes == [
-        f"{path}:3 image_1: all media cells are blank, so the row is sent without media (and 1 more)"
-    ]
-
-
-@pytest.mark.parametrize("header", ["id,question", "content,image"])
-def test_rows_that_need_no_cell_of_media_are_no_note(tmp_path, header):
-    path = tmp_path / "rows.csv"
-    path.write_text(f"{header}\nx,\n", encoding="utf-8")
-    dataset = open_dataset(path)
-    assert len(list(dataset)) == 1
-    assert dataset.notes == []

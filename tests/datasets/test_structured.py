@@ -46,10 +46,8 @@ def test_mm_custom_text_is_never_scanned_for_tags(tmp_path):
     [
         ({"type": "picture"}, "type"),
         ({"type": None}, "type"),
-        ({"path": None}, "path"),
-        ({"path": []}, "path"),
+        ({"path": 3}, "path"),
         ({"path": ["a.jpg", 3]}, "path"),
-        ({"path": " "}, "path"),
     ],
 )
 def test_a_bad_mm_custom_row_is_an_error_and_reading_goes_on(tmp_path, fault, column):
@@ -59,6 +57,20 @@ def test_a_bad_mm_custom_row_is_an_error_and_reading_goes_on(tmp_path, fault, co
     assert isinstance(bad, RowError)
     assert bad.where[:3] == (path, 2, column)
     assert (first.line, last.line, last.id) == (1, 3, 2)
+
+
+@pytest.mark.parametrize("nothing", [None, [], " ", [None, ""], float("nan")])
+def test_an_mm_custom_row_without_a_path_is_sent_without_media(tmp_path, nothing):
+    good = {"type": "image", "path": "a.jpg", "question": "q"}
+    path = written(
+        tmp_path, good, {**good, "path": nothing}, {**good, "path": [nothing, "b.jpg"]}, {**good, "path": nothing}
+    )
+    dataset = open_dataset(path)
+    contents = [[s.value for s in row.columns["content"]] for row in dataset]
+    assert contents == [["a.jpg", "q"], ["q"], ["b.jpg", "q"], ["q"]]
+    assert (
+        f"{path}:2 path: it is missing, null or blank, so the row is sent without media (and 1 more)" in dataset.notes
+    )
 
 
 def test_a_null_question_is_left_to_whoever_uses_it(tmp_path):

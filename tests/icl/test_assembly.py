@@ -403,3 +403,11 @@ def test_a_fault_in_the_picture_of_an_example_shows_it_as_its_row_does(tmp_path)
     assert "in an example: 'media/a.jpg' is plain text" in str(first.error)
     assert str(tmp_path / "train") not in str(first.error)
     assert first.error.where.column is None
+
+
+def test_a_template_may_be_its_text_alone():
+    assert prompts({"prompt_template": "Q: {q} {type}"}) == ["Q: 9+9=? {type}"]
+    infer = {"ice_template": "{q} {answer}", "prompt_template": WITH_ICE, "retriever": fixk(1)}
+    assert prompts(infer) == ["Solve.\n1+1=? 2\nQ: 9+9=?\nA: "]
+    with pytest.raises(TaskError, match="prompt_template has no template"):
+        task({"prompt_template": "MMPromptTemplate"})

@@ -151,6 +151,44 @@ def written(run: Run, dataset: str) -> list[dict[str, Any]]:
     return sorted(map(json.loads, file.read_text(encoding="utf-8").splitlines()), key=lambda line: line["id"])
 
 
+SCORED = """
+from ais_bench.benchmark.openicl.icl_inferencer import MultiTurnGenInferencer
+
+def turns(mode, path, **options):
+    return dataset(mode + "-" + path[-5:], path,
+                   dict(type="MMPromptMultiTurn", template={template!r}, media=dict(roots=[{tour!r}])),
+                   inferencer=dict(type=MultiTurnGenInferencer, infer_mode=mode), **options)
+
+datasets = [
+    dataset("last-task", {last!r}, dict(type=MMPromptTask, task={last!r})),
+    turns("last", {last!r}),
+    turns("every_with_gt", {every_with_gt!r}),
+    turns("every", {every!r}),
+    turns("last", {rows!r}, infer_mode="last"),
+]
+models = [model("MMPromptChat", "ours")]
+del dataset, model, turns
+"""
+RIGHT = {question: said for row in ROWS for question, said in zip(row["question"], row["answer"], strict=True)}
+
+
+def right_answer(body: dict[str, Any]) -> str:
+    return next(said for question, said in RIGHT.items() if question[-10:] in json.dumps(body["messages"][-1]))
+
+
+def test_right_replies_to_the_turns_that_aisbench_scores_are_all_right(
+    tour: Path, tasks: dict[str, str], tmp_path: Path
+) -> None:
+    config = HEAD + SCORED.format(tour=str(tour), template=TURNS, **tasks)
+    run = run_config(tmp_path, "ais_bench", config, "--mode", "all", "--debug", reply=right_answer)
+    assert run.code == 0, run.log[-3000:]
+    scores = {
+        path.stem: json.loads(path.read_text())["accuracy"] for path in run.folder.glob("out/*/results/ours/*.json")
+    }
+    names = ("last-task", "last-.json", "every_with_gt-.json", "every-.json", "last-jsonl")
+    assert scores == dict.fromkeys(names, 100.0)
+
+
 SPOKEN = {"text": {"type": "text", "text": "{shown}"}, "image": SKELETONS["image"]}
 
 

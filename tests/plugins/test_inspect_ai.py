@@ -268,6 +268,23 @@ def test_turns_epochs_a_limit_and_a_stream(tmp_path, command):
     ]
 
 
+@pytest.mark.parametrize(("mode", "asked"), [("every_with_gt", 5), ("last", 2)])
+def test_right_replies_to_each_turn_are_all_right(mode, asked, tmp_path):
+    rows = [
+        {"id": name, "q": [f"{name}{n}" for n in range(count)], "answer": [f"<{name}{n}>" for n in range(count)]}
+        for name, count in (("a", 3), ("b", 2))
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "task.yaml").write_text(TURNS.replace("every_with_gt", mode), encoding="utf-8")
+    with recording_server(lambda body: f"<{body['messages'][-1]['content']}>") as server:
+        done = evaluate(tmp_path, server.base_url, OURS, "path=task.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(server.bodies) == asked
+    [path] = (tmp_path / "logs").glob("*.json")
+    [score] = json.loads(path.read_text(encoding="utf-8"))["results"]["scores"]
+    assert score["metrics"]["accuracy"]["value"] == 1
+
+
 def test_a_reply_that_calls_a_tool_ends_its_sample(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"question": "?"}\n', encoding="utf-8")
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}

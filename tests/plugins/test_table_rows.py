@@ -67,7 +67,7 @@ def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("option", "hint"),
-    [("mm_type", "known: format, output_column, task_abbr, train"), ("formt", "did you mean 'format'?")],
+    [("mm_type", "known: format, infer_mode, output_column, task_abbr, train"), ("formt", "did you mean 'format'?")],
 )
 def test_an_option_of_another_dataset_class_is_refused(tmp_path: Path, option: str, hint: str) -> None:
     with pytest.raises(TaskError, match=f"^MMPromptDataset takes no argument '{option}'; {re.escape(hint)}$"):
@@ -186,6 +186,26 @@ def test_a_dialogue_of_several_turns_is_one_prompt_or_is_refused(tmp_path: Path,
         [(_, wanted)] = load_task(path).messages()
         assert MetaTemplate(None).to_messages(rows.prompt(sample)) == wanted
         assert rows.messages(sample) == to_openai(wanted)
+
+
+@pytest.mark.parametrize(
+    ("mode", "answers"), [("every", ["2", "7"]), ("every_with_gt", ["2", "7"]), ("last", ["6", "7"])]
+)
+def test_the_answer_of_a_dialogue_is_that_of_the_turn_that_is_scored(
+    tmp_path: Path, mode: str, answers: list[str]
+) -> None:
+    rows = [{"q": ["1+1", "2+2", "3+3"], "answer": ["2", "4", "6"]}, {"q": ["3+4"], "answer": ["7"]}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    infer = {
+        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": ASKED},
+        "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": mode},
+    }
+    (tmp_path / "task.json").write_text(json.dumps({"dataset": "rows.jsonl", "infer_cfg": infer}), encoding="utf-8")
+    assert tables(str(tmp_path / "task.json"))["test"]["answer"] == answers
+    assert tables(str(tmp_path / "rows.jsonl"), infer_mode=mode)["test"]["answer"] == answers
+    assert tables(str(tmp_path / "rows.jsonl"))["test"]["answer"] == ['["2", "4", "6"]', '["7"]']
+    with pytest.raises(TaskError, match="unknown infer_mode 'lst'; did you mean 'last'"):
+        tables(str(tmp_path / "rows.jsonl"), infer_mode="lst")
 
 
 def test_a_row_without_an_id_has_its_number_in_the_file_whatever_a_runner_filters(tmp_path: Path) -> None:

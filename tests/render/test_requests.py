@@ -11,6 +11,7 @@ import pytest
 
 from mmprompt import MMPromptError, TargetError, TaskError, load_task
 from mmprompt.cli import main
+from mmprompt.render.renderer import Renderer
 
 ROUND = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{answer}"}]
 
@@ -85,6 +86,32 @@ def test_each_turn_has_its_own_answer() -> None:
     infer["inferencer"]["infer_mode"] = "last"
     [last] = rows_task(row, infer_cfg=infer).requests()
     assert (last.turn, last.answers) == (1, ("4", "four"))
+
+
+@pytest.mark.parametrize("emit", ["messages", "prompt", "string"])
+@pytest.mark.parametrize(
+    ("mode", "answers"),
+    [("every", {0: "2"}), ("every_with_gt", {0: "2", 1: ["4", "four"]}), ("last", {1: ["4", "four"]})],
+)
+def test_each_line_has_the_answer_of_its_turn(emit: str, mode: str, answers: Any) -> None:
+    row = {"id": "d", "q": ["1+1", "2+2"], "answer": ["2", ["4", "four"]]}
+    infer = template("MultiTurnPromptTemplate", {"round": ROUND}, "MultiTurnGenInferencer", infer_mode=mode)
+    task = rows_task(row, infer_cfg=infer)
+    [rendered] = map(Renderer(task, emit=emit).render, task.samples())
+    lines = list(map(json.loads, b"".join(rendered.chunks).splitlines()))
+    assert {line["turn"]: line["answer"] for line in lines} == answers
+
+
+def test_a_turn_that_is_asked_twice_has_one_answer_and_one_behind_the_answers_has_none() -> None:
+    twice = [*ROUND, {"role": "HUMAN", "prompt": "Sure?"}, {"role": "BOT", "prompt": "{answer}"}]
+    infer = template("MultiTurnPromptTemplate", {"round": twice}, "MultiTurnGenInferencer", infer_mode="every_with_gt")
+    row = {"id": "d", "q": ["1+1", "2+2"], "answer": ["2", "4"]}
+    requests = rows_task(row, infer_cfg=infer).requests()
+    assert [(r.turn, r.answers) for r in requests] == [(0, ("2",)), (1, ("2",)), (2, ("4",)), (3, ("4",))]
+    unsaid = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT"}]
+    infer = template("MultiTurnPromptTemplate", {"round": unsaid}, "MultiTurnGenInferencer", infer_mode="every_with_gt")
+    requests = rows_task({**row, "answer": ["2"]}, infer_cfg=infer).requests()
+    assert [r.answers for r in requests] == [("2",), ()]
 
 
 def test_each_label_is_a_request() -> None:

@@ -165,13 +165,22 @@ def test_cells_of_csv_stay_the_text_they_are(tmp_path: Path) -> None:
     assert of_file(tmp_path / "rows.csv", "question\nNA\n007\nnan\n[1]\n") == [["NA"], ["007"], ["nan"], ["[1]"]]
 
 
-def test_numbered_columns_may_be_null_and_others_not() -> None:
+def test_media_columns_may_be_null_and_the_columns_of_text_not() -> None:
     row = {"image_1": "a.jpg", "image_2": None, "image_3": "c.jpg", "question": "q"}
     assert parts_of(row) == [("image", "a.jpg"), ("image", "c.jpg"), "q"]
-    for column in ("image", "images", "question", "content"):
-        error = error_of({"question": "q", column: None})
-        assert error.where.column == column
+    for row in ({"image": "a.jpg", "question": None}, {"content": None}, {"content": None, "answer": "a"}):
+        error = error_of(row)
+        assert error.where.column == ("question" if "question" in row else "content")
         assert "null" in error.what
+    assert parts_of({"content": None, "question": "q", "image": "a.jpg"}) == [("image", "a.jpg"), "q"]
+
+
+@pytest.mark.parametrize(
+    "nothing", [None, "", "  ", float("nan"), [], [None], ["", float("nan")], {"bytes": None, "path": None}]
+)
+def test_a_media_column_without_a_medium_gives_none(nothing: object) -> None:
+    assert parts_of({"question": "q", "image": nothing}) == ["q"]
+    assert parts_of({"question": "q", "images": [nothing, "a.jpg"]}) == [("image", "a.jpg"), "q"]
 
 
 def test_a_question_prints_as_json_reads_it() -> None:

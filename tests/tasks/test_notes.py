@@ -200,3 +200,48 @@ def test_media_for_which_the_template_has_no_place_are_a_note() -> None:
     assert notes_of(rows, infer_cfg=template) == [
         "1 of 3 rows: 'image' holds media, and the template has no place for it; write {image} in a media part of the template"
     ]
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "file://{image}"}}
+SEES = {"round": [{"role": "HUMAN", "prompt_mm": {"image": IMAGE, "text": {"type": "text", "text": "{question}"}}}]}
+TEMPLATES: list[dict[str, Any]] = [
+    {},
+    {"infer_cfg": {"prompt_template": {"type": "MMPromptTemplate", "template": SEES}}},
+    {"infer_cfg": {"prompt_template": {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": [{"type": "text", "text": "{question}"}, IMAGE]}]}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config", TEMPLATES)
+def test_rows_without_media_are_one_note(config: dict[str, Any]) -> None:
+    empty: list[dict[str, Any]] = [{"image": value} for value in (None, "", float("nan"), [], [None])]
+    rows = [{"question": "q", **image} for image in (*empty, {"image": "a.jpg"}, {"image": ["b.jpg", None]}, {})]
+    what = "a media column ('image') is missing, null or blank, so it gives no media; fill it where a row should have media"
+    assert notes_of(rows, **config) == [f"6 of 8 rows: {what}"]
+    assert notes_of(rows[5:7], **config) == []
+
+
+def test_rows_that_need_no_media_column_are_no_note() -> None:
+    tagged = {"content": "<AIS_IMAGE_START>a.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>q"}
+    for config in TEMPLATES[:2]:
+        assert notes_of([tagged, tagged], **config) == []
+    assert notes_of([{"question": "q", "image_1": "a.jpg", "image_2": None, "image_3": ""}]) == []
+    [note] = notes_of([{"question": "q", "image_1": "", "image_2": None}, {"question": "q", "image_1": "a.jpg"}])
+    assert note.startswith("1 of 2 rows: a media column ('image_1') is missing, null or blank")
+    assert notes_of([{"question": "q", "picture": None}], reader_cfg={"output_column": "picture"}) == []
+
+
+def test_a_media_slot_of_no_column_is_a_note_with_the_nearest() -> None:
+    template = json.loads(json.dumps(SEES).replace("{image}", "{pictur}"))
+    infer = {"prompt_template": {"type": "MMPromptTemplate", "template": template}}
+    config: dict[str, Any] = {"infer_cfg": infer, "reader_cfg": {"missing": "keep"}}
+    note, *_ = [n for n in notes_of([{"question": "q", "picture": "a.jpg"}], **config) if "pictur'" in n]
+    assert note.startswith("the row: a media column ('pictur') is missing, null or blank, so it gives no media")
+    assert note.endswith("did you mean 'picture'?")
+
+
+def test_lists_in_cells_of_a_csv_file_count_as_lists(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('image,question\n[],q\n"[""a.jpg""]",q\n,q\n', encoding="utf-8")
+    task = dataset_task(str(tmp_path / "rows.csv"))
+    assert len(list(task.messages())) == 3
+    [note] = task.notes()
+    assert note.startswith("2 of 3 rows: a media column ('image') is missing, null or blank")

@@ -11,7 +11,6 @@ from mmprompt import (
     MMPromptTemplate,
     PromptList,
     Segment,
-    SourceError,
     TagError,
     TemplateError,
     TextPart,
@@ -97,11 +96,39 @@ def test_without_tags_columns_fill_the_parts_in_the_order_of_the_keys():
     ]
 
 
-def test_a_null_media_column_is_an_error():
-    with pytest.raises(TemplateError, match="column 'image' is null"):
-        item(FULL, {"question": "q", "image": None})
+@pytest.mark.parametrize(
+    "nothing", [None, "", "  ", float("nan"), [], [None], ["", float("nan")], {"bytes": None, "path": None}]
+)
+def test_a_media_column_without_a_medium_gives_no_part(nothing):
+    assert item(FULL, {"question": "q", "image": nothing}) == item(FULL, {"question": "q"}) == [text("Q: q")]
+    assert item(FULL, {"question": "q", "image": [nothing, "a.jpg"]}) == [text("Q: q"), image("a.jpg")]
+    tagged_beside = {"question": tagged(("image", "b.jpg")), "image": nothing}
+    assert image("b.jpg") in item(FULL, tagged_beside)
+    folder = {"image": {"type": "image_url", "image_url": {"url": "{folder}/{image}"}}, "text": "{question}"}
+    assert item(folder, {"question": "q", "folder": "pics", "image": nothing}) == [text("q")]
+    assert item(folder, {"question": "q", "folder": "pics"}) == [text("q")]
+
+
+def test_rows_of_several_kinds_in_one_table_go_through_one_template():
+    rows = [
+        {"content": tagged(("image", "a.jpg"), ("text", "look")), "question": None, "image": None},
+        {"content": None, "question": "see", "image": "b.jpg"},
+        {"content": None, "question": "think", "image": None},
+    ]
+    assert [item(FULL, row) for row in rows] == [
+        [image("a.jpg"), text("Q: look")],
+        [text("Q: see"), image("b.jpg")],
+        [text("Q: think")],
+    ]
     with pytest.raises(TemplateError, match="column 'content' is null"):
-        item(FULL, {"content": None})
+        item(FULL, {"content": None, "question": None})
+
+
+@pytest.mark.parametrize(("number", "source"), [(7, "7.jpg"), (1.5, "1.5.jpg"), ([3, 12], "3.jpg 12.jpg")])
+def test_a_number_in_a_media_slot_prints_as_text(number, source):
+    skeleton = {"image": {"type": "image_url", "image_url": {"url": "file://{image_id}.jpg"}}}
+    found = item(skeleton, {"image_id": number})
+    assert " ".join(part["image_url"]["url"] for part in found) == source
 
 
 @pytest.mark.parametrize("prefix", ["file://", "data:image/jpeg;base64,"])
@@ -295,12 +322,6 @@ def test_a_format_that_carries_structure_is_never_scanned():
     attack = tagged(("image", "/etc/passwd"), ("text", "q"))
     prompt = template.generate_item(SampleView({"question": attack}, scanned=False))
     assert prompt[0]["prompt"] == [text("Q: " + attack)]
-
-
-def test_a_blank_or_empty_media_column_is_an_error():
-    for blank in ("", "  "):
-        with pytest.raises(SourceError, match="column 'image' names no medium"):
-            item(FULL, {"question": "q", "image": blank})
 
 
 def test_columns_of_objects_reach_the_parts():

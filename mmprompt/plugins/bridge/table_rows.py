@@ -7,7 +7,7 @@ beside its id and its answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeGuard, Union
 
@@ -15,6 +15,8 @@ from mmprompt._log import log
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Sample, id_of
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
+from mmprompt.icl.dialogues import check_mode
+from mmprompt.render.answers import RowAnswers
 from mmprompt.segments import Segment
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
@@ -50,12 +52,13 @@ class RowRecord(NamedTuple):
     segments: Sequence[str] = ()
 
 
-def tables(
+def tables(  # noqa: PLR0917  # all of them by name, from a config
     path: str,
     train: str | None = None,
     format: str | None = None,  # noqa: A002  # the word users know
     output_column: str = "answer",
     task_abbr: str | None = None,
+    infer_mode: str | None = None,
     **unknown: object,
 ) -> dict[str, Table]:
     """Return the columns of the splits ``train`` (the examples; by default the test rows) and ``test``.
@@ -66,6 +69,8 @@ def tables(
         format: the dataset's format, if its content does not show it.
         output_column: the column of the answers.
         task_abbr: chooses one of the datasets of a runner's config.
+        infer_mode: of a dataset of dialogues, as the runner's inferencer has it. The answer is then that of the turn
+            which the runner scores: under ``last`` the last turn, otherwise the first. A task file says this itself.
         unknown: further keys of the runner's config, which are refused.
 
     Raises:
@@ -74,7 +79,7 @@ def tables(
         MMPromptError: the task or the dataset cannot be read.
     """
     for name in unknown:
-        hint = nearest(name, ("train", "format", "output_column", "task_abbr"))
+        hint = nearest(name, ("train", "format", "infer_mode", "output_column", "task_abbr"))
         raise TaskError(f"MMPromptDataset takes no argument {shown(name)}", hint)
     if is_task_file(path):
         task = load_task(path, abbr=task_abbr)
@@ -82,13 +87,30 @@ def tables(
         given = {"path": path, "train": train, "format": format}
         dataset = {name: value for name, value in given.items() if value is not None}
         task = load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})
-    test = _table(task.samples(), task, task.dataset)
+    answer_of = _scored_answers(task, infer_mode)
+    test = _table(task.samples(), task, task.dataset, answer_of)
     if not test["id"]:
         log.warning("there is no row to ask")
-    return {"train": test if task.train is None else _table(task.train, task, task.train), "test": test}
+    return {"train": test if task.train is None else _table(task.train, task, task.train, answer_of), "test": test}
 
 
-def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None) -> Table:
+def _scored_answers(task: Task, infer_mode: str | None) -> Callable[[Sample], object]:
+    """Return a function that gives the answer of a row; of a dialogue that of the one turn that the runner scores.
+
+    AISBench scores the reply to the first turn that it asked for. ``infer_mode`` makes every row a dialogue.
+
+    Raises:
+        TaskError: ``infer_mode`` is unknown.
+    """
+    arguments = {} if task.assembly is None else task.assembly.arguments
+    mode = check_mode(infer_mode or arguments.get("infer_mode", "every"))
+    answers = RowAnswers(task, dialogues=infer_mode is not None)
+    return lambda sample: answers.value(sample, -1 if mode == "last" else 0)
+
+
+def _table(
+    rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None, answer_of: Callable[[Sample], object]
+) -> Table:
     samples: list[Sample] = []
     for row in rows:
         if isinstance(row, RowError):
@@ -104,7 +126,7 @@ def _table(rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | Non
     return {
         **read,
         "id": [sample.label for sample in samples],
-        task.output_column: [_answer(sample.columns.get(task.output_column)) for sample in samples],
+        task.output_column: [_answer(answer_of(sample)) for sample in samples],
         CARRIED: [row_text(sample, dataset) for sample in samples],
     }
 
