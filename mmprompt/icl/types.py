@@ -16,6 +16,7 @@ from mmprompt.icl.retrievers import (
     ZeroRetriever,
 )
 from mmprompt.icl.topk import TopkRetriever
+from mmprompt.templates.jinja_text import is_jinja
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.raw import RawPromptTemplate
@@ -57,7 +58,7 @@ def build_template(config: object, place: str) -> Template | None:
     """
     if config is None or isinstance(config, (PromptTemplate, RawPromptTemplate)):
         return config
-    if isinstance(config, str) and _short_name(config) not in TEMPLATES:
+    if is_jinja(config) or (isinstance(config, str) and "{" in config):
         config = {"template": config}
     cls, arguments = _class_of(config, TEMPLATES, (PromptTemplate, RawPromptTemplate), place, "PromptTemplate")
     needed = "messages" if issubclass(cls, RawPromptTemplate) else "template"

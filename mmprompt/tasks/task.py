@@ -73,7 +73,6 @@ class Task:
     ) -> None:
         infer = config.infer_cfg
         meta = MetaTemplate(config.meta_template)
-        tagged = None if config.tagged_columns is None else frozenset(config.tagged_columns)
         assembly = None
         if infer is not None:
             assembly = Assembly(infer, config.columns, meta)
@@ -88,7 +87,7 @@ class Task:
             assembly=assembly,
             meta_template=meta,
             map_columns=dict(map_columns or {}),
-            _tagged=tagged,
+            _tagged=config.columns.tagged,
             _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
             _list_cells=cells,
             _count_tokens=count_tokens,
@@ -244,7 +243,7 @@ class Task:
         """Return a sample as templates see it.
 
         Raises:
-            RowError: a column of ``input_columns`` is missing, and ``content`` does not hold what it names.
+            RowError: the row lacks a column of ``input_columns``.
             TemplateError: a slot has no value in the row.
         """
         columns = sample.columns

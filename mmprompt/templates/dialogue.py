@@ -88,14 +88,7 @@ class Dialogue(NamedTuple):
     @property
     def text_names(self) -> tuple[str, ...]:
         """The columns of the slots in texts, in order."""
-        contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
-        return tuple(name for content in contents for name in content.text_names)
-
-    @property
-    def media_names(self) -> tuple[str, ...]:
-        """The columns of the slots in media, in order."""
-        contents = [line.content for _, lines in self.sections for line in lines if line.content is not None]
-        return tuple(name for content in contents for name in content.media_names)
+        return tuple(name for content in self._contents() for name in content.text_names)
 
 
 class Labels(NamedTuple):

@@ -115,14 +115,7 @@ class PromptTemplate:
     @property
     def text_slots(self) -> tuple[str, ...]:
         """The columns of the slots in texts, in order."""
-        forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
-        return tuple(dict.fromkeys(name for form in forms for name in form.text_names))
-
-    @property
-    def media_slots(self) -> tuple[str, ...]:
-        """The columns of the slots in media, in order."""
-        forms = self._form.forms.values() if isinstance(self._form, Labels) else [self._form]
-        return tuple(dict.fromkeys(name for form in forms for name in form.media_names))
+        return tuple(dict.fromkeys(name for form in self._forms() for name in form.text_names))
 
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None

@@ -406,7 +406,7 @@ def test_a_fault_in_the_picture_of_an_example_shows_it_as_its_row_does(tmp_path)
 
 
 def test_a_template_may_be_its_text_alone():
-    assert prompts({"prompt_template": "Q: {q} {type}"}) == ["Q: 9+9=? {type}"]
+    assert prompts({"prompt_template": "Q: {q} {0}"}) == ["Q: 9+9=? {0}"]
     infer = {"ice_template": "{q} {answer}", "prompt_template": WITH_ICE, "retriever": fixk(1)}
     assert prompts(infer) == ["Solve.\n1+1=? 2\nQ: 9+9=?\nA: "]
     with pytest.raises(TaskError, match="prompt_template has no template"):
