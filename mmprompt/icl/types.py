@@ -49,12 +49,7 @@ _LENGTHS = {"max_out_len", "max_seq_len"}
 
 
 def build_template(config: object, place: str) -> Template | None:
-    """Return the template of a config, which is a template, or a mapping of ``type`` and its arguments.
-
-    Raises:
-        TaskError: an unknown type or argument.
-        TemplateError: the template cannot be compiled.
-    """
+    """Return the template of a config, which is a template, or a mapping of ``type`` and its arguments."""
     if config is None or isinstance(config, (PromptTemplate, RawPromptTemplate)):
         return config
     cls, arguments = _class_of(config, TEMPLATES, (PromptTemplate, RawPromptTemplate), place, "PromptTemplate")
@@ -70,11 +65,7 @@ def build_template(config: object, place: str) -> Template | None:
 
 
 def build_retriever(config: object, place: str) -> Retriever:
-    """Return the retriever of a config, by default ``ZeroRetriever``.
-
-    Raises:
-        TaskError: an unknown type, or an unknown, missing or wrong argument.
-    """
+    """Return the retriever of a config, by default ``ZeroRetriever``."""
     if config is None or isinstance(config, Retriever):
         return config or ZeroRetriever()
     cls, arguments = _class_of(config, RETRIEVERS, (Retriever,), place)
@@ -87,11 +78,7 @@ def build_retriever(config: object, place: str) -> Retriever:
 
 
 def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
-    """Return the name and the arguments of an inferencer, by default ``GenInferencer``.
-
-    Raises:
-        TaskError: an unknown type or argument, or a length that is not a whole number from 1.
-    """
+    """Return the name and the arguments of an inferencer, by default ``GenInferencer``."""
     if config is None:
         return "GenInferencer", {}
     named = config.get("type") if isinstance(config, Mapping) else config

@@ -100,11 +100,7 @@ def file_path(url: str) -> str:
 
 
 def unescaped(text: str, url: str) -> str:
-    """Return a piece of a ``file://`` URL with its ``%XX`` decoded; errors show ``url``.
-
-    Raises:
-        SourceError: the escapes hide a NUL or are not UTF-8.
-    """
+    """Return a piece of a ``file://`` URL with its ``%XX`` decoded; errors show ``url``."""
     if "%" not in text:
         return text
     try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class HFDecoder:
-    """Decodes media parts one after the other, and keeps the objects in lists; see ``HFRequest``.
+    """Decodes media parts one after the other, and keeps the objects in lists, see ``HFRequest``.
 
     ``policy.isolate`` says whether a child process decodes; leaving the context ends it. All pictures together have at
     most ``KEPT_PICTURES`` times ``max_pixels``, and each part has ``timeout`` seconds.
@@ -52,16 +52,10 @@ class HFDecoder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the child process if there is one."""
         self._decoder.close()
 
     def decode(self, part: MediaPart) -> Image | list[Image] | Samples:
-        """Return the object of a part, and keep it in the list of its modality.
-
-        Raises:
-            SourceError: the bytes cannot be decoded, or the child process crashed or used too much memory or time.
-            PolicyError: the medium is larger or longer than the policy allows, or there are too many pictures.
-        """
+        """Return the object of a part, and keep it in the list of its modality."""
         if part.modality == "image":
             self.images.append(self._picture(part.data, f"image {len(self.images) + 1}"))
             return self.images[-1]

@@ -49,11 +49,7 @@ class Encoder(Protocol):
 
 
 def token_counter(tokenizer: Encoder | CountTokens | None) -> CountTokens | None:
-    """Return the function that counts the tokens of a text; None without a tokenizer.
-
-    Raises:
-        TaskError: the tokenizer can neither encode nor be called.
-    """
+    """Return the function that counts the tokens of a text; None without a tokenizer."""
     if tokenizer is None:
         return None
     if isinstance(tokenizer, Encoder):

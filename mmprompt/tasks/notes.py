@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
-from mmprompt.datasets.sample import ID_COLUMNS, Row, Sample
+from mmprompt.datasets.row_ids import ID_COLUMNS
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
@@ -78,10 +79,7 @@ class RowNotes:
 class RowCounts:
     """Counts, over the rows of one iteration, what is worth a note.
 
-    Args:
-        config: the columns that the task names.
-        unknown_slots: for a task with templates.
-        unsent: what a task without a template sends; None for a task with a template.
+    A task with templates has ``unknown_slots``, a task without has ``unsent``.
     """
 
     def __init__(self, config: TaskConfig, unknown_slots: UnknownSlots | None, unsent: Unsent | None) -> None:

@@ -99,7 +99,6 @@ class Task:
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a task is immutable."""
         raise AttributeError(f"a task is immutable: '{name}' cannot be set")
 
     @property

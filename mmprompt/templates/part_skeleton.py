@@ -32,11 +32,7 @@ class PartDict(dict[str, object]):
 
     @property
     def part(self) -> TextPart | MediaRef:
-        """The part that the dict stands for.
-
-        Raises:
-            PromptError: the dict has no known type, or no source.
-        """
+        """The part that the dict stands for."""
         return self._kept() or part_of(self)
 
     def _kept(self) -> TextPart | MediaRef | None:
@@ -62,11 +58,7 @@ def text_dict(text: str) -> PartDict:
 
 
 def part_in(item: object) -> Part | None:
-    """Return the part that an element of a prompt is or stands for; None if it is neither a part nor a part dict.
-
-    Raises:
-        PromptError: a dict of no known type, or without a source.
-    """
+    """Return the part that an element of a prompt is or stands for; None if it is neither a part nor a part dict."""
     if type(item) is PartDict:
         return item.part
     if isinstance(item, PARTS):
@@ -113,11 +105,7 @@ class TextSkeleton(NamedTuple):
     text: SlotText
 
     def part(self, text: str, columns: Mapping[str, object]) -> PartDict:
-        """Return the part that says ``text``.
-
-        Raises:
-            TemplateError: ``columns`` cannot fill the other keys.
-        """
+        """Return the part that says ``text``."""
         if not self.keys:
             return text_dict(text)
         keys = _filled_deep(self.keys, columns)
@@ -155,10 +143,6 @@ class MediaSkeleton(NamedTuple):
         """Return the part whose source is ``value``, put where the first of ``slots`` stands; None if none does.
 
         A ``value`` that is a part gives its source, and its own options and keys win over the skeleton's.
-
-        Raises:
-            SourceError: ``value`` is not a source.
-            TemplateError: ``columns`` cannot fill the other slots.
         """
         for slot in self.slots:
             if slot[0] in slots:
@@ -175,12 +159,7 @@ class MediaSkeleton(NamedTuple):
         return self._part(modality, written, columns, dict(value.options), dict(value.extra))
 
     def from_columns(self, view: SampleView, columns: Mapping[str, object]) -> list[PartDict]:
-        """Return the parts that a plain column fills, one for each element of a list; one part for a constant source.
-
-        Raises:
-            TemplateError: the column is null.
-            SourceError: the column is blank.
-        """
+        """Return the parts that a plain column fills, one for each element of a list; a constant source gives one."""
         if not self.slots:
             modality = self.key if self.key in MODALITIES else ""
             return [self._part(self.key, as_written(self.text.fill(columns), modality), columns)]
