@@ -131,7 +131,9 @@ class Step(NamedTuple):
 def walk(prompt: Iterable[PromptItem], meta: Round, mode: str) -> list[Step]:
     """Return the steps of a whole prompt; if the model generates, that is the last step."""
     groups = _groups(prompt)
-    last_round = max((number for number, (kind, _) in enumerate(groups) if kind == "round"), default=-1)
+    last_round = -1
+    for number, (kind, _) in enumerate(groups):
+        last_round = number if kind == "round" else last_round
     generating = mode == "gen" and last_round >= 0 and (meta.generates or _generates(groups[last_round][1]))
     steps: list[Step] = []
     for number, (kind, items) in enumerate(groups):

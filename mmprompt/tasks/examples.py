@@ -70,14 +70,12 @@ def images_in(prompt: Prompt) -> int:
 
 def length_check(
     max_tokens: int | None, max_images: int | None, count: CountTokens | None, as_string: Callable[[Prompt], str]
-) -> Fits | None:
-    """Return the function that says whether a prompt is short enough; None if nothing bounds it.
+) -> Fits:
+    """Return the function that says whether a prompt is short enough.
 
     Tokens are those of the string after the meta template, which ``as_string`` returns. A prompt with images has no
     such string, so the tokens of its own texts count.
     """
-    if max_tokens is None and max_images is None:
-        return None
 
     def fits(prompt: Prompt) -> bool:
         images = images_in(prompt)

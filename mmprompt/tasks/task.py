@@ -217,7 +217,9 @@ class Task:
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
-        fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
+        fits = None
+        if most is not None or max_images is not None:
+            fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
         return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
 
     def string_of(self, made: Assembled) -> Strings:
