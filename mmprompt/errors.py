@@ -160,18 +160,7 @@ def shown(value: object, limit: int = SHOWN) -> str:
 def expect(
     value: object, kind: type | tuple[type, ...], place: str, hint: str, error: type[MMPromptError] = TaskError
 ) -> None:
-    """Refuse an argument of the wrong type, which only a Python caller can pass.
-
-    Args:
-        value: the argument.
-        kind: the types it may have.
-        place: what the message calls it, such as ``"the policy"``.
-        hint: what to give instead.
-        error: the class of the error.
-
-    Raises:
-        MMPromptError: ``<place> is <type>; <hint>``, as an ``error``.
-    """
+    """Refuse an argument that is of none of the types ``kind``, with the message ``<place> is <type>; <hint>``."""
     if not isinstance(value, kind):
         raise error(f"{place} is {'None' if value is None else type(value).__name__}", hint)
 

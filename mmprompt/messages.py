@@ -124,7 +124,6 @@ class Message(_MessageFields):
         return super().__new__(cls, ROLES.get(role, role), kept, name, tuple(tool_calls), tool_call_id)
 
     def __getnewargs__(self) -> tuple[object, ...]:
-        """Pickle as the five fields."""
         return tuple(self)
 
     def __repr__(self) -> str:

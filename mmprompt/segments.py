@@ -71,7 +71,6 @@ class Segment(_SegmentFields):
         return self.modality == other.modality and _same(self.value, other.value)
 
     def __ne__(self, other: object) -> bool:
-        """Compare as ``==`` does."""
         return not self == other
 
     def __hash__(self) -> int:
@@ -82,7 +81,6 @@ class Segment(_SegmentFields):
             return hash(self.modality)
 
     def __repr__(self) -> str:
-        """Show the modality and the first characters of the value."""
         return f"Segment({self.modality!r}, {shown(self.value)}, {self.start}, {self.end})"
 
 

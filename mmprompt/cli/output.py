@@ -14,11 +14,7 @@ from mmprompt.targets.chunk_writer import ChunkWriter
 
 
 def check_output(path: str | None) -> None:
-    """Refuse an output that cannot become a file, before any work is done.
-
-    Raises:
-        TaskError: it is a folder, or its folder does not exist.
-    """
+    """Refuse an output that cannot become a file, before any work is done."""
     if path is None or path == "-":
         return
     if os.path.isdir(path) or not os.path.basename(path):

@@ -9,7 +9,9 @@ from typing import TextIO
 
 from mmprompt.datasets.dataset_file import BOM, DatasetFile, as_text, broken, is_broken
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
 

@@ -1,7 +1,4 @@
-"""The bytes and the text of one dataset file, opened when its rows are read and closed after the last one.
-
-Text is UTF-8 whatever the locale. Bytes that are not UTF-8 make one bad row, not a bad file.
-"""
+"""The bytes of one dataset file, opened when its rows are read and closed after the last one."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
-from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.errors import DatasetError, shown
 
 STDIN = "-"
 _HEAD = 1 << 16
@@ -131,38 +128,3 @@ def _unreadable(name: str, error: OSError | ValueError) -> DatasetError:
         return DatasetError(f"{shown(name)} is a directory", "name a dataset file in it")
     reason = error.strerror if isinstance(error, OSError) else "not a file name"
     return DatasetError(f"cannot read {shown(name)}: {reason}", "check the path and its permissions")
-
-
-BOM = "\ufeff"
-
-
-@contextmanager
-def as_text(stream: BinaryIO) -> Iterator[TextIO]:
-    """Open ``stream`` as text with its line ends kept; a byte that is not UTF-8 becomes a lone surrogate."""
-    text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
-    try:
-        yield text
-    finally:
-        text.detach()
-
-
-def is_broken(text: str) -> bool:
-    """Return whether text from ``as_text`` holds bytes that are not UTF-8."""
-    if text.isascii():
-        return False
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def broken(text: str) -> RowError:
-    """Return the error of a text that ``is_broken``, with the offset of its first bad byte."""
-    raw = text.encode("utf-8", "surrogateescape")
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        what = f"byte 0x{raw[error.start]:02x} at byte offset {error.start} of the row is not UTF-8"
-        return RowError(what, "save the file as UTF-8")
-    return RowError("the row holds a lone surrogate", "write the whole character")

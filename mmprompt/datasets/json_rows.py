@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from mmprompt.datasets.dataset_file import BOM, DatasetFile, as_text, broken, is_broken
+from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.jsonl import type_name
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark, invalid, loads_noting, loads_with_remarks
 
@@ -60,7 +62,11 @@ class _Window:
         self._at += 1
 
     def take_value(self) -> str:
-        """Consume the JSON value that begins here and return its text."""
+        """Consume the JSON value that begins here and return its text.
+
+        Raises:
+            RowError: it is not JSON; nothing is consumed.
+        """
         while True:
             try:
                 _, end = self._scan(self._text, self._at)

@@ -9,7 +9,8 @@ import orjson
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 
@@ -19,11 +20,8 @@ _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or f
 def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: bool = True) -> Iterator[Row]:
     """Yield a ``Sample`` for each line that is not blank, or a ``RowError`` if the line is not a JSON object.
 
-    Args:
-        source: the file.
-        notes: gets remarks on lines that other readers would refuse or change.
-        thorough: read every line with Python's ``json``, which alone can find repeated keys.
-        scanned: whether the texts of the rows may hold AIS tags.
+    ``thorough`` reads every line with Python's ``json``, which alone can find repeated keys. ``scanned``: the texts of
+    the rows may hold AIS tags.
     """
     file = source.name
     parse = orjson.loads

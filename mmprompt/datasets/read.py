@@ -10,7 +10,8 @@ from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.recognise import binary_kind, recognise
-from mmprompt.datasets.sample import Row, Sample, id_of
+from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, RowError, nearest, shown
 
 Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]

@@ -180,13 +180,11 @@ class RepeatedIds:
             self._file = None
 
     def __enter__(self) -> RepeatedIds:
-        """Return the object itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
         self.close()
 
 

@@ -158,10 +158,6 @@ class Assembly:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
         As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
-
-        Raises:
-            TaskError: the retriever needs an index set and none is bound.
-            TemplateError: the sample cannot fill the template.
         """
         ids = self._ids(sample, position)
         if fits is None and (filled := self._filled(entry, ids)) is not None:

@@ -77,11 +77,7 @@ def turn_prompts(  # noqa: PLR0917  # what an assembly holds, in its order
     hidden: str | None,
     ice: Examples,
 ) -> list[tuple[int, PromptList]]:
-    """Return the turns of a sample that need no reply, with their prompts: under ``every`` the first one alone.
-
-    Raises:
-        TemplateError: as ``converse``.
-    """
+    """Return the turns of a sample that need no reply, with their prompts: under ``every`` the first one alone."""
     expanded = expand(template, entry, meta, hidden, ice)
     exchanges = expanded.exchanges
     chosen = {"every": exchanges[:1], "every_with_gt": exchanges, "last": exchanges[-1:]}[infer_mode]

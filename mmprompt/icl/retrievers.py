@@ -92,11 +92,7 @@ class BoundRetriever:
 
 @dataclass(frozen=True, kw_only=True)
 class Retriever(ABC):
-    """What all retrievers have: the number of examples, and the texts that join and close string examples.
-
-    Raises:
-        TaskError: an argument of the wrong type or range.
-    """
+    """What all retrievers have: the number of examples, and the texts that join and close string examples."""
 
     ice_num: int = 1
     ice_separator: str = "\n"
@@ -240,9 +236,6 @@ def join_examples(examples: Sequence[Example], retriever: Retriever, dialogue: b
 
     Without examples it is ``""``, or an empty PromptList for a dialogue. A string among dialogue examples becomes a
     loose text.
-
-    Raises:
-        TemplateError: a dialogue among string examples.
     """
     if dialogue:
         joined = PromptList()

@@ -15,11 +15,8 @@ _HEAD = 64
 class RowText:
     """Turns rows into the text that retrievers compare: the values of ``input_columns``, one on each line.
 
-    A tagged or structured column contributes its text segments. Media inside a value (bytes, data URIs, bare base64)
-    are left out, but a path or URL counts as text. ``output_column`` is never compared.
-
-    Raises:
-        TaskError: no column is left to compare.
+    A tagged or structured column gives its text segments. Media inside a value (bytes, data URIs, bare base64) are left
+    out, but a path or URL counts as text. ``output_column`` is never compared.
     """
 
     def __init__(
@@ -32,13 +29,7 @@ class RowText:
             raise TaskError("the retriever has no columns to compare", "list them in reader_cfg.input_columns")
 
     def __call__(self, row: Sample) -> str:
-        """Return the text of a row.
-
-        Raises:
-            RowError: the row lacks a column.
-            TagError: a tagged column cannot be parsed.
-            TemplateError: a tagged column is null.
-        """
+        """Return the text of a row."""
         entry = SampleView(row.columns, scanned=row.scanned, tagged=self._tagged)
         try:
             return "\n".join([text for column in self._columns if (text := _column_text(entry, column))])

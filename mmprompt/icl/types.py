@@ -73,11 +73,7 @@ def build_template(config: object, place: str) -> Template | None:
 
 
 def build_retriever(config: object, place: str) -> Retriever:
-    """Return the retriever of a config, by default ``ZeroRetriever``.
-
-    Raises:
-        TaskError: an unknown type, or an unknown, missing or wrong argument.
-    """
+    """Return the retriever of a config, by default ``ZeroRetriever``."""
     if config is None or isinstance(config, Retriever):
         return config or ZeroRetriever()
     cls, arguments = _class_of(config, RETRIEVERS, (Retriever,), place)
@@ -90,11 +86,7 @@ def build_retriever(config: object, place: str) -> Retriever:
 
 
 def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
-    """Return the name and the arguments of an inferencer, by default ``GenInferencer``.
-
-    Raises:
-        TaskError: an unknown type or argument, or a length that is not a whole number from 1.
-    """
+    """Return the name and the arguments of an inferencer, by default ``GenInferencer``."""
     if config is None:
         return "GenInferencer", {}
     named = config.get("type") if isinstance(config, Mapping) else config

@@ -91,7 +91,6 @@ class MediaEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:

@@ -106,11 +106,7 @@ def check_length(path: str, name: str) -> None:
 
 
 def check_foreign(path: str, name: str, *, on_windows: bool) -> None:
-    """Refuse the paths of another system: drive letters and UNC paths, on Windows also devices and streams.
-
-    Raises:
-        SourceError: such a path.
-    """
+    """Refuse the paths of another system: drive letters and UNC paths, on Windows also devices and streams."""
     if on_windows:
         fault = windows_fault(path)
         if fault:

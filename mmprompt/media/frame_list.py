@@ -25,12 +25,7 @@ class Frames(NamedTuple):
 
 
 def frames_of_base64(text: str, policy: MediaPolicy) -> Frames:
-    """Return the frames of comma-joined base64; ``max_bytes`` bounds all of them together.
-
-    Raises:
-        SourceError: a frame is not base64, or not a JPEG.
-        PolicyError: more frames or bytes than the policy allows.
-    """
+    """Return the frames of comma-joined base64; ``max_bytes`` bounds all of them together."""
     check_count(text.count(",") + 1, policy)
     findings: list[str] = []
 
@@ -48,12 +43,7 @@ def frames_of_base64(text: str, policy: MediaPolicy) -> Frames:
 
 
 def frames_of_objects(items: Sequence[object], policy: MediaPolicy, read: Read) -> Frames:
-    """Return the frames of a list: each a PIL image, an array of pixels, or a source that ``read`` reads.
-
-    Raises:
-        SourceError: a frame cannot be read, or is not a JPEG.
-        PolicyError: more frames or bytes than the policy allows.
-    """
+    """Return the frames of a list: each a PIL image, an array of pixels, or a source that ``read`` reads."""
     check_count(len(items), policy)
     changes: list[str] = []
 
@@ -91,22 +81,14 @@ def _checked(frames: Iterable[bytes], most: int) -> tuple[bytes, ...]:
 
 
 def check_count(count: int, policy: MediaPolicy) -> None:
-    """Refuse too many frames before an object is made of each: a frame of three bytes takes a hundred then.
-
-    Raises:
-        PolicyError: more than ``max_frames``.
-    """
+    """Refuse too many frames before an object is made of each: a frame of three bytes takes a hundred then."""
     if count > policy.max_frames:
         what = f"{count} frames are more than max_frames ({policy.max_frames})"
         raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted")
 
 
 def check_is_video(modality: str) -> None:
-    """Refuse several frames that are not tagged as a video.
-
-    Raises:
-        SourceError: they are tagged as something else.
-    """
+    """Refuse several frames that are not tagged as a video."""
     if modality != "video":
         raise SourceError(
             f"several frames are given as {A_MODALITY[modality]}",

@@ -67,9 +67,7 @@ class MediaReader:
     def request(self, read: Read | None = None) -> RequestReader:
         """Return a reader for the media of one request, which the policy bounds together.
 
-        Args:
-            read: reads one medium; by default ``self.read``. Where changes are asked for, give a function that also
-                makes them, so that the bytes that go out are counted.
+        ``read`` stands in for ``self.read``. It may also change what it reads; the bytes that go out are counted.
         """
         return RequestReader(self.policy, read or self.read)
 

@@ -71,11 +71,7 @@ class RequestReader:
         return part
 
     def part(self, part: Part) -> Part:
-        """Return a part of a message as it goes out: a medium is counted, and read if it has only been named.
-
-        Raises:
-            MMPromptError: as ``read``.
-        """
+        """Return a part of a message as it goes out: a medium is counted, and read if it was only named."""
         if isinstance(part, TextPart):
             return part
         if isinstance(part, MediaRef) and part.name is None:

@@ -47,7 +47,6 @@ class RootedPath(str):
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with the root."""
         return (type(self), (str(self), self.root))
 
     def full(self, path: str) -> str:
@@ -216,11 +215,7 @@ def compose(prefix: str, source: object, suffix: str) -> object:
 
 
 def compose_as_written(prefix: str, source: object, suffix: str) -> object:
-    """Return ``as_written(compose(prefix, source, suffix))``, classifying a plain string once.
-
-    Raises:
-        SourceError: as ``compose``.
-    """
+    """Return ``as_written(compose(prefix, source, suffix))``, classifying a plain string once."""
     if type(source) is str and source[:1] > " " and not source[0].isspace():
         kind = classify_or_path(source)
         if kind == "base64":

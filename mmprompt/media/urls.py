@@ -12,14 +12,12 @@ from mmprompt.errors import SourceError, shown
 _URL = re.compile(
     r"(?i:https?)://(?:[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z"
 )
+is_plain_url = re.compile(_URL.pattern.replace("://", r"://(?=[!-~]*\Z)", 1)).match
+"""Return a match for an ASCII http(s) URL that every parser reads alike, as nearly all are."""
+
 _BAD_IN_URL = re.compile(r"[\s\\\x00-\x20\x7f-\x9f]")
 _LINE_ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 _SHOWN = 80
-
-
-def is_plain_url(source: str) -> bool:
-    """Return whether a source is an ASCII http(s) URL that every parser reads alike, as nearly all are."""
-    return _URL.match(source) is not None and source.isascii()
 
 
 def check_url(url: str) -> None:
@@ -100,11 +98,7 @@ def file_path(url: str) -> str:
 
 
 def unescaped(text: str, url: str) -> str:
-    """Return a piece of a ``file://`` URL with its ``%XX`` decoded; errors show ``url``.
-
-    Raises:
-        SourceError: the escapes hide a NUL or are not UTF-8.
-    """
+    """Return a piece of a ``file://`` URL with its ``%XX`` decoded; errors show ``url``."""
     if "%" not in text:
         return text
     try:

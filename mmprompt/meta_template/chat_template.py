@@ -164,11 +164,9 @@ class ChatTemplate:
         return str(text)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as the arguments."""
         return (_remade, (self._given, self._special_tokens, self._variables))
 
     def __repr__(self) -> str:
-        """Show the class and what was given."""
         return f"ChatTemplate({type(self._given).__name__}, special_tokens={self._special_tokens!r})"
 
 

@@ -163,11 +163,9 @@ class MetaTemplate:
             log.warning("loose text %s has no role; it joins the message beside it", shown(text))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as the argument."""
         return (type(self), (self._given,))
 
     def __repr__(self) -> str:
-        """Show the class and what it was given."""
         return f"MetaTemplate({self._given!r})"
 
 

@@ -15,11 +15,7 @@ _ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role"
 
 
 def checked_meta(meta: object) -> MetaDict:
-    """Return a meta template that is a dict with known keys.
-
-    Raises:
-        TemplateError: it is not.
-    """
+    """Return a meta template that is a dict with known keys."""
     if not isinstance(meta, Mapping):
         what = f"a meta template is a dict, not {type(meta).__name__}"
         raise TemplateError(what, "give a dict, a list of messages, or None for none")
@@ -37,11 +33,7 @@ def checked_meta(meta: object) -> MetaDict:
 
 
 def compile_round(meta: MetaDict) -> Round:
-    """Return the round and the reserved roles of a meta template compiled.
-
-    Raises:
-        TemplateError: with the place as ``where.template``.
-    """
+    """Return the round and the reserved roles of a meta template compiled."""
     roles: dict[str, RoleSpec] = {}
     entries: list[RoleSpec | str] = []
     for index, item in enumerate(meta.get("round") or ()):
@@ -76,11 +68,7 @@ def _compiled_role(item: object, index: int | None, place: str, roles: dict[str,
 
 
 def compile_outer(value: object, place: str) -> Outer:
-    """Return the begin or end of a meta template as strings, token ids and role dicts, in order.
-
-    Raises:
-        TemplateError: it holds something else.
-    """
+    """Return the begin or end of a meta template as strings, token ids and role dicts, in order."""
     out: list[str | int | MetaRoleDict] = []
     for item in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(item, Mapping):
@@ -95,11 +83,7 @@ def compile_outer(value: object, place: str) -> Outer:
 
 
 def meta_messages(meta: Sequence[object]) -> tuple[Message, ...]:
-    """Return a meta template that is a list of message dicts as messages.
-
-    Raises:
-        TemplateError: with the place as ``where.template``.
-    """
+    """Return a meta template that is a list of message dicts as messages."""
     messages = []
     for number, item in enumerate(meta):
         place = f"meta_template[{number}]"

@@ -31,11 +31,7 @@ class SpecialTokens:
         return ""
 
     def check(self, message: Message) -> None:
-        """Refuse special tokens in all of a message that a template may write. Text parts that touch are one text.
-
-        Raises:
-            PromptError: there is one.
-        """
+        """Refuse special tokens in all of a message that a template may write. Text parts that touch are one text."""
         texts = [message.role, message.name or "", message.tool_call_id or "", *_strings(message.tool_calls)]
         run = ""
         for part in message.parts:

@@ -27,7 +27,6 @@ class RenderedString(str):
     media: tuple[MediaRef, ...]
 
     def __reduce__(self) -> tuple[Callable[..., RenderedString], tuple[str, tuple[MediaRef, ...]]]:
-        """Pickle with the media."""
         return (rendered_string, (str(self), self.media))
 
 
@@ -92,11 +91,7 @@ class RoleWriter:
         )
 
     def prompt(self, prompt: str | Sequence[object]) -> str:
-        """Return a prompt, text or content parts, with placeholders for its media.
-
-        Raises:
-            PromptError: its media have no placeholder.
-        """
+        """Return a prompt, text or content parts, with placeholders for its media."""
         if isinstance(prompt, str):
             return prompt
         out = []

@@ -54,11 +54,7 @@ class RoleSpec(NamedTuple):
     place: int | None = None
 
     def with_values_of(self, item: RoleDict) -> RoleSpec:
-        """Return this role with the values that an item of the dataset gives, which win.
-
-        Raises:
-            PromptError: its begin or end is neither text nor token ids.
-        """
+        """Return this role with the values that an item of the dataset gives, which win."""
         if _OVERRIDES.isdisjoint(item):
             return self
         changes: dict[str, Any] = {}
@@ -85,11 +81,7 @@ class Round(NamedTuple):
     generates: bool
 
     def spec_of(self, item: RoleDict) -> RoleSpec:
-        """Return the role of an item, or its fallback role if the role is unknown.
-
-        Raises:
-            PromptError: neither is known; the message lists the known roles.
-        """
+        """Return the role of an item, or its fallback role if the role is unknown."""
         role, fallback = item.get("role"), item.get("fallback_role")
         spec = self.roles.get(role) if isinstance(role, str) else None
         if spec is None and isinstance(fallback, str):
@@ -113,11 +105,7 @@ class Round(NamedTuple):
 
 
 def affix(value: object, place: str) -> Affix:
-    """Return a ``begin`` or ``end`` as its strings and token ids.
-
-    Raises:
-        PromptError: it is neither text, a token id, nor a list of these.
-    """
+    """Return a ``begin`` or ``end`` as its strings and token ids."""
     if value is None or value == "":
         return ()
     items = value if isinstance(value, (list, tuple)) else [value]
@@ -141,13 +129,11 @@ class Step(NamedTuple):
 
 
 def walk(prompt: Iterable[PromptItem], meta: Round, mode: str) -> list[Step]:
-    """Return the steps of a whole prompt; if the model generates, that is the last step.
-
-    Raises:
-        PromptError: an unknown role.
-    """
+    """Return the steps of a whole prompt; if the model generates, that is the last step."""
     groups = _groups(prompt)
-    last_round = max((number for number, (kind, _) in enumerate(groups) if kind == "round"), default=-1)
+    last_round = -1
+    for number, (kind, _) in enumerate(groups):
+        last_round = number if kind == "round" else last_round
     generating = mode == "gen" and last_round >= 0 and (meta.generates or _generates(groups[last_round][1]))
     steps: list[Step] = []
     for number, (kind, items) in enumerate(groups):

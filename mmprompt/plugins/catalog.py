@@ -75,11 +75,7 @@ RUNNERS = (
 
 
 def runner_named(name: str) -> Runner:
-    """Return the runner called ``name``.
-
-    Raises:
-        TaskError: no runner has that name.
-    """
+    """Return the runner called ``name``."""
     for runner in RUNNERS:
         if runner.name == name:
             return runner

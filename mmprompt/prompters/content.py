@@ -25,15 +25,7 @@ PromptContent = Union[str, "tuple[Part, ...]"]
 def content_of(value: object, place: str) -> PromptContent:
     """Return ``value`` as content: text and numbers as text, content parts, part dicts and lists of them as parts.
 
-    A list may also hold texts, but not texts alone.
-
-    Args:
-        value: the caller's value. It is never changed.
-        place: its place, for errors: ``slot 'question'``, ``history[0]``.
-
-    Raises:
-        TemplateError: null, or a value that is neither text nor content parts.
-        PromptError: a part dict of an unknown type or without a source.
+    A list may also hold texts, but not texts alone. Errors name the ``place``: ``slot 'question'``, ``history[0]``.
     """
     if isinstance(value, str):
         return value
@@ -120,12 +112,7 @@ def _kept_part(part: Part) -> Part:
 
 
 def wire_content(content: PromptContent) -> str | list[JSONValue]:
-    """Return content as in a message of OpenAI's chat form: text, or a list of new part dicts.
-
-    Raises:
-        PromptError: a medium is an object in memory, which JSON cannot name.
-        TargetError: a further key of a part that JSON cannot hold.
-    """
+    """Return content as in a message of OpenAI's chat form: text, or a list of new part dicts."""
     return content if isinstance(content, str) else [_wire_part(part) for part in content]
 
 
@@ -171,11 +158,7 @@ class StringWriter:
                 )
 
     def lay_out(self, template: Iterable[str | Slot], fields: Mapping[str, PromptContent]) -> None:
-        """Write a template with its fields. Its own line ends at the beginning of the string are left out.
-
-        Raises:
-            PromptError: a medium without a placeholder.
-        """
+        """Write a template with its fields. Its own line ends at the beginning of the string are left out."""
         out = self._out
         for piece in template:
             if isinstance(piece, str):
@@ -200,11 +183,7 @@ class StringWriter:
         return placeholder
 
     def result(self, finished: Callable[[str], str]) -> str:
-        """Return the string after ``finished``. With placeholders it has the media as its attribute ``media``.
-
-        Raises:
-            PromptError: the text itself contains a placeholder.
-        """
+        """Return the string after ``finished``. With placeholders it has the media as its attribute ``media``."""
         text = finished("".join(self._out))
         if self._placeholders is None:
             return text

@@ -34,10 +34,6 @@ class PromptDraft(NamedTuple):
         """Return the messages, and the tools if there are any, for ``"openai"`` or ``"anthropic"``.
 
         ``empty_system`` keeps a system message without text.
-
-        Raises:
-            PromptError: a medium that JSON cannot name.
-            TargetError: a key of a part or message that JSON cannot hold.
         """
         both = self.system and self.instruction
         system = joined(self.system, "\n" if both else "", self.instruction)
@@ -100,21 +96,13 @@ class ToolSource(NamedTuple):
     parameters: tuple[str, ...]
 
     def tools(self, query: object, history: object) -> ToolList:
-        """Return the tools for one call.
-
-        Raises:
-            TemplateError: the function does not return a list of tools.
-        """
+        """Return the tools for one call."""
         known = {"query": query, "history": history}
         return tool_list(self.function(**{name: known[name] for name in self.parameters}))
 
 
 def source_of(tools: object) -> Union[ToolList, ToolSource]:
-    """Return the tools of the construction: a copy of the list, or the function.
-
-    Raises:
-        TemplateError: neither a list of mappings nor a function.
-    """
+    """Return the tools of the construction: a copy of the list, or the function."""
     if not callable(tools):
         return tool_list(tools)
     names = inspect.signature(tools).parameters

@@ -26,10 +26,6 @@ def turns_of(history: object, *, tuples: bool = True) -> tuple[HistoryTurn, ...]
     """Return a history as turns. It may mix pairs ``[user, assistant]`` and messages.
 
     One side of a pair may be missing or None. ``tuples`` allows a pair to be a tuple.
-
-    Raises:
-        PromptError: anything else, an unknown role, or a message without content.
-        TemplateError: content that is neither text nor content parts.
     """
     if history is None:
         return ()
@@ -60,12 +56,7 @@ def is_message(value: object) -> bool:
 
 
 def turn_of(message: Message | Mapping[str, JSONValue], where: str) -> HistoryTurn:
-    """Return a message as a turn.
-
-    Raises:
-        PromptError: no role or an unknown one, or no content.
-        TemplateError: content that is neither text nor content parts.
-    """
+    """Return a message as a turn."""
     if isinstance(message, Message):
         fields = {"name": message.name, "tool_calls": list(message.tool_calls), "tool_call_id": message.tool_call_id}
         calls_only = bool(message.tool_calls) and not message.parts
@@ -94,22 +85,13 @@ def _more(turn: HistoryTurn) -> tuple[tuple[str, JSONValue], ...]:
 
 
 def wire_turn(turn: HistoryTurn) -> JSONObject:
-    """Return a turn as a new message of OpenAI's chat form.
-
-    Raises:
-        PromptError: as ``wire_content``.
-        TargetError: as ``wire_content``, or a further key that JSON cannot hold.
-    """
+    """Return a turn as a new message of OpenAI's chat form."""
     content = None if turn.content is None else wire_content(turn.content)
     return {"role": turn.role, "content": content, **dict(_more(turn))}
 
 
 def calls_of(turn: HistoryTurn) -> list[Mapping[str, JSONValue]]:
-    """Return the functions that a turn calls, each as a mapping of ``name`` and ``arguments``.
-
-    Raises:
-        PromptError: a tool call without a function.
-    """
+    """Return the functions that a turn calls, each as a mapping of ``name`` and ``arguments``."""
     calls: Any = dict(turn.more).get("tool_calls") or ()
     functions = []
     for call in calls:

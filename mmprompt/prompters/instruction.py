@@ -78,11 +78,7 @@ def _merged(pieces: Pieces) -> Pieces:
 
 
 def halves_of(instruction: object, *, other_keys: bool = False) -> Halves:
-    """Return an instruction, a string or a dict of ``system`` and ``user``, as halves.
-
-    Raises:
-        TemplateError: another type, a half that is not text, or another key (unless ``other_keys``).
-    """
+    """Return an instruction, a string or a dict of ``system`` and ``user``, as halves."""
     if instruction is None:
         return Halves((), None)
     if isinstance(instruction, str):
@@ -103,11 +99,7 @@ def halves_of(instruction: object, *, other_keys: bool = False) -> Halves:
 
 
 def extra_pieces(extra_keys: str | Sequence[str] | None) -> Pieces:
-    """Return the block that shows the extra keys, each with its slot.
-
-    Raises:
-        TemplateError: a key that is blank, not text, or given twice.
-    """
+    """Return the block that shows the extra keys, each with its slot."""
     if not extra_keys:
         return ()
     keys = [extra_keys] if isinstance(extra_keys, str) else extra_keys

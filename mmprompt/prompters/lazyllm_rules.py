@@ -67,11 +67,7 @@ class LazyLLMRules(SeedRules):
     def with_guide(
         self, filled: PromptContent, tools: Tools, markers: Mapping[str, str], halves: Halves, *, one_text: bool
     ) -> PromptContent:
-        """Return the filled system half, followed by how to call functions unless the instruction is a dict.
-
-        Raises:
-            TemplateError: a marker of tool calls is empty.
-        """
+        """Return the filled system half, followed by how to call functions unless the instruction is a dict."""
         missing = [token for token in TOOL_TOKENS if not markers[token]]
         if missing:
             raise TemplateError(
@@ -139,11 +135,7 @@ def _shown_result(turn: HistoryTurn) -> HistoryTurn:
 
 
 def json5_text(value: object) -> str:
-    """Return plain data as JSON5 on one line.
-
-    Raises:
-        TemplateError: a value that JSON5 cannot hold.
-    """
+    """Return plain data as JSON5 on one line."""
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPES)}"'
     if value is None or isinstance(value, (bool, int, float)):

@@ -231,19 +231,15 @@ class Prompter(ABC):
         return self._tools_text if tools is self._tools else self._rules.tools_text(tools)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        """Refuse: a prompter is immutable."""
         raise AttributeError(f"a {type(self).__name__} cannot be changed; make a new one")
 
     def __delattr__(self, name: str) -> NoReturn:
-        """Refuse: a prompter is immutable."""
         raise AttributeError(f"a {type(self).__name__} cannot be changed; make a new one")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a pickle or a copy."""
         self.__dict__.update(state)
 
     def __repr__(self) -> str:
-        """Show the class, its slots and its dialect."""
         return f"{type(self).__name__}(slots={list(self.slots)}, dialect={self._rules.name!r})"
 
 

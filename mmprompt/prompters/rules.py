@@ -69,11 +69,7 @@ class SeedRules:
         return instruction_of((*body, *_line_end(body)), ())
 
     def tools_text(self, tools: Tools) -> str:
-        """Return the tools as a string prompt shows them.
-
-        Raises:
-            TemplateError: a tool that JSON cannot hold.
-        """
+        """Return the tools as a string prompt shows them."""
         return f"{TOOLS_HEADING}{self.data_text(tools)}\n\n"
 
     def data_text(self, data: object) -> str:
@@ -96,11 +92,7 @@ class SeedRules:
         return filled
 
     def history_text(self, turns: Sequence[HistoryTurn], markers: Mapping[str, str]) -> PromptContent:
-        """Return the turns of a history as a string prompt shows them.
-
-        Raises:
-            PromptError: a tool call without a function.
-        """
+        """Return the turns of a history as a string prompt shows them."""
         out: list[PromptContent] = []
         for turn in turns:
             begin, end = self.marks(turn.role, markers)
@@ -141,11 +133,7 @@ def _line_end(pieces: Pieces) -> Pieces:
 
 
 def merged_markers(markers: Mapping[str, str], given: Mapping[str, str | None] | None) -> Mapping[str, str]:
-    """Return ``markers`` with the ``given`` ones replaced. ``None`` leaves a marker as it is.
-
-    Raises:
-        TemplateError: an unknown marker, or one that is not text.
-    """
+    """Return ``markers`` with the ``given`` ones replaced. ``None`` leaves a marker as it is."""
     if not given:
         return markers
     if not isinstance(given, Mapping):

@@ -161,9 +161,6 @@ class RequestBuilder:
         """Return the messages of a sample as ``write`` does; errors name the column and the offset in it.
 
         With ``in_place`` each medium must stay one medium of its modality: a string has one placeholder for each.
-
-        Raises:
-            MMPromptError: as ``write``.
         """
         try:
             return self.write(self.media.in_place(messages) if in_place else messages)

@@ -26,14 +26,8 @@ def ordered_map(
 
     At most ``2 * workers`` items are in flight, and together they hold at most ``WAITING_BYTES`` and one item more.
     ``items`` is iterated in the calling thread. An error of ``items`` or of ``work`` is raised when its turn comes.
-    The threads end with the iteration.
-
-    Args:
-        work: called in the threads.
-        items: what to work on.
-        workers: how many threads.
-        item_bytes: returns the bytes that an item holds.
-        result_bytes: returns the bytes that a result holds beside its item.
+    The threads end with the iteration. ``item_bytes`` returns the bytes that an item holds, ``result_bytes`` those that
+    a result holds beside its item.
     """
     source = iter(items)
     flying: deque[tuple[int, Future[_O]]] = deque()

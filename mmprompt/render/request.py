@@ -68,16 +68,13 @@ class Request(Mapping[str, Any]):
         return with_text(wire[key]) if key in wire else self._arguments()[key]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the arguments."""
         yield from self.unencoded
         yield from self._arguments()
 
     def __len__(self) -> int:
-        """Return how many arguments there are."""
         return len(self.unencoded) + len(self._arguments())
 
     def __repr__(self) -> str:
-        """Show the id, the target and what is sent, in short."""
         media = media_of(self._wire.wire)
         beside = [f" {n} {v!r}"[:_SHOWN] for n, v in (("turn", self.turn), ("label", self.label)) if v is not None]
         name = f"{str(self.id)[:_SHOWN]!r}{''.join(beside)} for {self._settings.target}"

@@ -50,10 +50,6 @@ def render(
         on_error: receives the error of each row that is left out.
         on_note: receives what is accepted but odd, such as a wrong declared type.
         on_row: called after each row.
-
-    Raises:
-        MMPromptError: the first error under ``strict``, or a dataset that cannot be read.
-        OSError: the output cannot be written.
     """
     done = failed = 0
     report: OnError = on_error or (lambda _: None)

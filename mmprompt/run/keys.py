@@ -34,12 +34,9 @@ def is_openai(base_url: str) -> bool:
 
 
 def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, str] | None = None) -> Key | None:
-    """Return the key for a server, or None if the environment has none.
+    """Return the key for a server, or None if the environment (by default that of the process) has none.
 
-    Args:
-        base_url: the base URL of the server.
-        variable: an environment variable that the command line names; it must be set.
-        environ: the environment; by default that of the process.
+    A ``variable`` that the command line names must be set.
 
     Raises:
         ServerError: the variable is not set, its key is not for this server, or an HTTP header cannot carry it.

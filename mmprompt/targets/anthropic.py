@@ -44,11 +44,7 @@ class AnthropicWriter(TurnWriter):
     text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def write(self, messages: Iterable[Message]) -> Wire:
-        """Return the messages as plain data.
-
-        Raises:
-            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
-        """
+        """Return the messages as plain data."""
         system, turns = self._turns(messages)
         out: list[Wire] = []
         for place, turn in enumerate(turns):

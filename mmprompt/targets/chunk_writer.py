@@ -66,7 +66,6 @@ class ChunkWriter:
         self.bytes_written += size
 
     def __enter__(self) -> ChunkWriter:
-        """Return the writer."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

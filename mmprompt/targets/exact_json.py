@@ -43,11 +43,7 @@ def loads(line: bytes | str) -> object:
 
 
 def loads_with_remarks(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
-    """Return what ``loads`` returns, and all remarks of ``loads_noting`` but those on repeated keys, at no cost.
-
-    Raises:
-        RowError: as ``loads``.
-    """
+    """Return what ``loads`` returns, and all remarks of ``loads_noting`` but those on repeated keys, at no cost."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -62,11 +58,7 @@ def loads_with_remarks(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
 
 
 def faithful(value: dict[str, Any] | list[Any]) -> bool:
-    """Return whether orjson read this container as ``json`` does: it holds no float that may be a rounded integer.
-
-    Raises:
-        RowError: nesting beyond ``MAX_DEPTH``.
-    """
+    """Return whether orjson read this container as ``json`` does: it holds no float that may be a rounded integer."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
@@ -90,9 +82,6 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
     """Return what ``loads`` returns, read by ``json``, and remarks on what other readers refuse or change.
 
     The kinds of remarks are ``bom``, ``nan`` (also Infinity), ``integer`` (over 64 bits) and ``key`` (repeated).
-
-    Raises:
-        RowError: as ``loads``.
     """
     remarks: list[Remark] = []
     if isinstance(line, str):

@@ -24,14 +24,8 @@ _FRAME_CHOICES = ("frames", "fps", "key_frames", "times")
 class MediaChanger:
     """Changes media that were read. Safe to share between threads.
 
-    Args:
-        policy: the limits of decoding, and whether it runs in child processes.
-        asked: the changes. With ``fit`` every medium is also made to fit the target.
-        target: the name of the target.
-        cache: keeps changed media. By default ``CACHE_BYTES`` of them stay in memory.
-
-    Raises:
-        TargetError: an unknown target.
+    With the change ``fit`` every medium is also made to fit the target. Without a ``cache``, ``CACHE_BYTES`` of changed
+    media stay in memory.
     """
 
     def __init__(self, policy: MediaPolicy, asked: Changes, target: str, cache: MediaCache | None = None) -> None:

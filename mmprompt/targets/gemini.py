@@ -45,11 +45,7 @@ class GeminiWriter(TurnWriter):
     text_head: ClassVar[dict[str, str]] = {}
 
     def write(self, messages: Iterable[Message]) -> Wire:
-        """Return the messages as plain data.
-
-        Raises:
-            MMPromptError: a medium cannot be read, or the target does not take it. ``where`` has its place.
-        """
+        """Return the messages as plain data."""
         system, turns = self._turns(messages)
         contents: list[Wire] = []
         for turn in turns:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class HFDecoder:
-    """Decodes media parts one after the other, and keeps the objects in lists; see ``HFRequest``.
+    """Decodes media parts one after the other, and keeps the objects in lists, see ``HFRequest``.
 
     ``policy.isolate`` says whether a child process decodes; leaving the context ends it. All pictures together have at
     most ``KEPT_PICTURES`` times ``max_pixels``, and each part has ``timeout`` seconds.
@@ -52,7 +52,6 @@ class HFDecoder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the child process if there is one."""
         self._decoder.close()
 
     def decode(self, part: MediaPart) -> Image | list[Image] | Samples:

@@ -68,11 +68,7 @@ _REGISTERED: dict[str, Limits] = {}
 
 
 def limits(target: str) -> Limits:
-    """Return what ``target`` takes.
-
-    Raises:
-        TargetError: an unknown target.
-    """
+    """Return what ``target`` takes."""
     found = _TARGETS.get(target) or _REGISTERED.get(target)
     if found is None and not _TARGETS:
         _TARGETS.update(_shipped())
@@ -173,11 +169,7 @@ def _schemes(schemes: Iterable[str] | str) -> frozenset[str]:
 
 
 def modality_limits(known: Limits, modality: str) -> ModalityLimits:
-    """Return what a target takes of a modality.
-
-    Raises:
-        TargetError: it does not take the modality.
-    """
+    """Return what a target takes of a modality."""
     taken = known.modalities.get(modality)
     if taken is None:
         hint = _frames_of(known) if modality == "video" else "choose another target"
@@ -186,11 +178,7 @@ def modality_limits(known: Limits, modality: str) -> ModalityLimits:
 
 
 def target_room(target: str, modality: str) -> TargetRoom:
-    """Return how far media of a modality must be changed so that the target takes them.
-
-    Raises:
-        TargetError: an unknown target, or a modality that it does not take.
-    """
+    """Return how far media of a modality must be changed so that the target takes them."""
     taken = modality_limits(limits(target), modality)
     return TargetRoom(target, taken.formats, taken.still, taken.max_bytes, taken.max_side)
 

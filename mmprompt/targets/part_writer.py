@@ -65,9 +65,6 @@ class PartWriter(ABC):
         payload: gives the base64 text of a medium. Its first argument is the text before the base64, such as
             ``data:image/jpeg;base64,`` or ``""``.
         read: reads each ``MediaRef`` without a ``name``. Without it such a part is refused, unless it is a URL.
-
-    Raises:
-        TargetError: an unknown target, or one of another wire form.
     """
 
     __slots__ = ("_as_images", "_known", "_payload", "_read", "_tallied")
@@ -209,11 +206,7 @@ class Tally:
         self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
     def check(self, known: Limits) -> None:
-        """Compare the request with the limits of its target.
-
-        Raises:
-            TargetError: more parts of a modality, or more bytes, than the target takes.
-        """
+        """Compare the request with the limits of its target."""
         for modality, count in self._counts.items():
             check_count(modality, count, known)
         if known.request_bytes is not None and self._size > known.request_bytes:
@@ -280,12 +273,7 @@ def images_of(video: MediaPart) -> list[MediaPart]:
 
 
 def add_keys(wire: Wire, pairs: Pairs, known: Limits, allowed: frozenset[str] | None) -> Wire:
-    """Add further keys to a content part, and return it. ``allowed`` are the keys that the target takes there.
-
-    Raises:
-        TargetError: a key that the part has already, a key that the target does not take, or a value that JSON cannot
-            hold.
-    """
+    """Add further keys to a content part, and return it. ``allowed`` are the keys that the target takes there."""
     for key, value in pairs:
         if key in known.left_out:
             continue

@@ -121,9 +121,6 @@ def call_of(value: object) -> Call:
     """Return a call from OpenAI's chat form: ``id``, and ``function`` with ``name`` and ``arguments``.
 
     The arguments are JSON text or a mapping. An empty text means no arguments.
-
-    Raises:
-        TargetError: another form, or arguments that are not a JSON object.
     """
     call = plain(value)
     function = call.get("function") if isinstance(call, dict) else None

@@ -102,11 +102,7 @@ def with_text(value: WireValue) -> JSONValue:
 
 
 def json_body(request: Wire) -> bytes:
-    """Return a request as JSON in one piece. Its media are encoded once and copied once.
-
-    Raises:
-        TargetError: as ``record_chunks``.
-    """
+    """Return a request as JSON in one piece. Its media are encoded once and copied once."""
     return b"".join(record_chunks(request))
 
 

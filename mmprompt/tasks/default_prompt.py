@@ -49,12 +49,7 @@ def default_messages(
 
 
 def content_messages(content: str, *, scanned: bool = True) -> list[Message]:
-    """Return the user message of a text in the column ``content``; its tags are read if it is ``scanned``.
-
-    Raises:
-        TemplateError: it is empty.
-        TagError: its tags do not pair.
-    """
+    """Return the user message of a text in the column ``content``; its tags are read if it is ``scanned``."""
     if not scanned:
         return _message([TextPart(content)] if content else [], (CONTENT,))
     try:

@@ -49,11 +49,7 @@ class Encoder(Protocol):
 
 
 def token_counter(tokenizer: Encoder | CountTokens | None) -> CountTokens | None:
-    """Return the function that counts the tokens of a text; None without a tokenizer.
-
-    Raises:
-        TaskError: the tokenizer can neither encode nor be called.
-    """
+    """Return the function that counts the tokens of a text; None without a tokenizer."""
     if tokenizer is None:
         return None
     if isinstance(tokenizer, Encoder):
@@ -74,14 +70,12 @@ def images_in(prompt: Prompt) -> int:
 
 def length_check(
     max_tokens: int | None, max_images: int | None, count: CountTokens | None, as_string: Callable[[Prompt], str]
-) -> Fits | None:
-    """Return the function that says whether a prompt is short enough; None if nothing bounds it.
+) -> Fits:
+    """Return the function that says whether a prompt is short enough.
 
     Tokens are those of the string after the meta template, which ``as_string`` returns. A prompt with images has no
     such string, so the tokens of its own texts count.
     """
-    if max_tokens is None and max_images is None:
-        return None
 
     def fits(prompt: Prompt) -> bool:
         images = images_in(prompt)

@@ -44,12 +44,10 @@ class TaskFile(NamedTuple):
 
 
 def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -> TaskFile:
-    """Return the content of a task file.
+    """Return the content of a task file; its suffix says how it is read.
 
-    Args:
-        path: the file. Its suffix says how it is read.
-        known: the keys of a task, and so the variables that a Python file may set.
-        abbr: chooses among the datasets of a runner's config.
+    ``known`` are the keys of a task, and so the variables that a Python file may set. ``abbr`` chooses among the
+    datasets of a runner's config.
 
     Raises:
         TaskError: the file is missing, of unknown kind or malformed (with its line), or does not hold a mapping.

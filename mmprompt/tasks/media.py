@@ -24,18 +24,8 @@ _INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "
 class TaskMedia:
     """Reads media for one target, and changes them as asked. Safe to share between threads.
 
-    Args:
-        task: its ``media`` section sets the mode, the policy and the changes that are not given here.
-        target: the target that the media must fit, if ``fit`` is asked for.
-        mode: as in ``MediaReader``.
-        policy: which media may be read.
-        changes: the changes of media.
-        cache: keeps changed media; by default 64 MiB in memory.
-
-    Raises:
-        TaskError: a change in a mode in which media go by name.
-        TargetError: an unknown target.
-        PolicyError: a root is not a folder.
+    The ``media`` section of the task sets the mode, the policy and the changes that are not given here. The arguments
+    are those of ``MediaReader`` and ``MediaChanger``.
     """
 
     def __init__(
@@ -74,11 +64,7 @@ class TaskMedia:
         return self.reader.read if self._changer is None else self.read
 
     def read(self, ref: MediaRef) -> MediaPart | MediaRef:
-        """Return a medium, read and changed, or with the name that is sent.
-
-        Raises:
-            MMPromptError: it cannot be read or changed.
-        """
+        """Return a medium, read and changed, or with the name that is sent."""
         part = self.reader.read(ref)
         return part if self._changer is None or type(part) is not MediaPart else self._changer.change(part)
 
@@ -144,9 +130,6 @@ def task_changes(task: Task, **given: object) -> Changes:
     """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
 
     A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
-
-    Raises:
-        TaskError: as ``changes_of``.
     """
     wanted = {name: value for name, value in given.items() if value is not None}
     replaced = {own for name in wanted for own in _INSTEAD.get(name, ())}

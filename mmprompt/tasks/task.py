@@ -97,7 +97,6 @@ class Task:
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a task is immutable."""
         raise AttributeError(f"a task is immutable: '{name}' cannot be set")
 
     @property
@@ -217,7 +216,9 @@ class Task:
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
-        fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
+        fits = None
+        if most is not None or max_images is not None:
+            fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
         return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
 
     def string_of(self, made: Assembled) -> Strings:

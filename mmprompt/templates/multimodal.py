@@ -77,7 +77,6 @@ class MMPromptTemplate(PromptTemplate):
         return TextContent(self._tokens.compile_any(text, place), place, reads_tags=True)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as the arguments."""
         column, by_key, repeat_text = self._options[:3]
         keywords = {"column": column, "order": ORDERS[by_key], "repeat_text": repeat_text}
         return (_rebuilt, (type(self), super().__reduce__()[1], keywords))

@@ -24,11 +24,7 @@ _STRUCT_KEYS = {*_SOURCE_KEYS, "bytes", "array"}
 
 
 def skeletons_of_prompt_mm(prompt_mm: object, tokens: Tokens, place: str) -> Skeletons:
-    """Return the parts of a ``prompt_mm`` compiled, each with its key: text, a modality or mm_url.
-
-    Raises:
-        TemplateError: with the place in the template as ``where.template``.
-    """
+    """Return the parts of a ``prompt_mm`` compiled, each with its key: text, a modality or mm_url."""
     if not isinstance(prompt_mm, Mapping) or not prompt_mm:
         what = "prompt_mm is not a dict of modality to content part"
         raise TemplateError(what, 'give {"text": {"type": "text", "text": …}, …}').located(template=place)
@@ -41,11 +37,7 @@ def skeletons_of_prompt_mm(prompt_mm: object, tokens: Tokens, place: str) -> Ske
 
 
 def skeletons_of_list(content: Sequence[object], tokens: Tokens, place: str) -> Skeletons:
-    """Return a list of content parts compiled, each with its modality as key.
-
-    Raises:
-        TemplateError: with the place in the template as ``where.template``.
-    """
+    """Return a list of content parts compiled, each with its modality as key."""
     if not content:
         raise TemplateError("there are no content parts", "give text, or at least one part").located(template=place)
     parts = [(_modality(part, f"{place}[{n}]"), part, f"{place}[{n}]") for n, part in enumerate(content)]

@@ -33,11 +33,7 @@ class PartDict(dict[str, object]):
 
     @property
     def part(self) -> TextPart | MediaRef:
-        """The part that the dict stands for.
-
-        Raises:
-            PromptError: the dict has no known type, or no source.
-        """
+        """The part that the dict stands for."""
         return self._kept() or part_of(self)
 
     def _kept(self) -> TextPart | MediaRef | None:
@@ -63,11 +59,7 @@ def text_dict(text: str) -> PartDict:
 
 
 def part_in(item: object) -> Part | None:
-    """Return the part that an element of a prompt is or stands for; None if it is neither a part nor a part dict.
-
-    Raises:
-        PromptError: a dict of no known type, or without a source.
-    """
+    """Return the part that an element of a prompt is or stands for; None if it is neither a part nor a part dict."""
     if type(item) is PartDict:
         return item.part
     if isinstance(item, PARTS):
@@ -114,11 +106,7 @@ class TextSkeleton(NamedTuple):
     text: Text
 
     def part(self, text: str, columns: Mapping[str, object]) -> PartDict:
-        """Return the part that says ``text``.
-
-        Raises:
-            TemplateError: ``columns`` cannot fill the other keys.
-        """
+        """Return the part that says ``text``."""
         if not self.keys:
             return text_dict(text)
         keys = _filled_deep(self.keys, columns)
@@ -156,10 +144,6 @@ class MediaSkeleton(NamedTuple):
         """Return the part whose source is ``value``, put where the first of ``slots`` stands; None if none does.
 
         A ``value`` that is a part gives its source, and its own options and keys win over the skeleton's.
-
-        Raises:
-            SourceError: ``value`` is not a source.
-            TemplateError: ``columns`` cannot fill the other slots.
         """
         for slot in self.slots:
             if slot[0] in slots:

@@ -35,11 +35,7 @@ class PrecompiledPrompt:
         self._items = [(item, _flat_section(item), fill.get(place)) for place, item in enumerate(items)]
 
     def items(self, columns: Mapping[str, object] | None = None, masked: str | None = None) -> PromptList:
-        """Return new copies of the items, filled from ``columns``; the column ``masked`` reads as ``""``.
-
-        Raises:
-            TemplateError: the sample lacks a column that ``column_token_map`` names.
-        """
+        """Return new copies of the items, filled from ``columns``; the column ``masked`` reads as ``""``."""
         out = PromptList()
         add = out.append
         for item, section, fill in self._items:

@@ -50,7 +50,6 @@ class Section:
         return "BY_HAND" if self is BY_HAND else (Section, (self.kind,))
 
     def __repr__(self) -> str:
-        """Show the kind: begin, round, end or ice."""
         return f"Section({self.kind!r})"
 
 
@@ -61,7 +60,6 @@ class RoleItem(dict[str, Any]):
     section: Section
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle and copy with the section."""
         return (in_section, (dict(self), section_of(self)))
 
 
@@ -78,7 +76,6 @@ class TextItem(str):
         return self
 
     def __reduce__(self) -> tuple[type[TextItem], tuple[str, Section]]:
-        """Pickle and copy with the section."""
         return (TextItem, (str(self), self.section))
 
 
@@ -189,7 +186,6 @@ class PromptList(list[Any]):
         return PromptList([*self, *_items(other)])
 
     def __radd__(self, other: Any) -> PromptList:
-        """Return ``other``, a string or a list, followed by this prompt."""
         return PromptList([*_items(other), *self])
 
     def __iadd__(self, other: Any) -> PromptList:

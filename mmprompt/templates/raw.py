@@ -230,11 +230,9 @@ class RawPromptTemplate:
         return out
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as the arguments."""
         return (type(self), (self._messages, self._formats, self._ice_token))
 
     def __repr__(self) -> str:
-        """Show the class and the messages."""
         return f"{type(self).__name__}({self._messages!r})"
 
 

@@ -37,11 +37,9 @@ class RawMessages(list[Any]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        """Return the texts of all messages joined without a separator."""
         return "".join([message_of(item, number).text for number, item in enumerate(self)])
 
     def __repr__(self) -> str:
-        """Show the list."""
         return f"RawMessages({super().__repr__()})"
 
 
@@ -71,11 +69,7 @@ def ready_messages(prompt: Iterable[MessageDict], *, generate: bool) -> list[Mes
 
 
 def message_of(item: MessageDict, number: int) -> Message:
-    """Return one message dict as a message.
-
-    Raises:
-        PromptError: its role is not text, or its content is neither text nor content parts.
-    """
+    """Return one message dict as a message."""
     role, content = item.get("role"), item.get("content")
     if not isinstance(role, str) or not role:
         raise PromptError(f"message {number} has the role {shown(role)}", "give user, assistant or system")
@@ -86,11 +80,7 @@ def message_of(item: MessageDict, number: int) -> Message:
 
 
 def content_parts(content: object, number: int) -> str | list[Part]:
-    """Return the content of a message as text or parts; null is an empty text, and a part may be a plain text.
-
-    Raises:
-        PromptError: it is neither text nor a list of content parts.
-    """
+    """Return the content of a message as text or parts; null is an empty text, and a part may be a plain text."""
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, (list, tuple)) and not isinstance(content, PARTS):
@@ -99,11 +89,7 @@ def content_parts(content: object, number: int) -> str | list[Part]:
 
 
 def messages_in(column: str, view: SampleView) -> list[MessageDict]:
-    """Return copies of the messages that a column holds; a hidden column holds none.
-
-    Raises:
-        TemplateError: the sample lacks the column, or it does not hold a list of messages.
-    """
+    """Return copies of the messages that a column holds; a hidden column holds none."""
     if column == view.hidden:
         return []
     if column not in view.raw:
@@ -129,11 +115,7 @@ def _message_in(column: str, number: int, item: object) -> MessageDict:
 
 
 def example_messages(items: Iterable[object]) -> list[MessageDict]:
-    """Return in-context examples as messages. Each is a message or the role dict of a dialogue; blank text is skipped.
-
-    Raises:
-        TemplateError: there is text without a role, or a role dict that cannot be a message.
-    """
+    """Return examples as messages. Each is a message or the role dict of a dialogue; blank text is left out."""
     return [_example(item) for item in items if not isinstance(item, str) or item.strip()]
 
 
@@ -156,11 +138,7 @@ def _example(item: object) -> MessageDict:
 
 
 def shown_content(content: Any) -> Any:
-    """Return a copy of a message's content in which bare base64 is a data URI, as prompts show it.
-
-    Raises:
-        PromptError: a content part has no known type, or no source.
-    """
+    """Return a copy of a message's content in which bare base64 is a data URI, as prompts show it."""
     return [_shown_part(part) for part in content] if isinstance(content, (list, tuple)) else content
 
 

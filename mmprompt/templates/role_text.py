@@ -53,11 +53,7 @@ class TextContent:
         self.has_marker = text.has_marker
 
     def render(self, view: SampleView, examples: Examples) -> Content:
-        """Return the text for a sample; content parts if examples with media stand inside it.
-
-        Raises:
-            TemplateError: the sample cannot fill the text.
-        """
+        """Return the text for a sample; content parts if examples with media stand inside it."""
         text = self.text
         if text.literal is not None:
             return text.literal
@@ -72,11 +68,7 @@ class TextContent:
             raise error.located(template=self._place) from None
 
     def around_examples(self, view: SampleView) -> list[str]:
-        """Return the filled texts before, between and after the places of the examples.
-
-        Raises:
-            TemplateError: the sample cannot fill the text.
-        """
+        """Return the filled texts before, between and after the places of the examples."""
         try:
             columns = self._columns(view) if self.reads_tags else view.raw
             return self.text.around_examples(columns, view.hidden)

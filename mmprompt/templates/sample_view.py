@@ -159,9 +159,6 @@ def view_of(
     """Return ``sample`` as a view that hides the column ``hidden`` and treats ``outright`` as tagged.
 
     A plain mapping is scanned for tags.
-
-    Raises:
-        TemplateError: ``sample`` is neither a mapping nor a view, or ``hidden`` is not a string.
     """
     if hidden is not None and not isinstance(hidden, str):
         raise TemplateError(f"the output column is {type(hidden).__name__}", "give the name of a column")

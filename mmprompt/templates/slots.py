@@ -81,11 +81,7 @@ class SlotText(NamedTuple):
         return "".join(out)
 
     def around_examples(self, columns: Mapping[str, object], masked: str | None = None) -> list[str]:
-        """Return the filled texts before, between and after the places of the examples.
-
-        Raises:
-            TemplateError: as ``fill``.
-        """
+        """Return the filled texts before, between and after the places of the examples."""
         bounds = (-1, *self.markers, len(self.pieces))
         return [slot_text(self.pieces[a + 1 : b]).fill(columns, masked) for a, b in pairwise(bounds)]
 

@@ -184,12 +184,10 @@ class PromptTemplate:
             raise TemplateError(what, hint).located(template="template")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as the arguments."""
         column_token_map = {column: token for token, column in self._tokens.columns.items()}
         return (type(self), (self._template, self.ice_token, self.sep_token, column_token_map))
 
     def __repr__(self) -> str:
-        """Show the class and the template."""
         return f"{type(self).__name__}({self._template!r})"
 
 

@@ -70,10 +70,6 @@ def change_audio(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     ``audio_format``. A WAV file asked for as ``wav`` stays as it is, whatever its bits. Otherwise changed sound becomes
     WAV of 16-bit PCM, or MP3 of 64 kbit/s a channel where ``audio_format`` is ``mp3``; MP3 takes two channels at most
     (more become one) and the rates that it has (the next above).
-
-    Raises:
-        SourceError: the bytes cannot be decoded, hold values that are not finite, or nothing is left after ``start``.
-        PolicyError: a change that makes no sense, or a limit of the policy.
     """
     _check(changes)
     form, timed = changes.audio_format, bool(changes.start or changes.seconds is not None)
@@ -109,11 +105,6 @@ def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPa
     What is tried in turn, until it is small enough: WAV of 16-bit PCM; MP3 of 64 kbit/s a channel; the same mixed to
     mono; mono of 24 kHz and 48 kbit/s; mono of 16 kHz and 32 kbit/s. A target without MP3 gets WAV, then mono, then
     mono of 16 kHz. A rate that is lower already stays.
-
-    Raises:
-        TargetError: the target takes neither WAV nor MP3, or the sound is too long even so.
-        SourceError: the bytes cannot be decoded, or hold values that are not finite.
-        PolicyError: a limit of the policy.
     """
     taken = part.media_type in room.formats
     limit = room.max_bytes

@@ -32,11 +32,7 @@ class AudioFacts(NamedTuple):
 
 
 def check_form(rate: int, channels: int) -> None:
-    """Refuse an impossible rate or number of channels.
-
-    Raises:
-        SourceError: the rate or the number of channels.
-    """
+    """Refuse an impossible rate or number of channels."""
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise SourceError(f"the header says {rate} Hz", f"sound has {LOWEST_RATE} to {HIGHEST_RATE} Hz")
     if not 1 <= channels <= MOST_CHANNELS:

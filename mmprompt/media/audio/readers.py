@@ -95,11 +95,7 @@ class SoundFileReader:
         self.facts = AudioFacts(kind.name, codec, rate, opened.channels, seconds)
 
     def blocks(self, watch: Watch) -> Iterator[Samples]:
-        """Yield the samples from the beginning, float32 (frames, channels), at most ``BLOCK`` frames at a time.
-
-        Raises:
-            PolicyError: the time is over.
-        """
+        """Yield the samples from the beginning, float32 (frames, channels), at most ``BLOCK`` frames at a time."""
         import soundfile  # noqa: PLC0415  # heavy
 
         given = 0

@@ -128,12 +128,7 @@ def measure(sound: Sound, facts: AudioFacts) -> AudioMeasures:
 
 
 def measure_audio(data: bytes, policy: MediaPolicy) -> AudioMeasures:
-    """Return the measures of a sound file, decoded block by block and never held as a whole.
-
-    Raises:
-        SourceError: as ``audio_facts``.
-        PolicyError: it lasts longer than ``max_seconds``, or takes longer than ``timeout``.
-    """
+    """Return the measures of a sound file, decoded block by block and never held as a whole."""
     with closing(_open(data, policy)) as reader:
         measures = _measure(_walk(reader, policy), 1, reader.facts.seconds)
         return measures._replace(seconds=measures.seconds / reader.facts.rate, broken=reader.broken)

@@ -61,7 +61,6 @@ class MediaCache:
         forget_after_fork(self)
 
     def __reduce__(self) -> tuple[type[MediaCache], tuple[int, str | None, int]]:
-        """Pickle as the settings."""
         return MediaCache, (self.max_bytes, self.folder, self.max_disk_bytes)
 
     def forget(self) -> None:

@@ -74,7 +74,6 @@ class Fetcher:
         self._adapters: PerThread[HTTPAdapter] = PerThread(partial(_new_adapter, self._hosts), _close_adapter)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle without the connections."""
         return (Fetcher, (self._policy,))
 
     def close(self) -> None:

@@ -46,7 +46,6 @@ class AllowedHosts:
         self._addresses = frozenset(addresses)
 
     def __bool__(self) -> bool:
-        """Return whether any host is allowed."""
         return bool(self._hosts or self._below)
 
     def allows(self, host: str, port: int) -> bool:
@@ -57,11 +56,7 @@ class AllowedHosts:
         return any(name.endswith(suffix) and p in (0, port) for suffix, p in self._below)
 
     def check(self, host: str, port: int) -> None:
-        """Refuse a host that no entry allows.
-
-        Raises:
-            PolicyError: such a host.
-        """
+        """Refuse a host that no entry allows."""
         if not self.allows(host, port):
             name = plain_host(host)[:60]
             raise PolicyError(
@@ -70,11 +65,7 @@ class AllowedHosts:
             )
 
     def check_address(self, host: str, port: int, address: str) -> None:
-        """Refuse an address of ``host`` that may not be connected to.
-
-        Raises:
-            PolicyError: it is not public, and no entry names it.
-        """
+        """Refuse an address of ``host`` that may not be connected to."""
         fault = address_fault(address)
         if fault and (str(as_ip(address)), port) not in self._addresses:
             raise PolicyError(
@@ -175,11 +166,7 @@ class DeadHosts:
         self._since: dict[tuple[str, int], float] = {}
 
     def check(self, target: tuple[str, int]) -> None:
-        """Refuse a host and port that did not answer a short while ago.
-
-        Raises:
-            SourceError: it did not answer less than a minute ago.
-        """
+        """Refuse a host and port that did not answer a short while ago."""
         since = time.monotonic() - self._since.get(target, -_SECONDS)
         if since < _SECONDS:
             host = shown(f"{target[0]}:{target[1]}", 60)

@@ -12,12 +12,7 @@ _T = TypeVar("_T")
 
 
 class PerThread(Generic[_T]):
-    """Makes an object when a thread first asks for it. A forked process makes its own.
-
-    Args:
-        make: makes the object of one thread.
-        close: closes the object of any thread.
-    """
+    """Makes an object when a thread first asks for it. A forked process makes its own."""
 
     __slots__ = ("_all", "_close", "_local", "_make")
 

@@ -23,13 +23,10 @@ class PassingError(Exception):
 
 
 def pause_before(attempt: int, first: float, longest: float, after: float | None) -> float:
-    """Return the seconds to wait after a failed attempt: at random up to a bound that doubles, and at least ``after``.
+    """Return the seconds to wait after a failed attempt, numbered from 1; at least ``after``, as the server asks.
 
-    Args:
-        attempt: the number of the failed attempt, from 1.
-        first: the bound after the first attempt.
-        longest: the largest bound.
-        after: what the server asks for.
+    They are drawn at random up to a bound, which is ``first`` seconds at first, doubles each time and ends at
+    ``longest``.
     """
     most = min(first * 2 ** (attempt - 1), longest)
     return max(random.uniform(0, most), after or 0.0)  # noqa: S311  # jitter is no secret

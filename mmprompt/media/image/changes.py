@@ -68,10 +68,6 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     its format unless ``image_format`` asks for another, but GIF, BMP and TIFF become PNG, and AVIF JPEG (with alpha
     PNG). ``quality`` applies to pictures that are encoded. The frames of a video are only scaled; any other medium is
     returned unchanged.
-
-    Raises:
-        SourceError: the picture cannot be decoded, or not encoded in the format; or ``changes`` hold a bad value.
-        PolicyError: it is larger than ``policy`` allows.
     """
     check_changes(changes)
     if part.frames:
@@ -107,11 +103,7 @@ def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]
 
 
 def check_changes(changes: Changes) -> None:
-    """Refuse bad values of picture changes.
-
-    Raises:
-        SourceError: the first bad value.
-    """
+    """Refuse bad values of picture changes."""
     if changes.mode is not None and changes.mode not in _MODES:
         raise SourceError(f"unknown mode {shown(changes.mode)}", nearest(changes.mode, _MODES))
     if changes.image_format is not None and changes.image_format not in _WRITTEN:
@@ -204,12 +196,7 @@ def recoded(facts: ImageFacts, name: str) -> str:
 
 
 def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: str) -> MediaPart:
-    """Return a video with those of its ``frames`` scaled that exceed ``limits``; ``why`` is the reason to record.
-
-    Raises:
-        SourceError: a frame that is too large cannot be decoded.
-        PolicyError: one is larger than ``policy`` allows.
-    """
+    """Return a video with those of its ``frames`` scaled that exceed ``limits``; ``why`` is the reason to record."""
     frames: list[bytes] = []
     notes: list[str] = []
     for frame in part.frames:

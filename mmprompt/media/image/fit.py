@@ -65,11 +65,6 @@ def fit_image(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality: i
     EXIF orientation stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is
     one frame's, unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for
     bytes.
-
-    Raises:
-        TargetError: it cannot be made to fit.
-        SourceError: the picture cannot be decoded.
-        PolicyError: it is larger than ``policy`` allows.
     """
     if part.frames:
         return _fit_frames(part, room, policy, quality)
@@ -95,13 +90,7 @@ def fit_image(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality: i
 
 
 def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: TargetRoom) -> MediaPart:
-    """Return what ``change_image`` and then ``fit_image`` would, but decoded, scaled and encoded once.
-
-    Raises:
-        TargetError: as ``fit_image``.
-        SourceError: as ``change_image``.
-        PolicyError: as ``change_image``.
-    """
+    """Return what ``change_image`` and then ``fit_image`` would, but decoded, scaled and encoded once."""
     if part.frames or part.modality != "image" or not part.data:
         return fit_image(change_image(part, changes, policy), room, policy, changes.quality)
     check_changes(changes)

@@ -35,12 +35,7 @@ class PlainImage(NamedTuple):
 
 
 def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
-    """Return the first frame of a picture file as plain values; no orientation is applied.
-
-    Raises:
-        SourceError: as ``decode_image``.
-        PolicyError: as ``decode_image``, or more than ``room`` pixels, the rest that a request may hold.
-    """
+    """Return the first frame of a picture file as plain values; no orientation is applied."""
     facts = image_facts(data, policy)
     if facts.width * facts.height > room:
         what = f"the pictures of the request have together more than {KEPT_PICTURES} x max_pixels"

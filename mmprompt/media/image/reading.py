@@ -116,10 +116,6 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
     bits, and Pillow does not pass its warnings on. The check sums of a PNG show any changed bit. GIF, WebP and BMP have
     none, so only undecodable damage shows. A cut JPEG or PNG is an error even if the process has set Pillow's
     ``LOAD_TRUNCATED_IMAGES``.
-
-    Raises:
-        SourceError: as ``image_facts``, or the pixels are cut or damaged.
-        PolicyError: as ``decode_image``.
     """
     image, facts = _open(data, policy, None)
     name = facts.format

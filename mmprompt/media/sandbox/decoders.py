@@ -105,14 +105,12 @@ class IsolatedDecoder:
         weakref.finalize(self, self._children.end)
 
     def __reduce__(self) -> tuple[type[IsolatedDecoder], tuple[MediaPolicy, int]]:
-        """Pickle the settings."""
         return IsolatedDecoder, (self.policy, self.memory_bytes)
 
     def __enter__(self) -> IsolatedDecoder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the children."""
         self.close()
 
     def close(self) -> None:

@@ -22,11 +22,7 @@ class FrameChoice(NamedTuple):
     times: tuple[float, ...] = ()
 
     def check(self) -> None:
-        """Refuse what cannot be meant.
-
-        Raises:
-            SourceError: a number that is not positive and finite, nothing asked, or two things at once.
-        """
+        """Refuse what cannot be meant."""
         if self.frames is not None and (
             isinstance(self.frames, bool) or not isinstance(self.frames, int) or self.frames < 1
         ):
@@ -67,11 +63,7 @@ class Timeline(NamedTuple):
 
 
 def choose(choice: FrameChoice, line: Timeline) -> list[int]:
-    """Return the numbers of the chosen frames: ascending and each once, but for ``times`` one for each time, in order.
-
-    Raises:
-        SourceError: nothing is shown at a time that was asked for, or a number that makes no sense.
-    """
+    """Return the numbers of the chosen frames: ascending and each once, but for ``times`` one for each time."""
     choice.check()
     if choice.times:
         return [_shown_at(at, line) for at in choice.times]

@@ -44,11 +44,7 @@ class Parser:
         self._builder = builder
 
     def parse_template(self, prompt: Any, mode: str) -> Any:
-        """Return the messages of a prompt as AISBench's items; for a batch, a list of such results.
-
-        Raises:
-            MMPromptError: a prompt gives no messages, or a medium cannot be read.
-        """
+        """Return the messages of a prompt as AISBench's items; for a batch, a list of such results."""
         if type(prompt) in (list, tuple):
             return [self.parse_template(p, mode) for p in prompt]
         with warnings_to(runner_logger):

@@ -130,12 +130,7 @@ class MMPromptTask:
 
     @warnings_to(runner_logger)
     def generate_item(self, entry: TableRow, *_: RunnerPrompt | None, **__: RunnerPrompt | None) -> RunnerPrompt:
-        """Return the prompt of a row.
-
-        Raises:
-            TaskError: the row is of another dataset, or the task does not ask for one reply a row.
-            MMPromptError: the row cannot be rendered; with its place.
-        """
+        """Return the prompt of a row."""
         with self._rows.sample_of(entry) as sample:
             return to_marked(self._rows.prompt(sample), self._rows.builder, runner_list)
 

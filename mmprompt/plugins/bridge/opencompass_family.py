@@ -84,11 +84,7 @@ class MarkedTemplate(ABC):
         output_field_replace_token: str = "",
         ice_field_replace_token: RunnerPrompt = "",
     ) -> RunnerPrompt:
-        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default.
-
-        Raises:
-            MMPromptError: the row cannot be rendered; with its number and id if the row has them.
-        """
+        """Return the prompt of a test row; its answer reads as ``output_field_replace_token``, ``""`` by default."""
         with entry_of_row(entry, output_field, output_field_replace_token) as row:
             return self._marked(self._core.generate_item(row, None, from_marked(ice_field_replace_token) or None))
 

@@ -49,7 +49,7 @@ def task_requests(
         target: a target that accepts OpenAI's messages.
         roots: folders that media may lie in, beside the task's own.
         check: raises an MMPromptError for a request that the runner cannot send.
-        skip_bad: leave out the rows that cannot be sent, with a warning for each.
+        skip_bad: leaves out the rows that cannot be sent, with a warning for each.
 
     Raises:
         TaskError: the task compares labels, or later turns need the replies to earlier ones.

@@ -20,15 +20,8 @@ MediaSection = Mapping[str, JSONValue]
 class RunnerBuilder(RequestBuilder):
     """Builds requests in OpenAI's form for a runner. It never drops in-context examples: the runner counts them.
 
-    Args:
-        media: a task, or only its ``media`` section.
-        target: ``"vllm"``, ``"openai"`` or a user's own target of that form.
-        opens_paths: the name of a runner that opens paths itself; media must not go to it by path.
-
-    Raises:
-        TaskError: an unknown key, or a media mode that does not go with the runner or with the changes.
-        TargetError: the target is unknown or has another form.
-        PolicyError: a root is not a directory.
+    ``media`` is a task, or only its ``media`` section. ``opens_paths`` is the name of a runner that opens paths itself;
+    media must not go to it by path.
     """
 
     def __init__(
@@ -42,9 +35,5 @@ class RunnerBuilder(RequestBuilder):
             raise TaskError(f"media mode '{mode}', and {opens_paths} opens paths itself", "use 'inline' or 'url'")
 
     def messages(self, messages: Iterable[Message]) -> list[JSONObject]:
-        """Return messages as plain data, their media read and changed.
-
-        Raises:
-            MMPromptError: a medium cannot be read, or the target does not accept it.
-        """
+        """Return messages as plain data, their media read and changed."""
         return [{key: with_text(value) for key, value in wire.items()} for wire in self.write(list(messages))]

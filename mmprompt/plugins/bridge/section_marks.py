@@ -50,11 +50,7 @@ ListClass = Callable[[Iterable[RunnerItem]], list[RunnerItem]]
 
 
 def to_marked(prompt: Prompt, builder: RunnerBuilder, list_class: ListClass) -> RunnerPrompt:
-    """Return a prompt as a runner's ``list_class``; text stays text. Its media are read and written as content parts.
-
-    Raises:
-        MMPromptError: a medium cannot be read, or the target does not accept it.
-    """
+    """Return a prompt as a runner's ``list_class``; text stays text. Media are read and written as content parts."""
     if isinstance(prompt, str):
         return str(prompt)
     out: list[RunnerItem] = []

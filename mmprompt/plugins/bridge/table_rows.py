@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeGuard, Union
 
 from mmprompt._log import log
 from mmprompt.datasets.read import Dataset
-from mmprompt.datasets.sample import Sample, id_of
+from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.icl.dialogues import check_mode
 from mmprompt.render.answers import RowAnswers

@@ -26,13 +26,9 @@ from mmprompt.templates.prompt_list import PromptList
 
 
 class TaskRows:
-    """The requests and prompts of a task, asked for by rows of its own table.
+    """The requests and prompts of a task file, asked for by rows of its own table.
 
-    Args:
-        task: a task file.
-        abbr: chooses one of the datasets of a runner's config.
-        target: as in ``RunnerBuilder``.
-        opens_paths: as in ``RunnerBuilder``.
+    ``abbr`` chooses one of the datasets of a runner's config; the other arguments are those of ``RunnerBuilder``.
     """
 
     def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opens_paths: str = "") -> None:
@@ -75,12 +71,7 @@ class TaskRows:
                 log.warning("%s", note)
 
     def messages(self, sample: Sample) -> list[JSONObject]:
-        """Return the messages of a sample's one request, as ``Task.requests`` gives them.
-
-        Raises:
-            TaskError: the task compares labels, or asks for more than one reply.
-            MMPromptError: the row cannot be sent.
-        """
+        """Return the messages of a sample's one request, as ``Task.requests`` gives them."""
         self._check("gen")
         made = self.builder.prepare(sample)
         if isinstance(made, FailedRow):
@@ -89,23 +80,14 @@ class TaskRows:
         return [{key: with_text(value) for key, value in message.items()} for message in made.requests[0].wire]
 
     def prompt(self, sample: Sample) -> Prompt:
-        """Return the one prompt of a sample; if the task has a meta template, its messages as items of a prompt.
-
-        Raises:
-            TaskError: as ``messages``.
-            PolicyError: a medium is longer than ``max_bytes``.
-        """
+        """Return the one prompt of a sample; if the task has a meta template, its messages as items of a prompt."""
         made = self._assembled(self.builder.received(sample), "gen")
         if self._task.meta_template.meta is None and not isinstance(made.prompt, dict):
             return made.prompt
         return _prompt(self._task.meta_template.to_messages(made.prompt))
 
     def label_prompt(self, sample: Sample, label: object) -> Prompt:
-        """Return the prompt of one label, as ``prompt``.
-
-        Raises:
-            TaskError: the task asks for a reply, or has no such label.
-        """
+        """Return the prompt of one label, as ``prompt``."""
         made = self._assembled(sample, "ppl")
         if self._task.meta_template.meta is not None:
             return _prompt(_of_label(self._task.messages_of(made), label))

@@ -51,11 +51,7 @@ def from_inspect(messages: Iterable[runner.ChatMessage]) -> list[Message]:
 
 
 def request_messages(request: Request) -> list[runner.ChatMessage]:
-    """Return the messages of a request for inspect-ai.
-
-    Raises:
-        TargetError: inspect-ai lacks a role or cannot hold a tool call.
-    """
+    """Return the messages of a request for inspect-ai."""
     return list(map(_chat_message, cast("list[Wire]", request.unencoded["messages"]), count(1)))
 
 

@@ -103,11 +103,7 @@ class MMPromptMessages:
         return [example] if isinstance(example, str) else list(example)
 
     def generate_label_prompt_item(self, *_: RunnerPrompt | TableRow, **__: RunnerPrompt | TableRow) -> NoReturn:
-        """Refuse: OpenCompass compares labels as text.
-
-        Raises:
-            TaskError: always.
-        """
+        """Refuse: OpenCompass compares labels as text."""
         raise TaskError("OpenCompass compares texts, and MMPromptMessages gives messages", "use MMPromptText")
 
 
@@ -115,7 +111,6 @@ class CountedMessage(JSONObject):
     """A message whose ``str()`` is its text, so that OpenCompass, which counts tokens of it, counts no base64."""
 
     def __str__(self) -> str:
-        """Return the texts joined without a separator."""
         content = self.get("content") or ""
         if not isinstance(content, list):
             return str(content)
@@ -123,11 +118,7 @@ class CountedMessage(JSONObject):
 
 
 def kept_whole(messages: list[JSONObject]) -> list[CountedMessage]:
-    """Return messages for OpenCompass's models.
-
-    Raises:
-        TargetError: the models would leave out a message's role or a key of a part.
-    """
+    """Return messages for OpenCompass's models."""
     for number, message in enumerate(messages, start=1):
         if message["role"] not in _ROLES:
             what = f"message {number}: {NAME} sends no role '{message['role']}'"

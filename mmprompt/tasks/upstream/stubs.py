@@ -20,14 +20,12 @@ class ConfigDict(dict[str, Any]):
     """A dict whose keys are also attributes, like the dicts that mmengine makes of imported configs."""
 
     def __getattr__(self, name: str) -> UpstreamValue:
-        """Return the value of a key."""
         if name in self:
             value: UpstreamValue = self[name]
             return value
         raise AttributeError(f"the config has no {name!r}")
 
     def __setattr__(self, name: str, value: UpstreamValue) -> None:
-        """Set the value of a key."""
         self[name] = value
 
     def deepcopy(self) -> ConfigDict:
@@ -85,7 +83,6 @@ class RunnerStub:
         return self._derived(symbol)
 
     def __getattr__(self, name: str) -> RunnerStub:
-        """Return the stub of an attribute; special attributes do not exist."""
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(f"{self.dotted} has no {name}")
         return self._derived(f".{name}")
@@ -115,18 +112,13 @@ class RunnerStub:
         return text
 
     def __format__(self, spec: str) -> str:
-        """Return the name, whatever the format."""
         return str(self)
 
     def __repr__(self) -> str:
         return str(self)
 
     def __iter__(self) -> Iterator[RunnerStub]:
-        """Refuse: a loop over nothing would silently change the config.
-
-        Raises:
-            TypeError: always.
-        """
+        """Refuse: a loop over nothing would silently change the config."""
         return self._unknown("iterated over")
 
     def __len__(self) -> int:

@@ -1,0 +1,44 @@
+"""Text files: UTF-8 whatever the locale. Bytes that are not UTF-8 make one bad row, not a bad file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, TextIO
+
+from mmprompt.errors import RowError
+
+BOM = "\ufeff"
+
+
+@contextmanager
+def as_text(stream: BinaryIO) -> Iterator[TextIO]:
+    """Open ``stream`` as text with its line ends kept; a byte that is not UTF-8 becomes a lone surrogate."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+def is_broken(text: str) -> bool:
+    """Return whether text from ``as_text`` holds bytes that are not UTF-8."""
+    if text.isascii():
+        return False
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def broken(text: str) -> RowError:
+    """Return the error of a text that ``is_broken``, with the offset of its first bad byte."""
+    raw = text.encode("utf-8", "surrogateescape")
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"byte 0x{raw[error.start]:02x} at byte offset {error.start} of the row is not UTF-8"
+        return RowError(what, "save the file as UTF-8")
+    return RowError("the row holds a lone surrogate", "write the whole character")
