@@ -8,7 +8,8 @@ from itertools import islice
 from mmprompt.datasets.choices import choices_in, is_empty
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
-from mmprompt.datasets.sample import ID_COLUMNS, Sample
+from mmprompt.datasets.row_ids import ID_COLUMNS
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
