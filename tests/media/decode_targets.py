@@ -277,3 +277,15 @@ def raise_named(name):
     import builtins
 
     raise getattr(builtins, name)("/secret/path")
+
+
+def decoded_size(data, policy):
+    from mmprompt.media.image.reading import decode_image
+
+    return decode_image(data, policy).size
+
+
+def peak_memory():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

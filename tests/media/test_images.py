@@ -6,6 +6,8 @@ import io
 import pathlib
 import pickle
 import struct
+import subprocess
+import sys
 import time
 import warnings
 from contextlib import suppress
@@ -18,8 +20,11 @@ from time_taken import processor_seconds
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
+from mmprompt.media.changes import Changes
+from mmprompt.media.image.changes import change_image
 from mmprompt.media.image.headers import picture_size
 from mmprompt.media.image.reading import FORMATS, check_image, decode_image, image_facts
+from mmprompt.messages import MediaPart
 
 MEDIA = pathlib.Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 COFFEE = (MEDIA / "coffee.jpg").read_bytes()
@@ -162,6 +167,67 @@ def test_a_bomb_that_pillow_only_warns_of_is_refused_from_its_header():
 
     assert processor_seconds(refuse, enough=2) < 2
     assert limit == Image.MAX_IMAGE_PIXELS
+
+
+@pytest.mark.parametrize("size", [(65_536, 1), (1, 65_536), (50_000_000, 1)])
+def test_a_side_longer_than_the_policy_allows_is_refused_from_the_header(size):
+    width, height = size
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", b"no pixels") + chunk(b"IEND", b"")
+    for policy in (POLICY, MediaPolicy.preset("trusted"), MediaPolicy.preset("hostile", max_pixels=50_000_000)):
+        for function in ALL:
+            message = refusal(function, data, policy, PolicyError)
+            assert f"{width} x {height} pixels, more than max_side_pixels (65535) on a side" in message
+    assert image_facts(data, MediaPolicy(max_side_pixels=max(size))).width == width
+    assert image_facts(flat_png(65_535, 1), POLICY).width == 65_535
+
+
+def test_the_longest_side_of_a_jpeg_is_the_one_that_its_encoder_writes():
+    for side, fits in ((65_500, True), (65_501, False)):
+        part = MediaPart("image", "image/png", flat_png(side, 1))
+        if fits:
+            assert change_image(part, Changes(image_format="jpeg"), POLICY).media_type == "image/jpeg"
+            continue
+        with pytest.raises(SourceError, match="65501 x 1 pixels are more than a JPEG has a side"):
+            change_image(part, Changes(image_format="jpeg"), POLICY)
+
+
+_SCALED = """
+import sys
+from mmprompt.media.changes import Changes
+from mmprompt.media.image.changes import change_image
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.messages import MediaPart
+def peak():
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+for name in sys.argv[1:]:
+    part = MediaPart("image", "image/png", open(name, "rb").read())
+    before = peak()
+    change_image(part, Changes(max_side=512), MediaPolicy(isolate=False))
+    print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is asked of /proc")
+def test_scaling_a_picture_takes_a_bounded_number_of_bytes_for_each_pixel(tmp_path, command_environment):
+    width, height = 65_500, 100
+    ramp = Image.linear_gradient("L").resize((width, height))
+    clear = Image.merge("LA", (ramp, ramp))
+    pictures = {
+        "warm.png": saved(ramp.resize((8, 8)), "PNG"),  # Pillow itself
+        "grey.png": saved(ramp, "PNG"),
+        "scans.jpg": saved(Image.merge("CMYK", [ramp] * 4), "JPEG", progressive=True),
+        "palette.png": saved(ramp.convert("P"), "PNG", transparency=3),
+        "clear.png": saved(clear.convert("RGBA"), "PNG", compress_level=1),
+        "clear.webp": saved(clear.convert("RGBA").resize((2560, 2560)), "WEBP", method=0),
+    }
+    for name, data in pictures.items():
+        (tmp_path / name).write_bytes(data)
+    for name in list(pictures)[1:]:  # each in a process of its own: a peak never falls
+        command = [sys.executable, "-c", _SCALED, tmp_path / "warm.png", tmp_path / name]
+        said = subprocess.check_output(command, env=command_environment, timeout=60)
+        taken = int(said.split()[1])
+        assert taken < 20 * width * height + (8 << 20), f"{name}: {taken / width / height:.1f} bytes a pixel"
 
 
 def test_a_large_picture_that_the_policy_allows_is_opened_though_pillow_refuses_it():

@@ -18,16 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
+import baits
 import decode_targets
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from image_files import saved
 from leaks import held, left_behind
-from PIL import Image
+from PIL import Image, features
 from time_taken import wait_until
 
 from mmprompt.errors import PolicyError, SourceError, Where
+from mmprompt.media.image.reading import image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox import process as decoder_process
 from mmprompt.media.sandbox.answers import AnswerError, answer_of, packed_answer
@@ -165,6 +168,38 @@ def test_a_picture_that_swells_is_ended_before_it_harms_the_host():
         with pytest.raises(SourceError, match="needed more than 256 MiB"):
             isolated.run(decode_targets.memory_as_rgb, bomb)
         assert isolated.run(decode_targets.size_of_image, jpeg()) == (64, 64)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not features.check("avif"), reason="Linux's limits, and AVIF")
+def test_an_avif_larger_than_its_header_is_ended_and_the_next_is_decoded():
+    policy = MediaPolicy(read_also=("avif",))
+    lie, honest = baits.LYING_AVIF, saved(Image.new("RGB", (2000, 2000)), "AVIF", speed=10)
+    assert image_facts(lie, policy)[2:4] == (100, 100)
+    with IsolatedDecoder(policy) as isolated:
+        assert isolated.run(decode_targets.memory_as_rgb, lie) > 400 * MIB
+    with IsolatedDecoder(policy) as isolated:
+        with pytest.raises(SourceError, match="the AVIF is cut or damaged"):
+            isolated.run(decode_targets.decoded_size, lie, policy)
+        assert isolated.run(decode_targets.decoded_size, honest, policy) == (2000, 2000)
+        assert isolated.run(decode_targets.peak_memory) < 200 * MIB
+
+
+@pytest.mark.parametrize("preset", ["trusted", "default", "hostile"])
+@pytest.mark.parametrize("closed", ["0", "1", "2", "01", "02", "12", "012"])
+def test_standard_streams_that_are_closed_do_not_matter(closed, preset, tmp_path, command_environment):
+    (tmp_path / "a.jpg").write_bytes(jpeg())
+    script = (
+        "import os, sys\n"
+        "for stream in sys.argv[1]: os.close(int(stream))\n"
+        "from mmprompt import MediaPolicy, MediaRef, Message, change_messages, read_messages\n"
+        "policy = MediaPolicy.preset(sys.argv[2], [sys.argv[3]])\n"
+        "read = read_messages([Message('user', [MediaRef('image', 'a.jpg')])], policy)\n"
+        "[message] = change_messages(read, policy, max_side=32)\n"
+        "open(sys.argv[3] + '/out', 'w').write(message.parts[0].changes[0])\n"
+    )
+    words = [sys.executable, "-c", script, closed, preset, tmp_path]
+    subprocess.run(words, env=command_environment, timeout=60, check=True, capture_output=True)
+    assert (tmp_path / "out").read_text() == "64x64 to 32x32 (max_side 32)"
 
 
 def test_without_descriptors_no_child_starts_and_none_is_lost(isolated):

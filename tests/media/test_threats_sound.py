@@ -16,6 +16,7 @@ import soundfile
 from loopback_server import free_udp_ports
 from sound_files import encoded, late_streams, sweep, tone, wav_header, written
 
+from mmprompt import to_hf
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.av_reader import AvReader
@@ -25,7 +26,7 @@ from mmprompt.media.audio.reading import audio_facts, decode_audio, measure_audi
 from mmprompt.media.changes import Changes
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.media_types import AAC, FLAC, MP3, MP4, OGG, WAV, WEBM
-from mmprompt.messages import MediaPart
+from mmprompt.messages import MediaPart, Message
 
 POLICY = MediaPolicy()
 SMALL = MediaPolicy(max_bytes=1 << 20)
@@ -76,6 +77,59 @@ def frames_of(bare: soundfile.SoundFile) -> int:
         while len(block := bare.read(65536, dtype="float32")):
             read += len(block)
     return read
+
+
+def test_a_sound_that_is_longer_than_allowed_is_refused_from_its_header():
+    data = bomb("FLAC")[:1000]  # most of the samples are not there
+    for look in (audio_facts, decode_audio, measure_audio):
+        with pytest.raises(PolicyError, match=r"the sound lasts longer than max_seconds \(30\)"):
+            look(data, MediaPolicy(max_seconds=30))
+
+
+def test_without_a_longest_time_decoded_samples_are_counted():
+    silence = np.zeros((44100 * 5, 1), np.float32)
+    data = encoded(silence, 44100, "mp3", "libmp3lame", "mono", {"write_xing": "0", "id3v2_version": "0"})
+    policy = MediaPolicy.preset("trusted", max_bytes=len(data))
+    assert policy.max_seconds is None
+    assert audio_facts(data, policy).seconds is None
+    taken = measure_audio(data, MediaPolicy(max_seconds=None)).seconds * 44_100 * 4
+    assert taken > 8 * len(data)
+    for look in (decode_audio, measure_audio):
+        with pytest.raises(PolicyError, match="the decoded sound takes more than 8 x max_bytes"):
+            look(data, policy)
+
+
+def test_resampled_sound_is_bounded_as_decoded_sound():
+    data = written(tone(4000, 440, 60), 4000, "FLAC", "PCM_16")
+    part = MediaPart("audio", "audio/flac", data)
+    policy = MediaPolicy(max_bytes=1 << 20, isolate=False)
+    assert change_audio(part, Changes(audio_rate=8000), policy).data
+    tracemalloc.start()
+    with pytest.raises(PolicyError, match="the decoded sound takes more than 8 x max_bytes"):
+        change_audio(part, Changes(audio_rate=384_000, audio_format="mp3"), policy)
+    with pytest.raises(PolicyError, match="the decoded sound takes more than 8 x max_bytes"):
+        to_hf([Message("user", (part,))], policy=policy, sampling_rate=384_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20  # resampled it would be 88 MiB
+
+
+@pytest.mark.parametrize("size", [2**63 - 1, 2**63, 2**64 - 1])
+def test_a_header_of_sizes_that_cannot_be_prints_nothing(size, capfd):
+    data = rf64(size)
+    bare = in_a_process("import io, sys, soundfile; soundfile.SoundFile(io.BytesIO(sys.stdin.buffer.read()))", data)
+    assert size != 2**63 - 1 or b"OverflowError" in bare.stderr  # printed by a callback
+    for look in (audio_facts, decode_audio, measure_audio):
+        with contextlib.suppress(SourceError, PolicyError):
+            look(data, POLICY)
+    assert capfd.readouterr().err == ""
+
+
+def rf64(size: int) -> bytes:
+    """Return a WAV file of 64-bit sizes that states ``size`` bytes of samples and has 200."""
+    sizes = b"ds64" + struct.pack("<IQQQI", 28, 2**63 - 1, size, 2**62, 0)
+    form = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
+    return b"RF64\xff\xff\xff\xffWAVE" + sizes + form + b"data\xff\xff\xff\xff" + bytes(200)
 
 
 def test_a_long_sound_is_measured_without_holding_it():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from functools import partial
 
 import av
 import clips
@@ -206,7 +207,7 @@ else:
         try:
             act(data, MediaPolicy(max_pixels=1_000_000))
         except PolicyError as error:
-            assert "4096 x 4096 pixels, more than 1000000; raise max_pixels" in str(error), error
+            assert "4096 x 4096 pixels, more than max_pixels (1000000); raise max_pixels" in str(error), error
         else:
             sys.exit("not refused")
 print(peak() - before)
@@ -245,7 +246,8 @@ def test_the_size_of_a_picture_may_be_just_what_is_allowed():
     assert video_facts(clip(5), MediaPolicy(max_pixels=96 * 64)).width == 96
     message = refused(clip(5), MediaPolicy(max_pixels=96 * 64 - 1), PolicyError)
     assert (
-        message == "the video has 96 x 64 pixels, more than 6143; raise max_pixels to allow it, or use --policy trusted"
+        message
+        == "the video has 96 x 64 pixels, more than max_pixels (6143); raise max_pixels to allow it, or use --policy trusted"
     )
 
 
@@ -253,6 +255,17 @@ def test_a_long_video_is_refused():
     assert video_facts(clip(50), MediaPolicy(max_seconds=2)).seconds == 2.0
     message = refused(clip(50), MediaPolicy(max_seconds=1.9), PolicyError)
     assert message == "the video lasts 2.0 s, more than 1.9 s; raise max_seconds to allow it, or use --policy trusted"
+
+
+def test_a_video_that_is_longer_than_allowed_is_refused_before_its_packets_are_read():
+    data = clip(50, movflags="faststart")
+    cut = data[: data.index(b"mdat") + 4]
+    assert b"moov" in cut
+    for act in (video_facts, partial(video_frames, count=1)):
+        with pytest.raises(PolicyError, match=r"the video lasts 2.0 s, more than 1.9 s"):
+            act(cut, MediaPolicy(max_seconds=1.9))
+        with pytest.raises(SourceError):
+            act(cut, POLICY)
 
 
 def test_a_cut_video_is_an_error_wherever_it_is_cut():
