@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import isfinite
 from typing import Any, NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import SourceError, names_in_short, nearest, shown
+from mmprompt.errors import RowError, SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify
 from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS
+from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import ANSWER, TaskConfig
 from mmprompt.tasks.default_prompt import QUESTION
 from mmprompt.templates.sample_view import CONTENT
@@ -67,15 +69,19 @@ class RowNotes:
         self._last = RowCounts(*self._made)
 
     def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows, and count them. Each iteration has counts of its own."""
+        """Yield the rows, and count them. Each iteration has its own counts. An id of NaN or infinity is an error."""
         counts = self._last = RowCounts(*self._made)
         for row in rows:
             if type(row) is Sample:
                 counts.see(row)
+                if isinstance(row.id, float) and not isfinite(row.id):
+                    what = f"the id is {finite(row.id)}, which JSON cannot hold"
+                    yield row.located(RowError(what, "give the row a text or a finite number as its id"))
+                    continue
             yield row
 
     def texts(self) -> list[str]:
-        """Return the notes, each with the number of rows it is about."""
+        """Return the notes, with their numbers of rows."""
         return self._last.texts()
 
 
