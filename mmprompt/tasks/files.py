@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import DATASET_KEYS, ConfigValue, Section
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
 from mmprompt.tasks.yaml_text import load_yaml
@@ -178,7 +178,8 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     variables, stub_texts = run_config(path)
     datasets = find_datasets(variables)
     own = variables.get("dataset")  # a runner's config may use this name, but only as a loop variable
-    if datasets and (own is None or any(own is listed.config for listed in datasets)):
+    is_own = isinstance(own, (str, os.PathLike)) or (isinstance(own, Mapping) and own.keys() <= set(DATASET_KEYS))
+    if datasets and not is_own:
         chosen = upstream_task(choose_dataset(datasets, abbr), stub_texts)
         unused = ", ".join([*chosen.unused, *(["media"] if "media" in variables else [])])
         notes = (f"of {chosen.abbr} these keys are not used: {unused}",) if unused else ()

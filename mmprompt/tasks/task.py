@@ -78,7 +78,7 @@ class Task:
         if infer is not None:
             columns = Columns(config.input_columns, config.output_column, config.masked, tagged)
             assembly = Assembly(infer, columns, meta)
-            if assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
+            if assembly.needs_examples and assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
             bind_examples(assembly, dataset, train, config.train_range)
         cells = dataset is not None and dataset.format in {"csv", "tsv"}
@@ -218,6 +218,8 @@ class Task:
         """
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
+        if not self.assembly.needs_examples:  # there is nothing to drop
+            return self.assembly.assemble(self.entry_of(sample), sample, sample.row)
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
         fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
         return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
