@@ -33,17 +33,22 @@ def output(path: str | None) -> Iterator[ChunkWriter]:
         TaskError: standard output is closed.
         OSError: the output cannot be written, named by ``path``.
     """
-    if path is None or path == "-":
-        if sys.stdout is None:
-            raise TaskError("standard output is closed", "name a file with -o")
-        sys.stdout.flush()
-        yield ChunkWriter(sys.stdout.buffer)
-    elif os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb", buffering=0) as file:
-            yield ChunkWriter(file)
-    else:
-        with _whole_file(path) as writer:
-            yield writer
+    try:
+        if path is None or path == "-":
+            if sys.stdout is None:
+                raise TaskError("standard output is closed", "name a file with -o")
+            sys.stdout.flush()
+            yield ChunkWriter(sys.stdout.buffer)
+        elif os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb", buffering=0) as file:
+                yield ChunkWriter(file)
+        else:
+            with _whole_file(path) as writer:
+                yield writer
+    except OSError as error:
+        if error.filename is None:  # a write knows only the descriptor
+            error.filename = path or "standard output"
+        raise
 
 
 @contextmanager
@@ -60,6 +65,7 @@ def _whole_file(path: str) -> Iterator[ChunkWriter]:
         with file:
             writer = ChunkWriter(file)
             yield writer
+            os.fsync(file.fileno())  # before the name: a crash leaves the older file or the whole new one
             if nameless is not None and not writer.discarded:
                 _give_name(file.fileno(), temporary)
         if writer.discarded:

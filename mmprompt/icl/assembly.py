@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
+from mmprompt.icl.chats import chat_prompts, one_turn
 from mmprompt.icl.dialogues import check_mode, turn_prompts
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.slot_rules import Columns, SlotRules
-from mmprompt.icl.types import Template, build_retriever, build_template, inferencer_of
+from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
 from mmprompt.media.sources import RootedPath, classify_or_path
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
@@ -24,6 +25,7 @@ from mmprompt.templates.sample_view import CONTENT, SampleView
 _KEYS = ("ice_template", "prompt_template", "retriever", "inferencer")
 _KEPT_EXAMPLES = 4096
 _KEPT_JOINED = 64
+_OF_TURNS = ("MultiTurnGenInferencer", CHAT)
 _MEDIA_SLOTS = ("image", "audio", "video", "mm_url")
 
 Prompt = Union[str, PromptList, RawMessages]
@@ -70,7 +72,7 @@ class Assembly:
         self.inferencer, self.arguments = inferencer_of(infer_cfg.get("inferencer"), "infer_cfg.inferencer")
         self._labels: tuple[object, ...] = tuple(self.arguments.get("labels") or template.labels)
         self._check_together()
-        self._infer_mode = check_mode(self.arguments.get("infer_mode", "every"))
+        self._infer_mode = check_mode(self.arguments.get("infer_mode", "last" if self.inferencer == CHAT else "every"))
         self._bound: BoundRetriever | None = None
         self._root: str | None = None
         self._examples: dict[int, Prompt] = {}
@@ -90,7 +92,7 @@ class Assembly:
         elif self._template.labels:
             hint = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError(f"{self.inferencer} cannot use a template of labels", hint)
-        if turns != (self.inferencer == "MultiTurnGenInferencer"):
+        if turns != (self.inferencer in _OF_TURNS):
             raise TaskError(
                 f"{type(self._template).__name__} does not go with {self.inferencer}",
                 "use MultiTurnPromptTemplate with MultiTurnGenInferencer",
@@ -138,7 +140,7 @@ class Assembly:
     @property
     def needs_replies(self) -> bool:
         """Whether later turns need the model's replies, so that only the first turn can be rendered without a model."""
-        return self.inferencer == "MultiTurnGenInferencer" and self._infer_mode == "every"
+        return self.inferencer in _OF_TURNS and self._infer_mode == "every"
 
     def over(self, index_rows: Sequence[Sample], root: str | None) -> None:
         """Bind the index set. ``root`` is the folder of its media, or None if it is that of the test set.
@@ -196,6 +198,10 @@ class Assembly:
         masked = self._columns.masked
         if isinstance(self._template, RawPromptTemplate):
             self._template.check_examples(ice)
+        if self.inferencer == CHAT:
+            if (chat := chat_prompts(entry, self._columns.input, self._infer_mode)) is not None:
+                return list(chat)
+            entry = one_turn(entry, (*self._columns.input, self._columns.output))
         if isinstance(self._template, MultiTurnPromptTemplate):
             return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
         if self.mode == "gen":

@@ -39,12 +39,14 @@ RETRIEVERS: dict[str, type[Retriever]] = {
     "TopkRetriever": TopkRetriever,
 }
 _COMMON = ("max_out_len", "max_seq_len", "batch_size", "generation_kwargs", "stopping_criteria")
+CHAT = "ChatInferencer"
 INFERENCERS: dict[str, tuple[str, ...]] = {
     "GenInferencer": _COMMON,
     "PPLInferencer": ("max_seq_len", "batch_size", "labels"),
     "MultiTurnGenInferencer": (*_COMMON, "infer_mode"),
+    CHAT: (*_COMMON, "infer_mode"),
 }
-"""The inferencers and the arguments of each."""
+"""The inferencers and the arguments of each. ``ChatInferencer`` is OpenCompass's ``MultiTurnGenInferencer``."""
 
 _LENGTHS = {"max_out_len", "max_seq_len"}
 
@@ -90,7 +92,7 @@ def inferencer_of(config: object, place: str) -> tuple[str, Mapping[str, Any]]:
     if config is None:
         return "GenInferencer", {}
     named = config.get("type") if isinstance(config, Mapping) else config
-    name = _short_name(named)
+    name = short_name(named)
     if name not in INFERENCERS:
         raise TaskError(f"{place} has unknown type {shown(name)}", nearest(name, INFERENCERS))
     arguments = {k: v for k, v in config.items() if k != "type"} if isinstance(config, Mapping) else {}
@@ -115,9 +117,9 @@ def _class_of(
     if not isinstance(config, Mapping):
         raise TaskError(f"{place} is {type(config).__name__}", "give a mapping with 'type' and its arguments")
     named = config.get("type", default)
-    cls = named if isinstance(named, type) and issubclass(named, base) else known.get(_short_name(named))
+    cls = named if isinstance(named, type) and issubclass(named, base) else known.get(short_name(named))
     if cls is None:
-        raise TaskError(f"{place} has unknown type {shown(_short_name(named))}", nearest(_short_name(named), known))
+        raise TaskError(f"{place} has unknown type {shown(short_name(named))}", nearest(short_name(named), known))
     arguments = {k: v for k, v in config.items() if k != "type"}
     takes = tuple(inspect.signature(cls).parameters)
     for argument in arguments:
@@ -126,6 +128,6 @@ def _class_of(
     return cls, arguments
 
 
-def _short_name(named: object) -> str:
+def short_name(named: object) -> str:
     """Return the class name of a type that is given as a class, a name or a dotted path."""
     return named.__name__ if isinstance(named, type) else str(named).rpartition(".")[2]

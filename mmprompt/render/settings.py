@@ -19,8 +19,9 @@ _LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens")
 class RequestSettings(NamedTuple):
     """The settings that all requests of a task share.
 
-    ``generation`` is the task's ``model.generation``. ``max_tokens`` is the inferencer's ``max_out_len``: a number, or
-    one for each turn. ``stop`` holds its ``stopping_criteria``.
+    ``generation`` is the inferencer's ``generation_kwargs`` with the task's ``model.generation`` laid over them.
+    ``max_tokens`` is the inferencer's ``max_out_len``: a number, or one for each turn. ``stop`` holds its
+    ``stopping_criteria``.
     """
 
     target: str
@@ -73,7 +74,7 @@ def request_settings(task: Task, target: str) -> RequestSettings:
         target,
         limits(target).wire,
         task.config.model_name,
-        dict(task.config.generation),
+        {**(arguments.get("generation_kwargs") or {}), **task.config.generation},
         tuple(length) if isinstance(length, (list, tuple)) and length else length or None,
         (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
     )

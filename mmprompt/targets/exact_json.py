@@ -7,6 +7,7 @@ and a byte order mark. ``json`` reads again whatever orjson refuses or may have 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -182,11 +183,22 @@ def _check_surrogates(text: str, column: str | None) -> None:
         ).located(column=column, offset=error.start) from None
 
 
+def finite(value: object) -> object:
+    """Return a value in which NaN and infinity are the texts ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``."""
+    if isinstance(value, float) and not -_INFINITE < value < _INFINITE:
+        return json.dumps(float(value))
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value
+
+
 def dumps(value: object) -> bytes:
     """Return ``value`` as compact JSON in UTF-8, without ASCII escapes, with numbers as ``json`` prints them.
 
     Raises:
-        TargetError: an object that JSON cannot hold, a lone surrogate, a cycle, or nesting beyond Python's stack.
+        TargetError: NaN, infinity, an object that JSON cannot hold, a lone surrogate, a cycle, or too deep nesting.
     """
     if not _has_float(value):
         try:
@@ -213,7 +225,7 @@ def _has_float(value: object) -> bool:
 
 def _dumps_slowly(value: object) -> bytes:
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_refuse)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_refuse, allow_nan=False)
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise TargetError(

@@ -109,8 +109,8 @@ def json_body(request: Wire) -> bytes:
 def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
     """Return the JSON of a record whose leaves may be ``Payload``, in pieces to be written one after the other.
 
-    Numbers that orjson would change or refuse are printed as Python's ``json`` prints them: integers of any size, and
-    NaN and infinity in ``id`` and ``answer``. ``newline`` ends the record as a line.
+    Numbers that orjson would change or refuse are printed as Python's ``json`` prints them, such as integers of any
+    size. NaN and infinity in ``answer`` become texts. ``newline`` ends the record as a line.
 
     Raises:
         TargetError: a text with a lone surrogate, or a value that JSON cannot hold.
@@ -125,7 +125,9 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
 
     if type(record.get("id")) not in _EXACT or type(record.get("answer")) not in _EXACT:
         spelled: dict[str, Any] = {
-            k: orjson.Fragment(exact_json.dumps(record[k])) for k in ("id", "answer") if k in record
+            k: orjson.Fragment(exact_json.dumps(exact_json.finite(record[k]) if k == "answer" else record[k]))
+            for k in ("id", "answer")
+            if k in record
         }
         record = {**record, **spelled}
     option = _LINE if newline else _OPTIONS

@@ -28,7 +28,7 @@ _RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
 KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
 SCORERS = ("exact", "choice", "contains", "anls", "vqa")
 ANSWER = "answer"
-_DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
+DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
     "optional_columns", "literal_slots", "missing",
@@ -186,7 +186,7 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
     if not isinstance(config, Mapping):
         raise TaskError(f"dataset is {type(config).__name__}", "give a file, or a mapping with path or rows")
     section = dict(config)
-    _check_keys(section, _DATASET_KEYS, "dataset")
+    _check_keys(section, DATASET_KEYS, "dataset")
     for key, rows in (("path", "rows"), ("train", "train_rows")):
         if key in section and rows in section:
             raise TaskError(f"dataset has both '{key}' and '{rows}'", "keep one of them")

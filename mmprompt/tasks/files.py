@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import os
 import re
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import DATASET_KEYS, ConfigValue, Section
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
 from mmprompt.tasks.yaml_text import load_yaml
@@ -72,7 +73,7 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
     if not isinstance(value, Mapping):
         found = "nothing" if value is None else type(value).__name__
         raise TaskError(f"{shown(path)} holds {found}", f"a task is a mapping of {', '.join(known)}")
-    _check_integers(value)
+    _check_numbers(value)
     return TaskFile(value, is_data=True)
 
 
@@ -146,13 +147,15 @@ def _unread_number(error: ValueError) -> TaskError:
     return TaskError(f"a number that Python refuses to read: {error}", "write it as a string")
 
 
-def _check_integers(config: ConfigValue) -> None:
-    """Refuse integers beyond 64 bits, which no setting takes. Parts that YAML repeats by an alias are seen once."""
+def _check_numbers(config: ConfigValue) -> None:
+    """Refuse NaN, infinity and integers beyond 64 bits, which no setting takes. Aliases are followed once."""
     pending, seen = [config], set()
     while pending:
         value = pending.pop()
         if isinstance(value, int) and value.bit_length() > _MOST_BITS:
             raise TaskError(f"an integer of {value.bit_length()} bits", "give one of at most 64 bits")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise TaskError(f"a number is {value}", "give a finite number, or put the text in quotes")
         if isinstance(value, (Mapping, list)) and id(value) not in seen:
             seen.add(id(value))
             pending.extend(value.values() if isinstance(value, Mapping) else value)
@@ -173,7 +176,8 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     variables, stub_texts = run_config(path)
     datasets = find_datasets(variables)
     own = variables.get("dataset")  # a runner's config may use this name, but only as a loop variable
-    if datasets and (own is None or any(own is listed.config for listed in datasets)):
+    is_own = isinstance(own, (str, os.PathLike)) or (isinstance(own, Mapping) and own.keys() <= set(DATASET_KEYS))
+    if datasets and not is_own:
         chosen = upstream_task(choose_dataset(datasets, abbr), stub_texts)
         unused = ", ".join([*chosen.unused, *(["media"] if "media" in variables else [])])
         notes = (f"of {chosen.abbr} these keys are not used: {unused}",) if unused else ()

@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from math import isfinite
 from typing import Any
 
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import names_in_short, nearest, shown
+from mmprompt.errors import RowError, names_in_short, nearest, shown
 from mmprompt.icl.assembly import Assembly
+from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
 from mmprompt.tasks.tag_notes import Note, tag_notes
@@ -44,15 +46,19 @@ class RowNotes:
         self._last = self._counts()
 
     def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows, and count them. Each iteration has counts of its own."""
+        """Yield the rows, and count them. Each iteration has its own counts. An id of NaN or infinity is an error."""
         counts = self._last = self._counts()
         for row in rows:
             if type(row) is Sample:
                 counts.see(row)
+                if isinstance(row.id, float) and not isfinite(row.id):
+                    what = f"the id is {finite(row.id)}, which JSON cannot hold"
+                    yield row.located(RowError(what, "give the row a text or a finite number as its id"))
+                    continue
             yield row
 
     def texts(self) -> list[str]:
-        """Return the notes, each with the number of rows it is about."""
+        """Return the notes, with their numbers of rows."""
         return self._last.texts()
 
 

@@ -76,7 +76,7 @@ class Task:
         assembly = None
         if infer is not None:
             assembly = Assembly(infer, config.columns, meta)
-            if assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
+            if assembly.needs_examples and assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
             bind_examples(assembly, dataset, train, config.train_range)
         cells = dataset is not None and dataset.format in {"csv", "tsv"}
@@ -215,6 +215,8 @@ class Task:
         """
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
+        if not self.assembly.needs_examples:  # there is nothing to drop
+            return self.assembly.assemble(self.entry_of(sample), sample, sample.row)
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
         fits = None
         if most is not None or max_images is not None:

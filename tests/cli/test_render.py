@@ -323,13 +323,6 @@ def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) ->
     assert not Path(os.devnull).is_file()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
-def test_a_full_disk_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    data = write_rows(tmp_path / "data.jsonl", {"question": "q"})
-    assert main(["render", str(data), "-o", "/dev/full"]) == 2
-    assert "No space left on device" in capfd.readouterr().err
-
-
 def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[str, str], tour: Path) -> None:
     with started(command_environment, "render", tour / "tour.jsonl") as process:
         assert process.stdout is not None
@@ -585,8 +578,29 @@ def test_answers_are_kept_exactly(tmp_path: Path, capfd: pytest.CaptureFixture[s
     ]  # fmt: skip
     data = write_rows(tmp_path / "data.jsonl", *[f'{{"question": "q", "answer": {a}}}' for a in written])
     assert main(["render", str(data)]) == 0
-    answers = [json.loads(line)["answer"] for line in capfd.readouterr().out.splitlines()]
-    assert [repr(a) for a in answers] == [repr(json.loads(a)) for a in written]
+    lines = capfd.readouterr().out.splitlines()
+    answers = [json.loads(line, parse_constant=pytest.fail)["answer"] for line in lines]
+    assert [repr(a) for a in answers] == [repr(json.loads(a, parse_constant=str)) for a in written]
+
+
+@pytest.mark.parametrize("emit", ["messages", "prompt"])
+@pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_an_id_that_is_no_number_is_an_error_of_its_row(
+    name: str, emit: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = ['{"question": "q"}', f'{{"index": {name}, "question": "q"}}', '{"question": "q"}']
+    data = write_rows(tmp_path / "data.jsonl", *rows)
+    assert main(["render", str(data), "--emit", emit]) == 1
+    out, err = capfd.readouterr()
+    assert [json.loads(line, parse_constant=pytest.fail)["id"] for line in out.splitlines()] == [0, 2]
+    assert "data.jsonl:2" in err
+    assert f"the id is {name.replace('1e999', 'Infinity')}, which JSON cannot hold" in err
+    errors: list[Any] = []
+    requests = mmprompt.load_task(str(data)).requests(on_error=errors.append)
+    assert ([request.id for request in requests], len(errors)) == ([0, 2], 1)
+    nested = write_rows(tmp_path / "nested.jsonl", f'{{"id": [{name}], "question": "q"}}')
+    assert main(["render", str(nested)]) == 1
+    assert capfd.readouterr().out == ""
 
 
 def test_a_row_without_an_answer_has_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

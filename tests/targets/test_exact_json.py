@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmprompt.errors import RowError, TargetError
-from mmprompt.targets.exact_json import MAX_DEPTH, dumps, faithful, loads, loads_noting
+from mmprompt.targets.exact_json import MAX_DEPTH, dumps, faithful, finite, loads, loads_noting
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = (
@@ -167,8 +167,8 @@ class Point(NamedTuple):
     [
         ({"a": "é\u2028", "b": [1, None]}, '{"a":"é\u2028","b":[1,null]}'),
         (1 << 70, "1180591620717411303424"),
-        ([float("nan"), None], "[NaN,null]"),
-        ({"a": [{"b": float("-inf")}]}, '{"a":[{"b":-Infinity}]}'),
+        (finite([float("nan"), None]), '["NaN",null]'),
+        (finite({"a": ({"b": float("-inf")}, float("inf"), 1e308)}), '{"a":[{"b":"-Infinity"},"Infinity",1e+308]}'),
         (Role("user"), '"user"'),
         ({Role("k"): Role("v")}, '{"k":"v"}'),
         ([Bag(a=1)], '[{"a":1}]'),

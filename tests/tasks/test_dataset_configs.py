@@ -213,7 +213,7 @@ def test_a_prompt_whose_text_only_the_runner_knows_is_an_error(tmp_path, prompt,
         ("import sys\nsys.exit(3)", 2, "SystemExit: 3"),
         ("from opencompass.datasets import SETS\n\nfor s in SETS: pass", 3, "cannot be iterated over"),
         ("from opencompass.datasets import SETS\nn = len(SETS)", 2, "cannot be measured"),
-        ("import no_such_library_at_all", 1, "No module named 'no_such_library_at_all'"),
+        ("import no_such_library_at_all", 1, "imports 'no_such_library_at_all', which is not installed"),
         ("\nfrom .absent import x_datasets", 2, "cannot import '.absent'"),
         ("\nfrom . import absent", 2, "cannot import '.absent'"),
         ("from opencompass.datasets import *\nx = SquadDataset", 2, "name 'SquadDataset' is not defined"),
@@ -236,11 +236,6 @@ def test_what_is_no_config_is_told_with_file_and_line(tmp_path, text, line, mess
     assert len(str(error)) < 1000
 
 
-def test_two_datasets_of_one_abbr_are_told_with_their_places(tmp_path):
-    path = written(tmp_path, "x_datasets = [dict(abbr='x', infer_cfg={}), dict(abbr='x', infer_cfg=dict(a=1))]")
-    assert "x_datasets[0], x_datasets[1]" in str(fault(path, "x"))
-
-
 def test_a_fault_in_a_base_file_is_told_there(tmp_path):
     inner = written(tmp_path, "a = 1\nb = a / 0", "inner/base.py")
     outer = written(tmp_path, "from mmengine.config import read_base\nwith read_base():\n    from .inner.base import b")
@@ -261,16 +256,16 @@ def test_imports_in_a_circle_and_without_end_are_refused(tmp_path):
 
 
 def test_a_config_named_from_its_package_is_found_in_its_own_folder_tree(tmp_path):
-    text = "x_datasets = [dict(abbr='x', infer_cfg=dict(a=1))]"
+    text = "x_datasets = [dict(abbr='x', infer_cfg=dict(retriever=1))]"
     written(tmp_path, text, "opencompass/configs/datasets/x/x_gen.py")
     user = "from opencompass.configs.datasets.x.x_gen import x_datasets as all_datasets"
-    assert read_upstream(written(tmp_path, user, "opencompass/configs/y.py")).infer_cfg == {"a": 1}
+    assert read_upstream(written(tmp_path, user, "opencompass/configs/y.py")).infer_cfg == {"retriever": 1}
     assert "no folder above this file is 'opencompass'" in str(fault(written(tmp_path, user, "elsewhere/y.py")))
 
 
 def test_star_imports_and_packages_of_configs_work(tmp_path):
-    written(tmp_path, "x_datasets = [dict(abbr='x', infer_cfg=dict(a=1))]\n_hidden = 1", "group/__init__.py")
-    assert read_upstream(written(tmp_path, "from .group import *")).infer_cfg == {"a": 1}
+    written(tmp_path, "x_datasets = [dict(abbr='x', infer_cfg=dict(retriever=1))]\n_hidden = 1", "group/__init__.py")
+    assert read_upstream(written(tmp_path, "from .group import *")).infer_cfg == {"retriever": 1}
     written(tmp_path, "y_datasets = []", "group/more.py")
     text = "from .group import more\nfrom . import group\nx_datasets = group.x_datasets + more.y_datasets"
     assert read_upstream(written(tmp_path, text, "other.py")).abbr == "x"
@@ -373,3 +368,121 @@ def test_a_runners_config_may_call_its_variables_as_a_task_does(tmp_path: Path, 
 def test_a_task_in_python_may_name_the_classes_of_a_runner(tmp_path: Path) -> None:
     task = load_task(written(tmp_path, f"{OWN_NAMES}dataset = dict(rows=[dict(question='1+1', gold='2')])\n"))
     assert (list(task.prompts()), task.output_column) == ([(0, "Q: 1+1")], "gold")
+
+
+# ---- settings of inferencers, numbers of datasets, chats
+
+
+def infer(tmp_path, inferencer, template="dict(type='PromptTemplate', template='Q: {q}')", more="", output="'a'"):
+    text = (
+        f"x_datasets = [dict(abbr='x', reader_cfg=dict(input_columns=['q'], output_column={output}),"
+        f" infer_cfg=dict(prompt_template={template}, inferencer=dict({inferencer}){more}))]"
+    )
+    return written(tmp_path, text)
+
+
+ROWS = {"rows": [{"q": "1+1", "a": "2"}]}
+
+
+def test_max_seq_len_without_examples_needs_no_tokenizer(tmp_path):
+    task = load_task(infer(tmp_path, "type='GenInferencer', max_seq_len=4096"), ROWS)
+    assert list(task.prompts()) == [(0, "Q: 1+1")]
+    assert next(load_task({"infer_cfg": {**task.config.infer_cfg}, "dataset": ROWS}).requests()).messages
+
+
+def test_settings_of_the_reply_reach_the_request(tmp_path):
+    path = infer(
+        tmp_path, "type='GenInferencer', temperature=0.5, do_sample=True, save_every=1", more=", max_out_len=50"
+    )
+    task = load_task(path, ROWS)
+    [request] = task.requests()
+    assert (request["temperature"], request["max_tokens"]) == (0.5, 50)
+    unused = "infer_cfg.inferencer.do_sample, infer_cfg.inferencer.save_every"
+    assert task.notes() == [f"of x these keys are not used: {unused}"]
+    own = load_task(
+        infer(tmp_path, "type='GenInferencer', max_out_len=7, labels=['A', 'B']", more=", max_out_len=50"), ROWS
+    )
+    assert next(own.requests())["max_tokens"] == 7
+    assert own.notes() == ["of x these keys are not used: infer_cfg.max_out_len, infer_cfg.inferencer.labels"]
+
+
+def test_the_labels_of_a_config_choose_the_labels_and_their_order(tmp_path):
+    labels = "dict(type='PromptTemplate', template={'A': '{q} A', 'B': '{q} B', 'C': '{q} C'})"
+    path = infer(tmp_path, "type='PPLInferencer', labels=['C', 'A'], max_out_len=5", labels)
+    task = load_task(path, ROWS)
+    assert [list(prompt.items()) for _, prompt in task.prompts()] == [[("C", "1+1 C"), ("A", "1+1 A")]]
+    assert task.notes() == ["of x these keys are not used: infer_cfg.inferencer.max_out_len"]
+
+
+@pytest.mark.parametrize("argument", ["multiround=True", "min_out_len=5", "gen_field_replace_token='?'"])
+def test_what_would_change_the_run_is_refused_by_name(tmp_path, argument):
+    with pytest.raises(TaskError, match=f"GenInferencer with {argument.partition('=')[0]}=.* changes what the model"):
+        load_task(infer(tmp_path, f"type='GenInferencer', {argument}"), ROWS)
+    load_task(infer(tmp_path, "type='GenInferencer', multiround=False"), ROWS)
+
+
+def test_two_datasets_of_one_abbr_are_chosen_by_number(tmp_path):
+    one = "dict(abbr='x', infer_cfg=dict(prompt_template='{n} {{q}}'))"
+    listed = ", ".join(one.replace("{n}", str(n)).replace("{{q}}", "{q}") for n in (1, 2))
+    path = written(tmp_path, f"x_datasets = [{listed}, dict(abbr='3', infer_cfg=dict(prompt_template='3'))]")
+    assert "choose one by its number: 1 (x_datasets[0]), 2 (x_datasets[1])" in str(fault(path, "x"))
+    for abbr, prompt in (("1", "1 1+1"), ("2", "2 1+1"), ("3", "3")):
+        assert list(load_task(path, ROWS, abbr=abbr).prompts()) == [(0, prompt)]
+    for abbr in ("0", "4", "9" * 5000):
+        assert "lists no dataset" in str(fault(path, abbr))
+
+
+def test_an_import_that_is_missing_is_told_as_such(tmp_path):
+    path = written(tmp_path, "x = 1\nimport no_such_library.part")
+    assert str(fault(path)) == (
+        f"{path}:2: the file imports 'no_such_library', which is not installed; install it, or remove the import"
+    )
+
+
+def test_a_variable_called_dataset_that_is_no_dataset_of_a_task_is_the_configs_own(tmp_path):
+    for own in ("None", "3", "dict(abbr='y', infer_cfg={})"):
+        path = infer(tmp_path, "type='GenInferencer'")
+        Path(path).write_text(Path(path).read_text() + f"\ndataset = {own}\n")
+        assert list(load_task(path, ROWS).prompts()) == [(0, "Q: 1+1")]
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["dict(type='PromptTemplate', template='{q}')", "'{q}'", "None",
+     "dict(type='PromptTemplate', template=dict(round=[dict(role='HUMAN', prompt='{q}')]))",
+     "dict(type='PromptTemplate', template=dict(round=[dict(role='HUMAN', prompt='{q}'), dict(role='BOT', prompt='{a}')]))"],
+)  # fmt: skip
+def test_a_chat_inferencer_asks_turn_by_turn(tmp_path, template):
+    rows = [
+        {"q": ["1+1", "2+2"], "a": ["2", "4"]},
+        {"q": "3+3", "a": "6"},
+        {
+            "q": [
+                {"role": "user", "content": "4"},
+                {"role": "assistant", "content": "5"},
+                {"role": "user", "content": "6"},
+            ]
+        },
+        {"q": [{"role": "system", "content": "S"}, {"role": "user", "content": "7"}]},
+    ]
+    said = {
+        "last": [["1+1", "2", "2+2"], ["3+3"], ["4"], ["S", "7"]],
+        "every": [["1+1"], ["3+3"], ["4"], ["S", "7"]],
+        "every_with_gt": [["1+1"], ["1+1", "2", "2+2"], ["3+3"], ["4"], ["S", "7"]],
+    }
+    for mode, texts in said.items():
+        chosen = "" if mode == "last" else f", infer_mode='{mode}'"
+        task = load_task(infer(tmp_path, f"type='ChatInferencer'{chosen}", template), {"rows": rows})
+        assert [[m["content"] for m in request.messages] for request in task.requests()] == texts
+
+
+def test_a_chat_inferencer_without_an_output_column_lets_the_model_speak(tmp_path):
+    path = infer(tmp_path, "type='ChatInferencer', infer_mode='every', max_out_len=4096", "'{q}'", output="None")
+    [request] = load_task(path, {"rows": [{"q": ["1+1", "2+2"]}]}).requests()
+    assert ([m["content"] for m in request.messages], request["max_tokens"]) == (["1+1"], 4096)
+
+
+def test_a_prompt_template_may_be_a_text():
+    for name in ("prompt_template", "ice_template"):
+        task = load_task({"infer_cfg": {name: "Q: {q}"}, "dataset": ROWS})
+        assert list(task.prompts()) == [(0, "Q: 1+1")]

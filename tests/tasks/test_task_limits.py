@@ -92,6 +92,8 @@ def test_dots_in_strings_comments_and_lists_of_toml_do_not_count(tmp_path: Path)
         ("task.yaml", "media: {timeout: " + ":".join(["1"] * 200_000) + "}"),
         ("task.yaml", f"reader_cfg: {{test_range: {DIGITS[:30]}}}"),
         ("task.yaml", f"media: &again {{max_bytes: {DIGITS[:400]}}}\nmodel: {{generation: *again}}"),
+        ("task.yaml", "model: {generation: {temperature: .nan}}"),
+        ("task.toml", "model.generation.temperature = -inf"),
         ("task.toml", f"media.max_bytes = {DIGITS}"),
         ("task.toml", f"media.timeout = 0x{DIGITS}"),
         ("task.toml", f"media.timeout = {DIGITS[:400]}"),

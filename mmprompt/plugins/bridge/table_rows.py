@@ -19,6 +19,7 @@ from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.icl.dialogues import check_mode
 from mmprompt.render.answers import RowAnswers
 from mmprompt.segments import Segment
+from mmprompt.targets.exact_json import finite
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
@@ -160,6 +161,7 @@ def _is_segments(value: list[object]) -> bool:
 
 def _answer(value: object) -> str | None:
     """Return an answer as a cell of a text column: text as it is, None as None, any other value as JSON."""
+    value = finite(value)
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.upstream.inferencers import task_infer_cfg
 from mmprompt.tasks.upstream.stubs import RunnerStub, UpstreamValue
 
 _READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "train_range", "test_range")
@@ -21,6 +22,7 @@ _READER_KEYS = ("input_columns", "output_column", "train_split", "test_split", "
 _ROW_SETTINGS = ("max_out_len", "timestamp")
 """Settings of a single row. AISBench's configs list them among the input columns; rows may lack them."""
 _DEPTH = 50
+_DIGITS = 6
 _SHOWN = 20
 
 
@@ -62,7 +64,7 @@ def find_datasets(variables: Mapping[str, UpstreamValue]) -> list[UpstreamDatase
 
 
 def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None) -> UpstreamDataset:
-    """Return the dataset called ``abbr``, or the only one.
+    """Return the dataset called ``abbr``, or of that number (from 1) if none is called so, or the only one.
 
     Raises:
         TaskError: the config lists no dataset, not exactly one of that name, or several and no ``abbr`` is given.
@@ -74,13 +76,15 @@ def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None)
             return datasets[0]
         raise TaskError(f"the config lists {len(datasets)} datasets", f"choose one by its abbr: {_listed(datasets)}")
     chosen = [d for d in datasets if d.abbr == abbr]
+    if not chosen and abbr.isdecimal() and len(abbr) < _DIGITS and 0 < int(abbr) <= len(datasets):
+        return datasets[int(abbr) - 1]
     if not chosen:
         close = difflib.get_close_matches(abbr, [d.abbr for d in datasets], n=1)
         hint = nearest(abbr, close) if close else f"choose one of {_listed(datasets)}"
         raise TaskError(f"the config lists no dataset {shown(abbr)}", hint)
     if len(chosen) > 1:
-        places = ", ".join(d.place for d in chosen)
-        raise TaskError(f"the config lists several datasets {shown(abbr)}: {places}", "give each its own abbr")
+        places = ", ".join(f"{number} ({d.place})" for number, d in enumerate(datasets, 1) if d.abbr == abbr)
+        raise TaskError(f"the config lists several datasets {shown(abbr)}", f"choose one by its number: {places}")
     return chosen[0]
 
 
@@ -105,12 +109,11 @@ def upstream_task(dataset: UpstreamDataset, stub_texts: Collection[str] = ()) ->
     unused = [str(k) for k in config if k not in ("abbr", *sections)]
     unused += [f"reader_cfg.{k}" for k in sections["reader_cfg"] if k not in _READER_KEYS]
     unused += [f"reader_cfg.input_columns.{name}" for name in _take_settings(reader)]
-    return UpstreamTask(
-        dataset.abbr,
-        cast("Section", plain_config(reader, f"{dataset.place}.reader_cfg", stub_texts)),
-        cast("Section", plain_config(sections["infer_cfg"], f"{dataset.place}.infer_cfg", stub_texts)),
-        tuple(unused),
-    )
+    place = f"{dataset.place}.infer_cfg"
+    columns = cast("Section", plain_config(reader, f"{dataset.place}.reader_cfg", stub_texts))
+    given = cast("Section", plain_config(sections["infer_cfg"], place, stub_texts))
+    infer, more = task_infer_cfg(given, columns, place)
+    return UpstreamTask(dataset.abbr, columns, infer, (*unused, *more))
 
 
 def _take_settings(reader: dict[str, UpstreamValue]) -> list[str]:

@@ -61,6 +61,11 @@ class Execution:
                 variables.update({k: as_config(v, seen) for k, v in own_names(variables).items()})
         except TaskError as error:
             raise error.located(file=path, line=_line_in(path, error)) from None
+        except ModuleNotFoundError as error:
+            what = f"the file imports {shown(error.name)}, which is not installed"
+            raise TaskError(what, "install it, or remove the import").located(
+                file=path, line=_line_in(path, error)
+            ) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001  # any error of the user's code is a fault of the file
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise _malformed(path, what[:_SHOWN], _line_in(path, error)) from None
