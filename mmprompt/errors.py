@@ -103,6 +103,33 @@ class MMPromptError(Exception):
         return type(self)(self.what, self.hint, self.where._replace(**missing))  # type: ignore[arg-type]  # typed by name above
 
 
+class Finding(NamedTuple):
+    """An error as data: one line of ``--errors FILE``.
+
+    ``line`` counts from 1, ``row`` and ``offset`` from 0; ``part`` is the 1-based number of a content part of the
+    request. What is unknown is None.
+    """
+
+    severity: str
+    message: str
+    hint: str
+    file: str | None
+    line: int | None
+    row: int | None
+    id: object
+    column: str | None
+    offset: int | None
+    part: int | None
+
+    @classmethod
+    def of(cls, error: MMPromptError, row: int | None = None, name: object = None) -> Finding:
+        """Return the finding of an error; ``row`` is the number of its row, and ``name`` the row's id."""
+        at = error.where
+        what = error.what if at.template is None else f"in {at.template}: {error.what}"
+        name = at.sample if name is None else name
+        return cls("error", what, error.hint, at.file, at.line, row, name, at.column, at.offset, at.part)
+
+
 class TagError(MMPromptError):
     """AIS tags do not pair, or a value cannot be put between tags."""
 

@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
+        say("mmprompt: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _silence(sys.stdout)
@@ -64,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
     from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
+    from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
         prog="mmprompt",
@@ -75,7 +77,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
     plugins.add_parser(commands)
-    arguments, unknown = parser.parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command is not None and command not in commands.choices:
+        parser.error(f"unknown command {shown(command)}; {nearest(command, commands.choices)}")
+    for each in (parser, *commands.choices.values()):
+        each.words = words
+    arguments, unknown = parser.parse_known_args(words)
     if unknown:
         commands.choices.get(arguments.command, parser).refuse(unknown)
     if arguments.command is None:
@@ -105,20 +113,27 @@ def _escaped(character: str) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that writes errors on one line."""
+    """A parser that writes errors on one line. ``words`` are the words of the command line."""
+
+    words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
+        """Exit with an error, which also names the option nearest to the first one that does not exist."""
+        from mmprompt.errors import nearest  # noqa: PLC0415  # only for a fault
+
+        known = self._option_string_actions
+        names = [word.partition("=")[0] for word in self.words if word[:2] == "--" and word != "--"]
+        unknown = next((name for name in names if not any(option.startswith(name) for option in known)), None)
+        if unknown is not None:
+            message += (
+                f"; {nearest(unknown, known)}" if unknown in message else f"; {unknown}: {nearest(unknown, known)}"
+            )
         say(f"{self.prog}: {message}; see {self.prog} --help")
         sys.exit(USAGE)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Exit with an error that names the unknown arguments and the option nearest to the first."""
-        from mmprompt.errors import nearest  # noqa: PLC0415  # only for a fault
-
-        known = self._option_string_actions
-        near = nearest(unknown[0].partition("=")[0], known) if unknown[0].startswith("-") else ""
-        given = " ".join(word or "''" for word in unknown)
-        self.error("; ".join(filter(None, [f"unrecognized arguments: {given}", near])))
+        """Exit with an error that names the unknown arguments."""
+        self.error(f"unrecognized arguments: {' '.join(word or repr('') for word in unknown)}")
 
 
 class _Version(argparse.Action):

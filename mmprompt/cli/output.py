@@ -52,6 +52,16 @@ def output(path: str | None) -> Iterator[ChunkWriter]:
 
 
 @contextmanager
+def data_output(path: str | None) -> Iterator[BinaryIO | None]:
+    """Open a file that is written as the run goes on, so that a run that ends early leaves what it has; None for None."""
+    if path is None:
+        yield None
+        return
+    with open(path, "wb") as file:
+        yield file
+
+
+@contextmanager
 def _whole_file(path: str) -> Iterator[ChunkWriter]:
     target = os.path.realpath(path)
     # no process number in the name: in a container it repeats, and the file of a killed run may be left

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import closing
 from typing import TYPE_CHECKING
 
-from mmprompt.cli import FINDINGS, say
-from mmprompt.errors import DatasetError, MMPromptError, RowError, TaskError, nearest, shown
+from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
+from mmprompt.errors import TaskError, nearest, shown
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -31,7 +30,8 @@ examples:
   cat vqa.jsonl | mmprompt render - --media-root images > requests.jsonl
 
 Rows go out in order, one JSON object a line. A row that cannot be rendered is
-reported on standard error and left out; the exit code is then 1.
+reported on standard error and left out; the exit code is then 1. On a terminal
+the lines show media in short; -o writes them in full.
 """
 
 
@@ -59,6 +59,8 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
     add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
     add("--strict", action="store_true", help="stop at the first row that cannot be rendered")
+    add("--strict-notes", action="store_true", help="exit with 1 if there are notes")
+    add("--errors", metavar="FILE.jsonl", help="also write every error to this file, one JSON object a line")
     workers = (
         "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
@@ -73,6 +75,8 @@ def _add_rows(group: argparse._ArgumentGroup) -> None:
     add("--format", metavar="NAME", help="the dataset's format, where it is not recognised")
     add("--map", action="append", default=[], metavar="COLUMN=MODALITY", help="a column of media (repeatable)")
     add("--limit", type=_natural, metavar="N", help="read at most N rows")
+    drop = "take the closing assistant message of a chat as its answer, which is not sent"
+    add("--drop-last-assistant", action="store_true", help=drop)
 
 
 def _add_access(group: argparse._ArgumentGroup) -> None:
@@ -105,47 +109,49 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.output import check_output, output  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import ErrorReport, NoteReport, logged, progress, report_and_exit_code  # noqa: PLC0415
-    from mmprompt.render.run import render  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.output import check_output, data_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.output)
+    check_output(arguments.errors)
     task = _task(arguments)
-    _check_apart(arguments.output, arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None])
-    notes, errors = NoteReport(), ErrorReport()
+    read = [arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None]]
+    _check_apart(arguments.output, *read)
+    _check_apart(arguments.errors, *read, arguments.output)
+    last = LastAssistant(task.output_column) if arguments.drop_last_assistant else None
+    if task.dataset is not None:
+        task.dataset.change = last
+    notes = NoteReport()
     renderer = _renderer(arguments, task, notes)
-    try:
-        with closing(renderer), logged(notes.add), progress(errors) as advance, output(arguments.output) as writer:
-            report = render(
-                renderer,
-                task.samples(),
-                writer,
-                limit=arguments.limit,
-                strict=arguments.strict,
-                workers=arguments.workers,
-                on_error=errors.report,
-                on_note=notes.add,
-                on_row=advance,
-            )
-            writer.discarded = bool(report.failed and not report.rendered)
-    except MMPromptError as error:
-        of_row = error.where.line is not None and (isinstance(error, RowError) or not isinstance(error, DatasetError))
-        if not (arguments.strict and of_row):
-            raise
-        say(str(error))
-        if arguments.output is not None:
-            say("mmprompt: stopped at this row (--strict), nothing was written")
-        return FINDINGS
-    return report_and_exit_code(report, [*errors.texts(), *notes.texts(), *map("note: {}".format, task.notes())])
+    with data_output(arguments.errors) as data:
+        errors = ErrorReport(data)
+        outcome = render_rows(arguments, task, renderer, errors, notes)
+    for text in task.notes():
+        notes.add(text)
+    if last is not None and not last.taken:
+        notes.add("--drop-last-assistant found no chat whose last message is the assistant's")
+    if not (outcome.written or outcome.left_out or outcome.stopped):
+        notes.add("there is no row to render")
+    for text in (*errors.texts(), *notes.texts()):
+        say(text)
+    say(str(outcome._replace(notes=notes.count)))
+    if outcome.stopped == INTERRUPTION:
+        return INTERRUPTED
+    return FINDINGS if errors.count or (arguments.strict_notes and notes.count) else OK
 
 
 def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> Renderer:
+    from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
     from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
     from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # loads with the command
+    from mmprompt.targets.wire_json import record_chunks  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
 
+    shows = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
         notes.add("--media-cache keeps changed media, but no change is asked for: nothing will be kept")
@@ -164,6 +170,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         ),
         changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(CACHE_BYTES, arguments.media_cache),
+        chunks=short_chunks if shows else record_chunks,
     )
 
 
@@ -213,13 +220,15 @@ def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
     return Changes()
 
 
-def _check_apart(output: str | None, *inputs: str | None) -> None:
-    """Refuse to write over a file that is read."""
-    if output is None or not os.path.isfile(output):
+def _check_apart(written: str | None, *others: str | None) -> None:
+    """Refuse to write over a file that is read, or written too."""
+    if written is None or (os.path.exists(written) and not os.path.isfile(written)):
         return
-    for name in inputs:
-        if name is not None and os.path.isfile(name) and os.path.samefile(name, output):
-            raise TaskError(f"{shown(output)} is also an input", "write to another file")
+    for name in others:
+        if name is not None and os.path.realpath(name) == os.path.realpath(written):
+            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
+        if name is not None and os.path.isfile(name) and os.path.isfile(written) and os.path.samefile(name, written):
+            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
 
 
 def _mapped(item: str) -> tuple[str, str]:

@@ -1,102 +1,173 @@
-"""What a run writes to standard error: progress, the errors of rows, notes, and a last line of counts."""
+"""What a run writes to standard error: the errors of rows, notes, and a last line with the counts."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging import Handler, LogRecord
-from typing import TYPE_CHECKING
+from typing import IO, NamedTuple
 
 from mmprompt._log import log
-from mmprompt.cli import FINDINGS, OK, say
-from mmprompt.errors import MMPromptError
+from mmprompt.cli import say
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import Finding, Where
+from mmprompt.render.builder import FailedRow
 
-if TYPE_CHECKING:
-    from mmprompt.render.run import RenderReport
+INTERRUPTION = "interrupted"
+"""Why a run stopped that its user interrupted."""
 
-_NOTES_SHOWN = 20
-_FAULTS_COUNTED = 100
+_ALIKE = 3
+"""How often the same message is written."""
 
+_OF_A_KIND = 20
+"""How many messages are written that differ in quoted values and numbers only."""
 
-def report_and_exit_code(report: RenderReport, lines: Iterable[str]) -> int:
-    """Write the lines and the counts of a run, and return its exit code."""
-    for line in lines:
-        say(line)
-    total = report.rendered + report.failed
-    if not total:
-        say("note: there is no row to render")
-    if not report.failed and not report.repeated:
-        return OK
-    if not report.rendered:
-        say("mmprompt: no row could be rendered, nothing was written")
-        return FINDINGS
-    ids = "1 id is repeated" if report.repeated == 1 else f"{report.repeated} ids are repeated"
-    again = f", {ids}" if report.repeated else ""
-    say(f"mmprompt: {report.rendered} of {total} rows rendered, {report.failed} left out{again}")
-    return FINDINGS
+_KINDS = 100
+_OTHER = ("of several kinds", "")
+_VALUES = re.compile(r"'[^']*'|\d+")
+
+Message = tuple[str, str]
+"""What is wrong or odd, and what to do about it."""
 
 
 class ErrorReport:
-    """Writes the error of each row that is left out. A fault of the task, which many rows share, is written once."""
+    """Writes the error of each row that is left out; of alike errors the first ones, and the number of the others.
 
-    def __init__(self) -> None:
+    An error of the task or the command, which many rows share, is written once. ``data`` receives every error as a line
+    of JSON.
+    """
+
+    def __init__(self, data: IO[bytes] | None = None) -> None:
         self.make_room: Callable[[], object] | None = None
-        self._rows: dict[tuple[str, str], int] = {}
+        self.count = 0
+        self._data = data
+        self._alike = _AlikeMessages()
 
-    def report(self, error: MMPromptError) -> None:
-        """Write the error, or count its row."""
-        fault = (error.where.setting or "", error.hint)
-        if fault[0] and (fault in self._rows or len(self._rows) < _FAULTS_COUNTED):
-            self._rows[fault] = self._rows.get(fault, 0) + 1
-            if self._rows[fault] > 1:
-                return
-        if self.make_room is not None:
-            self.make_room()
-        say(str(error))
+    def report(self, failed: FailedRow, row: int | None) -> None:
+        """Write the error of a row, or count it."""
+        error = failed.error
+        self.count += 1
+        self.record(Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None))
+        if self._alike.shows((error.what, error.hint), 1 if error.where.setting else _ALIKE):
+            if self.make_room is not None:
+                self.make_room()
+            say(str(error))
+
+    def record(self, finding: Finding) -> None:
+        """Write an error as data."""
+        if self._data is not None:
+            self._data.write(_json_line(finding))
 
     def texts(self) -> list[str]:
-        """Return a line for each fault that several rows share."""
-        return [
-            f"… and {rows - 1} more rows have this error; {hint}" for (_, hint), rows in self._rows.items() if rows > 1
+        """Return a line for each kind of error that was only counted, and one on how to see them all."""
+        texts = [
+            f"… and {rows} more row{'s have' if rows > 1 else ' has'} this error: {_text(message)}"
+            for message, rows in self._alike.counted()
         ]
+        return [*texts, "… --errors FILE.jsonl writes all errors to a file"] if texts and self._data is None else texts
 
 
 class NoteReport:
-    """Keeps the first notes of a run and counts the rest: a million rows may have the same small fault."""
+    """Keeps the notes of a run for its end; of alike notes the first ones, and the number of the others."""
 
     def __init__(self) -> None:
-        self._first: list[str] = []
-        self._more = 0
+        self.count = 0
+        self._kept: list[str] = []
+        self._alike = _AlikeMessages()
 
     def add(self, note: str) -> None:
-        """Keep the note, or count it."""
-        if len(self._first) < _NOTES_SHOWN:
-            self._first.append(note)
-        else:
-            self._more += 1
+        """Keep a note on the run."""
+        self.count += 1
+        self._kept.append(f"note: {note}")
+
+    def add_of_row(self, where: Where, medium: str, note: str) -> None:
+        """Keep a note on a row, or count it."""
+        self.count += 1
+        if self._alike.shows((note, ""), _ALIKE):
+            self._kept.append("note: " + ": ".join(filter(None, (str(where), medium, note))))
 
     def texts(self) -> list[str]:
-        """Return a line for each note kept, and one for the others."""
-        first = [f"note: {note}" for note in self._first]
-        return [*first, f"note: … and {self._more} more such notes"] if self._more else first
+        """Return a line for each note kept, and one for each kind of note that was only counted."""
+        counted = [
+            f"note: … and {number} more such note{'s' if number > 1 else ''}: {_text(message)}"
+            for message, number in self._alike.counted()
+        ]
+        return self._kept + counted
 
 
-@contextmanager
-def progress(errors: ErrorReport) -> Iterator[Callable[[], object] | None]:
-    """Give the function to call after each row: it moves a progress bar. None if standard error is not a terminal.
+class _Kind:
+    """Messages that differ in their values only."""
 
-    The bar is cleared before an error is written.
+    def __init__(self) -> None:
+        self.shown: Counter[Message] = Counter()
+        self.counted: Counter[Message] = Counter()
+
+
+class _AlikeMessages:
+    """Decides which of many messages are shown, in memory that does not grow with their number."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Message, _Kind] = {}
+
+    def shows(self, message: Message, most: int) -> bool:
+        """Return whether to show a message; one that is not shown is counted."""
+        kind = (_VALUES.sub("…", message[0]), _VALUES.sub("…", message[1]))
+        if kind not in self._kinds and len(self._kinds) >= _KINDS:
+            kind = _OTHER
+        of_kind = self._kinds.setdefault(kind, _Kind())
+        if of_kind.shown[message] < most and of_kind.shown.total() < _OF_A_KIND:
+            of_kind.shown[message] += 1
+            return True
+        of_kind.counted[message if message in of_kind.shown else kind] += 1
+        return False
+
+    def counted(self) -> Iterator[tuple[Message, int]]:
+        """Yield the messages that were counted, and how often; a value that differs reads as ``…``."""
+        for of_kind in self._kinds.values():
+            yield from of_kind.counted.items()
+
+
+def _text(message: Message) -> str:
+    return "; ".join(filter(None, message))
+
+
+class Outcome(NamedTuple):
+    """The counts of a run, for its last line.
+
+    ``written`` and ``left_out`` are rows; ``size`` is in bytes. ``output`` is the file, None for standard output.
+    ``stopped`` says why the run ended early; a file is then left as it was, as it is if no row could be rendered.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm  # noqa: PLC0415  # only on a terminal
 
-    with tqdm(unit=" rows", mininterval=0.2, file=sys.stderr) as bar:
-        errors.make_room = bar.clear
-        yield bar.update
-        errors.make_room = None
+    written: int
+    left_out: int
+    size: int
+    output: str | None
+    repeated: int = 0
+    notes: int = 0
+    stopped: str = ""
+
+    def __str__(self) -> str:
+        """Return the line."""
+        where = "standard output" if self.output in (None, "-") else str(self.output)
+        rows = f"{self.written} of {self.written + self.left_out} rows written to {where}, {self.size:,} bytes"
+        if where is self.output and (self.stopped or (self.left_out and not self.written)):
+            rows = f"nothing was written to {where}"
+        ids = f"{self.repeated} repeated id{'s' * (self.repeated > 1)}" if self.repeated else ""
+        notes = f"{self.notes or 'no'} note{'s' * (self.notes != 1)}"
+        counts = ", ".join(filter(None, (f"{self.left_out} left out", ids, notes)))
+        return "mmprompt: " + "; ".join(filter(None, (self.stopped, rows, counts)))
+
+
+def _json_line(finding: Finding) -> bytes:
+    record = finding._asdict()
+    if isinstance(finding.id, float) and not math.isfinite(finding.id):
+        record["id"] = str(finding.id)
+    # in JSON the escape of a lone surrogate stands for itself
+    return json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace") + b"\n"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ STDIN = "-"
 _HEAD = 1 << 16
 _LONGEST = 1 << 26  # a first line longer than this is judged by its beginning
 _BUFFER = 1 << 17
+_COUNTED = 1 << 30  # bytes: the lines of a larger file take too long to count
 
 
 class DatasetFile:
@@ -104,6 +105,18 @@ class _Replayed(io.RawIOBase):
         if not self.closed and self._stream is not sys.stdin.buffer:
             self._stream.close()
         super().close()
+
+
+def line_count(path: str) -> int | None:
+    """Return how many lines a file of text has; None for a stream, a compressed or a large file."""
+    if path.endswith((".gz", ".zst")) or not os.path.isfile(path) or os.path.getsize(path) > _COUNTED:
+        return None
+    lines, last = 0, b"\n"
+    with open(path, "rb", buffering=0) as file:
+        while block := file.read(_BUFFER):
+            lines += block.count(b"\n")
+            last = block[-1:]
+    return lines + (last != b"\n")
 
 
 def _head_of(stream: BinaryIO, enough: int) -> bytes:

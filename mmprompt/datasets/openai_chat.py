@@ -10,7 +10,8 @@ from mmprompt.datasets import jsonl
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, RowError
+from mmprompt.errors import MMPromptError, RowError, shown
+from mmprompt.messages import TextPart
 
 if TYPE_CHECKING:
     from mmprompt.messages import Message
@@ -62,6 +63,40 @@ def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]
     if not isinstance(wire, list):
         raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]')
     return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
+
+
+class LastAssistant:
+    """Takes the closing assistant message of each chat as its answer: ``--drop-last-assistant``.
+
+    ``taken`` counts the answers. A row that is no chat, or whose last message is another's, stays as it is.
+    """
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+        self.taken = 0
+
+    def __call__(self, row: Row) -> Row:
+        """Return a row without that message, which is its answer then."""
+        if isinstance(row, RowError) or not row.messages or row.messages[-1].role != "assistant":
+            return row
+        *before, last = row.messages
+        if not before:
+            return _refused(row, "the only message is the assistant's", "add the user's message before it")
+        if last.tool_calls or any(not isinstance(part, TextPart) for part in last.parts):
+            return _refused(
+                row, "the closing assistant message holds more than text", "leave out --drop-last-assistant"
+            )
+        text = last.text
+        if row.columns.get(self.column) not in (None, text):
+            return _refused(row, f"the row has another {shown(self.column)} than its closing message", "remove one")
+        self.taken += 1
+        wire = row.columns["messages"]
+        columns = {**row.columns, self.column: text, "messages": wire[:-1] if isinstance(wire, list) else wire}
+        return row._replace(messages=tuple(before), columns=columns)
+
+
+def _refused(row: Sample, what: str, hint: str) -> RowError:
+    return row.located(RowError(what, hint)).located(column="messages")
 
 
 def recognises(columns: Mapping[str, object]) -> bool:

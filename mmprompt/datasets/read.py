@@ -40,10 +40,10 @@ class Dataset:
     Iterating yields a ``Sample`` for each row that can be read and a ``RowError`` for each that cannot. Each iteration
     reads the file again; standard input, pipes and iterators can be read once. ``path`` is the file as given (None for
     rows given in Python). ``root`` is its directory, where relative media paths begin (None for standard input and for
-    rows given in Python).
+    rows given in Python). ``change`` is applied to each row.
     """
 
-    __slots__ = ("_iterate", "_notes", "format", "path", "root")
+    __slots__ = ("_iterate", "_notes", "change", "format", "path", "root")
 
     def __init__(
         self, path: str | None, format_name: str, root: str | None, iterate: Callable[[Notes], Iterator[Row]]
@@ -51,6 +51,7 @@ class Dataset:
         self.path = path
         self.format = format_name
         self.root = root
+        self.change: Callable[[Row], Row] | None = None
         self._iterate = iterate
         self._notes = Notes()
 
@@ -61,7 +62,8 @@ class Dataset:
             DatasetError: the file as a whole cannot be read, or not again.
         """
         self._notes.clear()
-        return self._iterate(self._notes)
+        rows = self._iterate(self._notes)
+        return rows if self.change is None else map(self.change, rows)
 
     def __repr__(self) -> str:
         """Show path and format."""

@@ -18,7 +18,7 @@ from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest
 from mmprompt.render.media import media_of
-from mmprompt.render.settings import batch_settings
+from mmprompt.render.settings import RequestSettings, batch_settings, no_model
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.prompt_items import plain_prompt
@@ -34,11 +34,11 @@ Record = dict[str, Any]
 
 
 class RenderedRow(NamedTuple):
-    """The lines of one row as pieces of bytes, and what its media are reported for."""
+    """The lines of one row as pieces of bytes, and notes: each the medium it is about and what was noticed."""
 
     row: Sample
     chunks: list[bytes]
-    findings: list[str]
+    findings: list[tuple[str, str]]
 
 
 class Renderer:
@@ -49,6 +49,7 @@ class Renderer:
         emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (OpenAI's
             batch files, for ``"vllm"`` and ``"openai"``; the task names the model).
         target: as in ``RequestBuilder``, like ``media``, ``policy``, ``changes`` and ``cache``.
+        chunks: writes a record as a line, in the place of ``record_chunks``.
 
     Raises:
         TaskError: ``emit`` is unknown, or a batch is asked for without a model or of a task that compares labels.
@@ -66,6 +67,7 @@ class Renderer:
         policy: MediaPolicy | None = None,
         changes: Changes | None = None,
         cache: MediaCache | None = None,
+        chunks: Callable[..., list[bytes]] = record_chunks,
     ) -> None:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
@@ -74,6 +76,7 @@ class Renderer:
         )
         self._task = task
         self._emit = emit
+        self._chunks = chunks
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
         self._plain = self._as_list and task.assembly is None
         self._answer = task.output_column if emit != "batch" else None
@@ -82,6 +85,11 @@ class Renderer:
         self.prepare: Callable[[Row], RowRequests] = (
             self.builder.prepare if emit in ("messages", "batch") else self._prepare_text
         )
+
+    @property
+    def rows(self) -> slice:
+        """Which rows of the dataset the task takes."""
+        return self._task.config.test_range
 
     @property
     def file(self) -> str | None:
@@ -108,23 +116,23 @@ class Renderer:
             return prepared  # type: ignore[return-value]  # a FailedRow; isinstance takes longer
         row, requests = prepared
         chunks: list[bytes] = []
-        found: list[str] = []
+        found: list[tuple[str, str]] = []
         try:
             records = self._records(row, requests)
             answer = self._answer
             for record in records:
                 if answer in row.columns:
                     record["answer"] = self._answers.value(row, record.get("turn"))
-                chunks += record_chunks(record, newline=True)
+                chunks += self._chunks(record, newline=True)
         except MMPromptError as error:
             return FailedRow(row, row.located(error))
         if self._batch is not None:
             dropped = [request.dropped for request in requests if request.dropped]
-            found = [f"no room for {number} of the in-context examples" for number in dropped]
-        if len(chunks) > len(records):  # media stand between the pieces
+            found = [("", f"no room for {number} of the in-context examples") for number in dropped]
+        if len(chunks) > len(records) or self._chunks is not record_chunks:  # media stand between the pieces
             for part in [part for request in requests for part in media_of(request.wire)]:
                 # media that came inside a chat have no name
-                found += [f"{part.origin or part.modality}: {finding}" for finding in part.findings]
+                found += [(part.origin or part.modality, finding) for finding in part.findings]
         return _new(RenderedRow, (row, chunks, found))
 
     def _records(self, row: Sample, requests: Sequence[WireRequest]) -> list[Record]:
@@ -134,7 +142,7 @@ class Renderer:
         if self._emit in ("prompt", "string"):
             return [_record(row, request, request.wire) for request in requests]
         if self._batch is not None:
-            return [batch_line(row.id, r.turn, self._batch.body(r.wire, r.turn)) for r in requests]
+            return [_batch_record(row, request, self._batch) for request in requests]
         if self._task.mode == "ppl":
             return [_record(row, requests[0], labelled({str(r.label): r.wire for r in requests}))]
         return [_record(row, request, keyed(request.wire)) for request in requests]
@@ -169,6 +177,24 @@ class Renderer:
         """Return the content parts of the media beside a string; None if it has no media."""
         media = getattr(string, "media", ())
         return content_of(self.builder.wire(sample, [Message("user", media)], in_place=True)) if media else None
+
+
+def _batch_record(row: Sample, request: WireRequest, settings: RequestSettings) -> Record:
+    """Return a batch line. Of a row that was a batch line, all but the messages stays.
+
+    Raises:
+        TaskError: neither the row nor the task names a model.
+    """
+    given = row.columns.get("body")
+    if row.messages is None or not isinstance(given, dict) or "messages" not in given:
+        given, address = {}, {}
+    else:
+        address = {key: row.columns[key] for key in ("method", "url") if key in row.columns}
+    own = {key: value for key, value in given.items() if key != "messages"}
+    body = settings.body(request.wire, request.turn, own=own)
+    if "model" not in body:
+        raise no_model()
+    return {**batch_line(row.id, request.turn, body), **address}
 
 
 def _record(row: Sample, request: WireRequest, keys: Record) -> Record:

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.datasets.repeated_ids import RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, RowError, Where
+from mmprompt.errors import RowError, Where
 from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import Renderer
 
 if TYPE_CHECKING:
     from mmprompt.targets.chunk_writer import ChunkWriter
 
-OnError = Callable[[MMPromptError], None]
+OnError = Callable[[FailedRow, "int | None"], object]
+"""Receives a row that was left out, or has the id of another, and its 0-based number if that is known."""
+
+OnNote = Callable[[Where, str, str], object]
+"""Receives the place of a note, the medium it is about (``""`` if none) and the note."""
 
 
 class RenderReport(NamedTuple):
@@ -35,7 +39,7 @@ def render(
     strict: bool = False,
     workers: int = 1,
     on_error: OnError | None = None,
-    on_note: Callable[[str], None] | None = None,
+    on_note: OnNote | None = None,
     on_row: Callable[[], object] | None = None,
 ) -> RenderReport:
     """Render ``rows`` to ``writer``, in order. The output is the same for any ``workers``.
@@ -47,12 +51,12 @@ def render(
         limit: reads at most this many rows.
         strict: raises the first error; without it a bad row is left out.
         workers: threads that prepare rows, where their media are decoded.
-        on_error: receives the error of each row that is left out.
+        on_error: receives each bad row.
         on_note: receives what is accepted but odd, such as a wrong declared type.
-        on_row: called after each row.
+        on_row: called after each row, before its error.
     """
     done = failed = 0
-    report: OnError = on_error or (lambda _: None)
+    report: OnError = on_error or (lambda *_: None)
     chosen = itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
@@ -66,12 +70,12 @@ def render(
                 write(rendered.chunks)
                 if rendered.findings and on_note is not None:
                     _note(rendered.row, rendered.findings, on_note)
-            elif strict:
-                writer.flush()
-                raise rendered.error
             else:
+                report(rendered, _number(row, renderer.rows, done + failed))
                 failed += 1
-                report(rendered.error)
+                if strict:
+                    writer.flush()
+                    raise rendered.error
         writer.flush()
         return RenderReport(done, failed, _repeats(ids, renderer.file, report))
 
@@ -82,11 +86,17 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     for line, first in ids.repeats():
         repeated += 1
         again = RowError(f"the id is that of line {first}", "give each row an id of its own")
-        on_error(again.located(file=file, line=line, column="id"))
+        again = again.located(file=file, line=line, column="id")
+        on_error(FailedRow(again, again), None)
     return repeated
 
 
-def _note(sample: Sample, findings: Iterable[str], on_note: Callable[[str], None]) -> None:
+def _number(row: Row, rows: slice, place: int) -> int:
+    """Return the number of a row in its dataset; a row that could not be read has its ``place`` among ``rows``."""
+    return row.row if isinstance(row, Sample) else (rows.start or 0) + place * (rows.step or 1)
+
+
+def _note(sample: Sample, findings: Iterable[tuple[str, str]], on_note: OnNote) -> None:
     where = Where(sample.file, sample.line, sample=sample.label)
-    for finding in findings:
-        on_note(f"{where}: {finding}")
+    for medium, finding in findings:
+        on_note(where, medium, finding)

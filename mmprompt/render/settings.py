@@ -31,9 +31,13 @@ class RequestSettings(NamedTuple):
     max_tokens: int | tuple[int, ...] | None
     stop: tuple[str, ...]
 
-    def keys_of(self, turn: int | None) -> Wire:
-        """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``."""
+    def keys_of(self, turn: int | None, own: Wire | None = None) -> Wire:
+        """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``.
+
+        ``own`` are settings of the row, which stand in place of the task's.
+        """
         keys: Wire = deepcopy(self.generation) if self.generation else {}  # so that no caller changes the task
+        keys.update(own or {})
         length = self.max_tokens
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]
@@ -43,10 +47,13 @@ class RequestSettings(NamedTuple):
             keys[_STOP[self.wire]] = list(self.stop)
         return {"generationConfig": keys} if self.wire == "gemini" and keys else keys
 
-    def body(self, wire: Wire | list[Wire], turn: int | None, model: str | None = None) -> Wire:
+    def body(
+        self, wire: Wire | list[Wire], turn: int | None, model: str | None = None, own: Wire | None = None
+    ) -> Wire:
         """Return the body of a request: its settings, the model (the task's, unless given), and its messages.
 
-        Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none.
+        Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none. ``own`` are
+        settings of the row, which stand in place of the task's.
 
         Raises:
             TargetError: the target is ``hf``, which is no server, or is rendered for no server.
@@ -54,12 +61,12 @@ class RequestSettings(NamedTuple):
         """
         if self.wire not in _MAX_TOKENS:
             raise TargetError(f"{self.target} is no server, so its requests have no body", "use request.messages")
-        body: Wire = self.keys_of(turn)
+        body: Wire = self.keys_of(turn, own)
         if self.wire == "anthropic" and "max_tokens" not in body:
             hint = "set infer_cfg.inferencer.max_out_len, or model.generation.max_tokens"
             raise TaskError(f"{self.target} requires max_tokens in each request", hint, Where(setting="max_out_len"))
         model = model or self.model
-        if model and self.wire != "gemini":
+        if model and self.wire != "gemini" and "model" not in body:
             body["model"] = model
         body.update(keyed(wire))
         return body
@@ -89,8 +96,14 @@ def batch_settings(task: Task, target: str) -> RequestSettings:
     """
     require_chat_target(target, "a batch file")
     settings = request_settings(task, target)
-    if not settings.model:
-        raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
+    if not settings.model and (task.dataset is None or task.dataset.format != "openai"):  # these may name their own
+        raise no_model()
     if task.mode == "ppl":
         raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
     return settings
+
+
+def no_model() -> TaskError:
+    """Return the error of a batch line for which neither the task nor its row names a model."""
+    what = "a batch line needs the name of a model"
+    return TaskError(what, "give model: {model: NAME} in a task file", Where(setting="model"))

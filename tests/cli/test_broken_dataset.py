@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from closing_line import closing
 
 NAME = "broken.jsonl"
 FAULTS = json.loads((Path(__file__).parents[2] / "fixtures/broken/faults.json").read_text(encoding="utf-8"))
@@ -56,7 +57,9 @@ def run(command: Any, broken: Path) -> Run:
 def test_failed_rows_give_exit_code_1_and_no_traceback(run: Run) -> None:
     assert run.code == 1
     assert b"Traceback" not in run.stderr
-    assert run.stderr.endswith(b"mmprompt: 16 of 49 rows rendered, 33 left out, 1 id is repeated\n")
+    end = closing(run.stderr.decode())
+    assert (end.written, end.left_out, end.repeated, end.notes) == (16, 33, 1, 6)
+    assert (end.output, end.size) == ("standard output", len(run.stdout))
 
 
 @pytest.mark.parametrize("fault", FAULTS["faults"], ids=lambda f: f["fault"])
@@ -97,7 +100,9 @@ def test_what_is_accepted_is_right(run: Run) -> None:
     (1, None, "byte order mark"), (44, "id", "line 1"), (45, "serial", "64 bits"), (46, "score", "NaN"),
 ])  # fmt: skip
 def test_what_is_accepted_is_reported_once(run: Run, line: int, column: str | None, words: str) -> None:
-    plain = [n.removeprefix(b"note: ") for n in run.stderr.splitlines() if b"(sample b-2" not in n]
+    plain = [
+        n.removeprefix(b"note: ") for n in run.stderr.splitlines() if b"(sample b-2" not in n and b" rows: " not in n
+    ]
     (message,) = [m for m in told(b"\n".join(plain)) if m.line == line]
     assert words in message.what
     assert message.column == column
@@ -139,10 +144,11 @@ def test_strict_keeps_the_old_output(command: Any, broken: Path, tmp_path: Path)
 
 def test_strict_is_content_with_sound_rows(command: Any, tour: Path) -> None:
     done = command("render", tour / "tour.jsonl", "--strict")
-    assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 25)
+    assert (done.returncode, closing(done.stderr.decode()).told, done.stdout.count(b"\n")) == (0, "", 25)
 
 
 def test_what_was_accepted_all_the_same_is_noted(run: Run) -> None:
     notes = [line.removeprefix("note: ") for line in run.stderr.decode().splitlines() if line.startswith("note: ")]
-    assert [n.split(": ")[0].split(" ")[0] for n in notes] == [f"{NAME}:{line}" for line in (25, 27, 1, 45, 46)]
+    assert [n.split(": ")[0].split(" ")[0] for n in notes[:-1]] == [f"{NAME}:{line}" for line in (25, 27, 1, 45, 46)]
+    assert notes[-1].startswith("1 of 46 rows: a text segment of 'content' holds a misspelt tag")
     assert notes[0].endswith("declared image/jpeg, bytes are PNG")

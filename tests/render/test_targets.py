@@ -208,11 +208,12 @@ class TestBatch:
         counts = [line.get("dropped_examples", 0) for line in lines(task)]
         assert counts == [0, 1, 2]
         assert {*lines(task, emit="batch")[2]} == {"custom_id", "method", "url", "body"}
-        notes: list[str] = []
-        render(Renderer(task, emit="batch"), task.samples(), ChunkWriter(io.BytesIO()), on_note=notes.append)
+        notes: list[tuple[str, ...]] = []
+        note = lambda *words: notes.append(tuple(map(str, words)))  # noqa: E731
+        render(Renderer(task, emit="batch"), task.samples(), ChunkWriter(io.BytesIO()), on_note=note)
         assert notes == [
-            "row 2 (sample 5): no room for 1 of the in-context examples",
-            "row 3 (sample 8): no room for 2 of the in-context examples",
+            ("row 2 (sample 5)", "", "no room for 1 of the in-context examples"),
+            ("row 3 (sample 8)", "", "no room for 2 of the in-context examples"),
         ]
 
     def test_it_is_openais_and_asks_for_replies(self):

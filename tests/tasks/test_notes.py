@@ -133,7 +133,7 @@ def test_a_chat_that_ends_with_the_answer_is_a_note_and_goes_out_as_it_is() -> N
     assert [message.text for message in messages] == ["user speaks", "assistant speaks"]
     [note] = task.notes()
     assert note.startswith("the row: the last message is the assistant's, and the model is shown it; if it is the ")
-    assert note.endswith("answer, give it as 'gold' and not in 'messages'")
+    assert note.endswith("answer, pass --drop-last-assistant, or give it as 'gold'")
 
 
 def test_an_answer_at_the_end_that_a_meta_template_leaves_out_is_no_note() -> None:

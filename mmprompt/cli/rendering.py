@@ -1,0 +1,51 @@
+"""The rows of a task on their way to the output of ``mmprompt render``, and their counts."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+
+from mmprompt.cli.output import output
+from mmprompt.cli.progress import RowCounter, progress
+from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome, logged
+from mmprompt.errors import Finding, MMPromptError
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import render
+from mmprompt.tasks.task import Task
+
+
+def render_rows(
+    arguments: argparse.Namespace, task: Task, renderer: Renderer, errors: ErrorReport, notes: NoteReport
+) -> Outcome:
+    """Render the rows of the task, and return the counts."""
+    counter, writer, repeated, stopped = RowCounter(), None, 0, ""
+    try:
+        with (
+            closing(renderer),
+            logged(notes.add),
+            progress(counter, errors, task.dataset, arguments.limit),
+            output(arguments.output) as writer,
+        ):
+            report = render(
+                renderer,
+                task.samples(),
+                writer,
+                limit=arguments.limit,
+                strict=arguments.strict,
+                workers=arguments.workers,
+                on_error=errors.report,
+                on_note=notes.add_of_row,
+                on_row=counter,
+            )
+            repeated = report.repeated
+            writer.discarded = bool(report.failed and not report.rendered)
+    except KeyboardInterrupt:
+        stopped = INTERRUPTION
+    except MMPromptError as error:
+        if not (arguments.strict and errors.count):
+            errors.record(Finding.of(error))
+            raise
+        stopped = "stopped at this row (--strict)"
+    left_out = errors.count - repeated
+    size = 0 if writer is None else writer.bytes_written
+    return Outcome(counter.rows - left_out, left_out, size, arguments.output, repeated, 0, stopped)
