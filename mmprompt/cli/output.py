@@ -53,7 +53,7 @@ def output(path: str | None) -> Iterator[ChunkWriter]:
 
 @contextmanager
 def data_output(path: str | None) -> Iterator[BinaryIO | None]:
-    """Open a file that is written as the run goes on, so that a run that ends early leaves what it has; None for None."""
+    """Open a file that is written as the run goes on; a run that ends early leaves what it has. None gives None."""
     if path is None:
         yield None
         return

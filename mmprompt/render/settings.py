@@ -37,7 +37,10 @@ class RequestSettings(NamedTuple):
         ``own`` are settings of the row, which stand in place of the task's.
         """
         keys: Wire = deepcopy(self.generation) if self.generation else {}  # so that no caller changes the task
-        keys.update(own or {})
+        if own is not None:
+            if any(name in own for name in _LENGTHS):
+                keys = {key: value for key, value in keys.items() if key not in _LENGTHS}
+            keys.update(own)
         length = self.max_tokens
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]

@@ -67,7 +67,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
         notes += islice(_unsent_media(looks, fed), _MOST_COLUMNS)
     last = sample.messages[-1] if sample.messages and sent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
-        hint = f"if it is the answer, give it as {shown(sent.output_column)} and not in 'messages'"
+        hint = f"if it is the answer, pass --drop-last-assistant, or give it as {shown(sent.output_column)}"
         notes.append(("the last message is the assistant's, and the model is shown it", hint))
     others = [name for name, value in beside.items() if name not in told and not is_empty(value)]
     return notes, [name for name in others if fed or not _sends_media(name, columns[name], sent)]
