@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, RowError, Where
+from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
@@ -58,6 +58,17 @@ class FailedRow(NamedTuple):
 
 
 RowRequests = Union[PreparedRow, FailedRow]
+
+
+FAULTS = (MMPromptError, MemoryError)
+"""What costs one row and not the run: an error of ours, or media that take more memory than there is."""
+
+
+def failed(row: Sample, error: MMPromptError | MemoryError) -> FailedRow:
+    """Return a row as failed, with the place of its error."""
+    if isinstance(error, MemoryError):
+        error = MediaError("the row needs more memory than there is", "make its media smaller, or lower max_bytes")
+    return FailedRow(row, row.located(error))
 
 
 class RequestBuilder:
@@ -116,8 +127,8 @@ class RequestBuilder:
             if messages is None:
                 return _new(PreparedRow, (sample, list(self._assembled(sample))))
             return _new(PreparedRow, (sample, (_new(WireRequest, (self.wire(sample, messages), None, None, 0)),)))
-        except MMPromptError as error:
-            return FailedRow(row, row.located(error))
+        except FAULTS as error:
+            return failed(row, error)
 
     def received(self, sample: Sample, *, change: bool = True) -> Sample:
         """Return a sample whose chat messages are checked and, with ``change``, changed; other samples stay."""

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, TaskError, nearest, shown
+from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
-from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest
+from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest, failed
 from mmprompt.render.media import media_of
 from mmprompt.render.settings import RequestSettings, batch_settings, no_model
 from mmprompt.targets.limits import limits
@@ -124,8 +124,8 @@ class Renderer:
                 if answer in row.columns:
                     record["answer"] = self._answers.value(row, record.get("turn"))
                 chunks += self._chunks(record, newline=True)
-        except MMPromptError as error:
-            return FailedRow(row, row.located(error))
+        except FAULTS as error:
+            return failed(row, error)
         if self._batch is not None:
             dropped = [request.dropped for request in requests if request.dropped]
             found = [("", f"no room for {number} of the in-context examples") for number in dropped]
@@ -156,8 +156,8 @@ class Renderer:
             sample = self.builder.received(row, change=self._emit != "prompt")
             made = self.builder.assembled(sample)
             return PreparedRow(sample, [WireRequest(put(sample, one), one.turn, None, one.dropped) for one in made])
-        except MMPromptError as error:
-            return FailedRow(row, row.located(error))
+        except FAULTS as error:
+            return failed(row, error)
 
     def _prompt(self, _sample: Sample, made: Assembled) -> Record:
         return {"prompt": plain_prompt(made.prompt, self.builder.media.reader)}

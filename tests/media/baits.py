@@ -240,10 +240,12 @@ HEAD = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
 PIXELS = zlib.compress((b"\0" + bytes(range(3 * SIDE))) * SIDE)
 
 
-def video_of(packets: list[bytes], codec: str, side: int = SIDE, pixel_format: str = "rgb24") -> bytes:
-    """Return a QuickTime file of these packets, whatever they hold."""
+def video_of(
+    packets: list[bytes], codec: str, side: int = SIDE, pixel_format: str = "rgb24", container: str = "mov"
+) -> bytes:
+    """Return a QuickTime file, or another, of these packets, whatever they hold."""
     buffer = io.BytesIO()
-    with av.open(buffer, "w", format="mov") as out:
+    with av.open(buffer, "w", format=container) as out:
         stream = out.add_stream(codec, rate=10)
         stream.width = stream.height = side
         stream.pix_fmt = pixel_format

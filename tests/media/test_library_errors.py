@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -122,3 +123,22 @@ def test_an_interrupt_passes(interrupt):
         InlineDecoder().run(raise_named, interrupt.__name__)
     with pytest.raises(interrupt):
         list(InlineDecoder().map(raise_named, [(interrupt.__name__,)]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit on the address space")
+def test_a_file_larger_than_the_memory_costs_its_own_row(tmp_path, command_environment):
+    whole = saved(PIL.Image.new("RGB", (4, 4)), "PNG")
+    for name, data in (("small", whole), ("large", whole + bytes(600 << 20))):
+        (tmp_path / name).write_bytes(data)
+    rows = [{"id": number, "question": "?", "image": name} for number, name in enumerate(["small", "large", "small"])]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29)); "
+        "from mmprompt.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = ["render", tmp_path / "rows.jsonl", "--policy", "trusted", "-o", tmp_path / "out.jsonl"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], env=command_environment, timeout=60, capture_output=True, check=False
+    )
+    assert (done.returncode, (tmp_path / "out.jsonl").read_bytes().count(b"\n")) == (1, 2), done.stderr
+    assert b"rows.jsonl:2 (sample 1): the row needs more memory than there is; " in done.stderr

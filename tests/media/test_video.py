@@ -15,12 +15,15 @@ import av
 import clips
 import pytest
 from clips import clip, needs_ffmpeg
+from image_files import saved
 from loopback_server import LoopbackServer, free_udp_ports, reply
 from PIL import Image
 from time_taken import wait_until
 
 from mmprompt.errors import MediaError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media.audio.reading import audio_facts
+from mmprompt.media.ffmpeg.open import open_bytes
 from mmprompt.media.video import reading as video_module
 from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import READERS, video_facts
@@ -158,6 +161,48 @@ def test_where_the_first_look_errs_only_the_readers_of_its_kind_are_asked(tmp_pa
     for kind in READERS:
         monkeypatch.setattr(video_module, "_kind", lambda _, kind=kind: kind)
         assert "cannot be opened" in refused(script)
+
+
+@pytest.mark.parametrize(("bait", "reader"), [("list", "concat"), ("picture", "png_pipe"), ("subtitles", "srt")])
+def test_only_the_readers_of_its_kind_open_a_file(bait, reader, tmp_path, monkeypatch):
+    """A file that PyAV opens with a reader of another kind; the look at the first bytes is taken away, too."""
+    (tmp_path / "secret.mp4").write_bytes(clip(10))
+    monkeypatch.chdir(tmp_path)
+    data = {
+        "list": b"ffconcat version 1.0\nfile 'secret.mp4'\n",
+        "picture": saved(Image.new("RGB", (8, 8)), "PNG"),
+        "subtitles": b"1\n00:00:00,000 --> 00:00:01,000\nhello\n",
+    }[bait]
+    with av.open(io.BytesIO(data)) as bare:
+        assert bare.format.name == reader
+    for kind, readers in READERS.items():
+        with pytest.raises((av.FFmpegError, ValueError)):  # this guard alone
+            open_bytes(data, kind, {"format_whitelist": readers}, POLICY)
+        monkeypatch.setattr(video_module, "_kind", lambda _, kind=kind: kind)
+        assert "cannot be opened" in refused(data)
+
+
+def test_the_decoders_are_told_what_they_may_open(monkeypatch):
+    silent, with_sound = clip(5), clip(5, sound=True)
+    told = []
+    real = av.open
+    monkeypatch.setattr(av, "open", lambda *given, **named: told.append(named) or real(*given, **named))
+    video_facts(silent, POLICY)
+    audio_facts(with_sound, POLICY)
+    assert [named["container_options"]["protocol_whitelist"] for named in told] == ["", ""]
+    assert all("mov" in named["container_options"]["format_whitelist"] for named in told)
+    assert [named["format"] for named in told] == [None, "mov"]
+
+
+def test_frames_before_the_first_whole_one_are_walked_to_the_limit():
+    data = bytearray(clip(30, codec="mjpeg", pixel_format="yuvj420p", container="matroska"))
+    at = -1
+    for _ in range(20):  # of the first twenty pictures nothing is left but their places
+        at = data.index(b"\xff\xd8\xff", at + 1)
+        data[at : at + 600] = bytes(600)
+    assert video_facts(bytes(data), MediaPolicy(max_frames=30)).codec == "mjpeg"
+    with pytest.raises(SourceError, match="no frame that can be decoded"):
+        video_facts(bytes(data), MediaPolicy(max_frames=10))
 
 
 def test_text_is_no_video(tmp_path):

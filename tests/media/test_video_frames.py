@@ -10,6 +10,7 @@ import av
 import clips
 import numpy as np
 import pytest
+from baits import FIRST, NEXT, SEQUENCE, video_of
 from clips import clip, needs_ffmpeg, number_in
 
 from mmprompt.errors import PolicyError, SourceError
@@ -246,6 +247,14 @@ def test_frames_walked_and_time_are_bounded():
         video_frames(data, MediaPolicy(timeout=1e-6), count=2)
     with pytest.raises(PolicyError, match="raise timeout"):
         video_facts(data, MediaPolicy(timeout=1e-6))
+
+
+def test_frames_are_counted_where_packets_hold_many():
+    packets = [SEQUENCE + FIRST + NEXT * 30] * 3
+    data = video_of(packets, "mjpeg", pixel_format="yuvj420p", container="avi").replace(b"MJPG", b"AV01")
+    assert video_frames(data, MediaPolicy(max_frames=93), times=(0,))
+    with pytest.raises(PolicyError, match="more than 92 frames; raise max_frames"):
+        video_frames(data, MediaPolicy(max_frames=92), times=(0,))
 
 
 def test_a_damaged_frame_is_an_error_and_whole_ones_are_given():
