@@ -162,7 +162,7 @@ class Assembly:
         As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
         """
         ids = self._ids(sample, position)
-        if fits is None and (filled := self._filled(entry, ids)) is not None:
+        if (fits is None or not ids) and (filled := self._filled(entry, ids)) is not None:
             return [filled]
         kept = len(ids)
         while True:

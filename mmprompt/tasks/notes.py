@@ -52,8 +52,7 @@ class RowNotes:
             if type(row) is Sample:
                 counts.see(row)
                 if isinstance(row.id, float) and not isfinite(row.id):
-                    what = f"the id is {finite(row.id)}, which JSON cannot hold"
-                    yield row.located(RowError(what, "give the row a text or a finite number as its id"))
+                    yield row.located(RowError(f"the id is {finite(row.id)}", "give a text or a finite number"))
                     continue
             yield row
 

@@ -215,8 +215,6 @@ class Task:
         """
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
-        if not self.assembly.needs_examples:  # there is nothing to drop
-            return self.assembly.assemble(self.entry_of(sample), sample, sample.row)
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
         fits = None
         if most is not None or max_images is not None:

@@ -97,7 +97,13 @@ def test_labels_all_get_the_same_examples_as_many_as_fit_the_longest():
 
 def test_max_seq_len_without_a_tokenizer_is_an_error():
     with pytest.raises(TaskError, match="max_seq_len needs the model's tokenizer"):
-        task({"prompt_template": TEXT, "inferencer": {"type": "GenInferencer", "max_seq_len": 5}})
+        task(
+            {
+                "ice_template": {"template": "</E>{q}", "ice_token": "</E>"},
+                "retriever": fixk(1),
+                "inferencer": {"type": "GenInferencer", "max_seq_len": 5},
+            }
+        )
 
 
 def test_no_prompt_shares_items_with_another():

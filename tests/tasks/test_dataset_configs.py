@@ -486,3 +486,10 @@ def test_a_prompt_template_may_be_a_text():
     for name in ("prompt_template", "ice_template"):
         task = load_task({"infer_cfg": {name: "Q: {q}"}, "dataset": ROWS})
         assert list(task.prompts()) == [(0, "Q: 1+1")]
+
+
+def test_datasets_in_a_list_of_another_name_are_found(tmp_path):
+    path = infer(tmp_path, "type='GenInferencer'")
+    text = Path(path).read_text()
+    Path(path).write_text(text.replace("x_datasets", "x_Datasets") + "\nmodels = [dict(abbr='m')]\n")
+    assert list(load_task(path, ROWS).prompts()) == [(0, "Q: 1+1")]

@@ -47,15 +47,18 @@ class UpstreamTask(NamedTuple):
 
 
 def find_datasets(variables: Mapping[str, UpstreamValue]) -> list[UpstreamDataset]:
-    """Return the datasets in a config's lists ``datasets`` and ``…_datasets``, each once."""
+    """Return the datasets in a config's lists ``datasets`` and ``…_datasets``, else in its other lists, each once."""
+    lists = {k: v for k, v in variables.items() if isinstance(v, (list, tuple)) and not k.startswith("_")}
+    usual = {k: v for k, v in lists.items() if k == "datasets" or k.endswith("_datasets")}
+    return _datasets_in(usual, {"infer_cfg", "reader_cfg", "abbr"}) or _datasets_in(lists, {"infer_cfg"})
+
+
+def _datasets_in(lists: Mapping[str, Sequence[UpstreamValue]], keys: set[str]) -> list[UpstreamDataset]:
+    """Return the datasets in lists: the mappings with one of these keys."""
     found: list[UpstreamDataset] = []
-    for name, value in variables.items():
-        if not (name == "datasets" or name.endswith("_datasets")) or name.startswith("_"):
-            continue
-        if not isinstance(value, (list, tuple)):
-            continue
+    for name, value in lists.items():
         for number, config in enumerate(value):
-            if not isinstance(config, Mapping) or not {"infer_cfg", "reader_cfg", "abbr"} & set(config):
+            if not isinstance(config, Mapping) or not keys & set(config):
                 continue
             if not any(config is other.config or _same(config, other.config) for other in found):
                 place = f"{name}[{number}]"
