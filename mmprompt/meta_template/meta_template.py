@@ -14,9 +14,9 @@ from mmprompt.errors import PromptError, shown
 from mmprompt.media.sources import as_written
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.meta_template.merge import MessageDraft, merge, merge_meta
-from mmprompt.meta_template.roles import checked_meta, compile_outer, compile_round, meta_messages
+from mmprompt.meta_template.roles import MetaDict, checked_meta, compile_outer, compile_round, meta_messages
 from mmprompt.meta_template.text import RoleWriter, Tokenizer, affix_text, joined_lines
-from mmprompt.meta_template.turns import Affix, MetaDict, MetaRoleDict, RoleSpec, Round, walk
+from mmprompt.meta_template.turns import Affix, MetaRoleDict, RoleSpec, Round, walk
 from mmprompt.templates.part_skeleton import prompt_parts
 from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict, copied
 from mmprompt.templates.raw_messages import is_ready, ready_messages

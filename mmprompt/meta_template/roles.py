@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypedDict, cast
 
 from mmprompt.errors import MMPromptError, PromptError, TemplateError, nearest, shown
 from mmprompt.messages import Message
-from mmprompt.meta_template.turns import MetaDict, MetaRoleDict, Outer, RoleSpec, Round, affix
+from mmprompt.meta_template.turns import MetaRoleDict, Outer, RoleSpec, Round, affix
 from mmprompt.templates.raw_messages import ROLES, MessageDict, message_of
 
 _KEYS = frozenset({"begin", "round", "end", "reserved_roles", "eos_token_id"})
 _ROLE_KEYS = frozenset({"role", "begin", "end", "prompt", "generate", "api_role"})
+
+
+class MetaDict(TypedDict, total=False):
+    """A meta template."""
+
+    begin: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    round: Sequence[str | MetaRoleDict]
+    end: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
+    reserved_roles: Sequence[MetaRoleDict]
+    eos_token_id: int | list[int]
 
 
 def checked_meta(meta: object) -> MetaDict:

@@ -28,16 +28,6 @@ class MetaRoleDict(TypedDict, total=False):
     api_role: str
 
 
-class MetaDict(TypedDict, total=False):
-    """A meta template."""
-
-    begin: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
-    round: Sequence[str | MetaRoleDict]
-    end: str | int | MetaRoleDict | Sequence[str | int | MetaRoleDict]
-    reserved_roles: Sequence[MetaRoleDict]
-    eos_token_id: int | list[int]
-
-
 Outer = tuple[Union[str, int, MetaRoleDict], ...]
 """The begin or end of a whole meta template: strings, token ids and role dicts"""
 
@@ -195,8 +185,7 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
     """Add the items of one round, with the roles that they leave out; with ``stop`` it ends where a role generates."""
     specs = [None if isinstance(item, str) else meta.spec_of(item) for item in items]
     indices = _turn_indices(items, specs, meta)
-    calls = [spec is not None and spec.generate and _calls(item) for spec, item in zip(specs, items, strict=True)]
-    starts = _turn_starts(indices, calls)
+    starts = _turn_starts(indices, list(map(_calls, items)))
     next_starts = _next_starts(indices, starts)
     last_start = len(starts) - 1 - starts[::-1].index(True) if True in starts else -1
     position: int | None = None
@@ -218,21 +207,17 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
         left_out = meta.entries[position or 0 : index]
         if left_out and _add_defaults(left_out, in_last, steps):
             return
-        if own.generate and _calls(item):
-            called = own  # it speaks again after the results of the tools
-        elif own.generate:
-            if in_last:
+        if own.generate:
+            if in_last and not _calls(item):
                 steps.append(Step(own, item, generates=True))
                 return
-            called = None
+            called = own if _calls(item) else None  # it speaks again after the results of the tools
         steps.append(Step(own, item))
         position = index + 1
-    if position is None:
-        return
     if stop and called is not None:
         steps.append(Step(called, None, generates=True))
-        return
-    _add_defaults(meta.entries[position:], stop, steps)
+    elif position is not None:
+        _add_defaults(meta.entries[position:], stop, steps)
 
 
 def _turn_indices(items: Sequence[PromptItem], specs: Sequence[RoleSpec | None], meta: Round) -> list[int | None]:
@@ -268,15 +253,11 @@ def _turn_starts(indices: Sequence[int | None], calls: Sequence[bool]) -> list[b
     starts = []
     previous, called = -1, -1
     for index, calling in zip(indices, calls, strict=True):
-        if index is None:
-            starts.append(False)
-            continue
-        starts.append(index != called and (index <= previous or previous < 0))
-        if calling:
-            called = index
-        elif starts[-1] or index == called:
-            called = -1
-        previous = index
+        starts.append(index is not None and index != called and (index <= previous or previous < 0))
+        if index is not None:
+            if calling or starts[-1] or index == called:
+                called = index if calling else -1
+            previous = index
     return starts
 
 

@@ -60,12 +60,3 @@ class EmptyPrompter(Prompter):
             if as_string and given:
                 raise PromptError(f"the string of an EmptyPrompter has no place for {name}", "give return_dict=True")
         return draft
-
-    def _string(
-        self,
-        draft: PromptDraft,
-        markers: Mapping[str, str],
-        label: str | float | None,
-        media_placeholder: Mapping[str, str] | None,
-    ) -> str:
-        return super()._string(draft, markers, None if self._rules.empty_drops_the_rest else label, media_placeholder)

@@ -219,7 +219,7 @@ class Prompter(ABC):
             "history": rules.history_text(draft.history, markers) if draft.history else "",
             "user": user,
             "input": rest,
-            "label": _label(label),
+            "label": "" if rules.empty_drops_the_rest and not self.has_instruction else _label(label),
         }
         writer = StringWriter(media_placeholder)
         writer.lay_out((*self._template(), _LABEL), fields)

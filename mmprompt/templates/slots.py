@@ -7,8 +7,9 @@ value is never searched for slots, so ``{answer}`` inside a question stays eight
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from re import Match, Pattern
 from typing import NamedTuple, Union
 
 from mmprompt.errors import TemplateError, nearest
@@ -99,12 +100,14 @@ def compile_text(
     and braces in what is left between them. The text is read from the left; where two tokens begin at one place, the
     longer one counts.
     """
-    literals: dict[str, Piece | None] = {t: Slot(c, t, required=True) for t, c in (tokens or {}).items()}
+    literals: dict[str, Piece] = {t: Slot(c, t, required=True) for t, c in (tokens or {}).items()}
     if sep_token:
-        literals[sep_token] = None
+        literals[sep_token] = ""
     if ice_token:
         literals[ice_token] = Marker(ice_token)
-    return slot_text(_joined(_with_slots(_joined(_pieces(text, literals)))))
+    words = re.compile("|".join(re.escape(t) for t in sorted(literals, key=len, reverse=True)) or "(?!)")
+    pieces = _joined(_split([text], words, lambda match: literals[match.group()]))
+    return slot_text(_joined(_split(pieces, _SLOT, lambda match: Slot(match.group(1), match.group()))))
 
 
 def slot_text(pieces: Iterable[Piece]) -> SlotText:
@@ -117,30 +120,15 @@ def slot_text(pieces: Iterable[Piece]) -> SlotText:
     return SlotText(kept, None if slots or markers else "".join(texts), texts, slots, markers, columns)
 
 
-def _pieces(text: str, literals: Mapping[str, Piece | None]) -> Iterable[Piece]:
-    """Yield the strings between the literals, and the pieces that these stand for; a literal of None is removed."""
-    words = "|".join(re.escape(t) for t in sorted(literals, key=len, reverse=True))
-    position = 0
-    for match in re.finditer(words, text) if words else ():
-        yield text[position : match.start()]
-        position = match.end()
-        if (piece := literals[match.group()]) is not None:
-            yield piece
-    yield text[position:]
-
-
-def _with_slots(pieces: Iterable[Piece]) -> Iterable[Piece]:
-    """Yield the pieces with the braces in each string as slots."""
+def _split(pieces: Iterable[Piece], pattern: Pattern[str], piece_of: Callable[[Match[str]], Piece]) -> Iterable[Piece]:
+    """Yield the pieces, in each string of which ``piece_of`` replaces what the pattern finds."""
     for piece in pieces:
-        if not isinstance(piece, str):
-            yield piece
-            continue
         position = 0
-        for match in _SLOT.finditer(piece):
-            yield piece[position : match.start()]
+        for match in pattern.finditer(piece) if isinstance(piece, str) else ():
+            yield match.string[position : match.start()]
             position = match.end()
-            yield Slot(match.group(1), match.group())
-        yield piece[position:]
+            yield piece_of(match)
+        yield piece[position:] if isinstance(piece, str) else piece
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterable[Piece]:

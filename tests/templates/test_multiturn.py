@@ -87,6 +87,17 @@ def test_the_answer_is_hidden_where_the_generating_role_does_not_speak():
         assert [g for g in ("GOLD1", "GOLD2") if g in shown] == seen
 
 
+def test_a_turn_that_calls_a_tool_is_said_and_not_asked_for():
+    calls = [{"id": "1", "type": "function", "function": {"name": "add", "arguments": "{}"}}]
+    tool = {"role": "SYSTEM", "prompt": "sum"}
+    template = [h("{question}"), {**b("not {answer}"), "tool_calls": calls}, tool, b("{answer}")]
+    said = {**b("not "), "tool_calls": calls}
+    assert prompts("every", template)[:2] == [
+        [h("1+1=?"), said, tool],
+        [h("1+1=?"), said, tool, b("answer1"), h("2+2=?"), said, tool],
+    ]
+
+
 def test_turns_may_hold_media():
     template = [{"role": "HUMAN", "prompt_mm": {"text": "{question}", "image": "file://{image}"}}, b("{answer}")]
     row = {

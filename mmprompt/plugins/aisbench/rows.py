@@ -22,6 +22,8 @@ class MMPromptDataset:
         format: the dataset's format, if its content does not show it.
         output_column: the column of the answers.
         task_abbr: chooses one of the datasets of a runner's config.
+        infer_mode: that of ``MultiTurnGenInferencer``, for a dataset of dialogues; the answer is then that of the turn
+            which AISBench scores. A task file says it itself.
         options: AISBench's own, such as ``reader_cfg``, ``abbr``, ``k`` and ``n``.
 
     A row that cannot be read ends the run before it begins.

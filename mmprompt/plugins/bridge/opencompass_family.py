@@ -12,7 +12,7 @@ from mmprompt.errors import TaskError
 from mmprompt.icl.assembly import Prompt
 from mmprompt.icl.retrievers import join_examples
 from mmprompt.icl.types import build_retriever
-from mmprompt.meta_template.turns import MetaDict
+from mmprompt.meta_template.roles import MetaDict
 from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder
 from mmprompt.plugins.bridge.runner_log import RunnerLogger, warnings_to
 from mmprompt.plugins.bridge.section_marks import ListClass, RunnerItem, RunnerPrompt, from_marked, to_marked
