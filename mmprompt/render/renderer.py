@@ -18,7 +18,7 @@ from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest
 from mmprompt.render.media import media_of
-from mmprompt.render.settings import batch_settings
+from mmprompt.render.request import batch_settings
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.prompt_items import plain_prompt

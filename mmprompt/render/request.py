@@ -4,22 +4,108 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmprompt.datasets.choices import choices_of
-from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
+from mmprompt.errors import MMPromptError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
 from mmprompt.render.media import SentMedium, media_of, part_bytes, sent_media
-from mmprompt.render.settings import RequestSettings, request_settings
+from mmprompt.targets.limits import limits, require_chat_target
 from mmprompt.targets.part_writer import Wire
 from mmprompt.targets.wire_json import json_body, keyed, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
+
+_MAX_TOKENS = {"openai": "max_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}
+_STOP = {"openai": "stop", "anthropic": "stop_sequences", "gemini": "stopSequences"}
+_LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens")
+
+
+class RequestSettings(NamedTuple):
+    """The settings that all requests of a task share.
+
+    ``generation`` is the inferencer's ``generation_kwargs`` with the task's ``model.generation`` laid over them.
+    ``max_tokens`` is the inferencer's ``max_out_len``: a number, or one for each turn. ``stop`` holds its
+    ``stopping_criteria``.
+    """
+
+    target: str
+    wire: str
+    model: str | None
+    generation: Wire
+    max_tokens: int | tuple[int, ...] | None
+    stop: tuple[str, ...]
+
+    def keys_of(self, turn: int | None) -> Wire:
+        """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``."""
+        keys: Wire = deepcopy(self.generation) if self.generation else {}  # so that no caller changes the task
+        length = self.max_tokens
+        if isinstance(length, tuple):
+            length = length[min(turn or 0, len(length) - 1)]
+        if length is not None and not any(name in keys for name in _LENGTHS):
+            keys[_MAX_TOKENS[self.wire]] = length
+        if self.stop and _STOP[self.wire] not in keys:
+            keys[_STOP[self.wire]] = list(self.stop)
+        return {"generationConfig": keys} if self.wire == "gemini" and keys else keys
+
+    def body(self, wire: Wire | list[Wire], turn: int | None, model: str | None = None) -> Wire:
+        """Return the body of a request: its settings, the model (the task's, unless given), and its messages.
+
+        Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none.
+
+        Raises:
+            TargetError: the target is ``hf``, which is no server, or is rendered for no server.
+            TaskError: Anthropic requires the length of the reply, and the task does not say it.
+        """
+        if self.wire not in _MAX_TOKENS:
+            raise TargetError(f"{self.target} is no server, so its requests have no body", "use request.messages")
+        body: Wire = self.keys_of(turn)
+        if self.wire == "anthropic" and "max_tokens" not in body:
+            hint = "set infer_cfg.inferencer.max_out_len, or model.generation.max_tokens"
+            raise TaskError(f"{self.target} requires max_tokens in each request", hint, Where(setting="max_out_len"))
+        model = model or self.model
+        if model and self.wire != "gemini":
+            body["model"] = model
+        body.update(keyed(wire))
+        return body
+
+
+def request_settings(task: Task, target: str) -> RequestSettings:
+    """Return what the requests of a task say beside their messages."""
+    arguments = {} if task.assembly is None else task.assembly.arguments
+    length = arguments.get("max_out_len")
+    stop = arguments.get("stopping_criteria") or ()
+    return RequestSettings(
+        target,
+        limits(target).wire,
+        task.config.model_name,
+        {**(arguments.get("generation_kwargs") or {}), **task.config.generation},
+        tuple(length) if isinstance(length, (list, tuple)) and length else length or None,
+        (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
+    )
+
+
+def batch_settings(task: Task, target: str) -> RequestSettings:
+    """Return the settings of a task whose requests become the lines of OpenAI's batch files.
+
+    Raises:
+        TargetError: the target has another wire form than OpenAI's.
+        TaskError: the task names no model, or compares labels.
+    """
+    require_chat_target(target, "a batch file")
+    settings = request_settings(task, target)
+    if not settings.model:
+        raise TaskError("a batch line needs the name of a model", "give model: {model: NAME} in a task file")
+    if task.mode == "ppl":
+        raise TaskError("a batch asks for replies, and this task compares labels", "use --emit messages")
+    return settings
+
 
 _SDK_KEYS = frozenset(
     (
