@@ -11,7 +11,7 @@ from typing import NamedTuple, Union, cast
 from mmprompt.errors import SourceError
 from mmprompt.media.cache.cache import MediaCache, cache_key
 from mmprompt.media.cache.entry import CacheEntry, is_well_formed
-from mmprompt.media.changes import Changes, TargetRoom
+from mmprompt.media.changes import Changes, TargetRoom, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.decoders import decoder
 from mmprompt.media.sandbox.jobs import function_named
@@ -80,7 +80,7 @@ class MediaEngine:
         memory_bytes: int | None = None,
     ) -> None:
         self.policy = policy
-        self.changes = changes
+        self.changes = changes_of(changes._asdict())  # checked here once, however they were made
         self._cache = cache
         self._decoder = decoder(policy, memory_bytes)
         # a result under other limits might be an error under these

@@ -95,8 +95,6 @@ def check_length(path: str, name: str) -> None:
     Raises:
         SourceError: such a path, or one that cannot be written as bytes.
     """
-    if len(path) <= LONGEST_PATH // 4:  # a character has at most four bytes
-        return
     try:
         size = len(os.fsencode(path))
     except UnicodeEncodeError:

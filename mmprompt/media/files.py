@@ -14,6 +14,7 @@ import sys
 
 from mmprompt.errors import PolicyError, shown
 from mmprompt.media.file_errors import (
+    LONGEST_PATH,
     MissingFileError,
     check_foreign,
     check_length,
@@ -109,7 +110,8 @@ class GuardedFiles:
         return data, full
 
     def _open(self, path: str, name: str) -> OpenFile:
-        check_length(path, name)  # first: realpath takes time that grows with the square of the length
+        if len(path) > LONGEST_PATH // 4:  # a character has at most four bytes
+            check_length(path, name)  # first: realpath takes time that grows with the square of the length
         if self._only_root and not (path[:1] == "/" or ":" in path or "\\" in path or ".." in path):
             return self._try_open(self._only_root + path, name)
         check_foreign(path, name, on_windows=WINDOWS)

@@ -1,7 +1,4 @@
-"""The roles of a meta template, and how the items of a prompt fall into turns under it.
-
-``walk`` gives steps, from which both outputs of a meta template are made.
-"""
+"""The roles of a meta template, and the steps in which the items of a prompt fall into turns under it."""
 
 from __future__ import annotations
 
@@ -121,9 +118,7 @@ class Step(NamedTuple):
 def walk(prompt: Iterable[PromptItem], meta: Round, mode: str) -> list[Step]:
     """Return the steps of a whole prompt; if the model generates, that is the last step."""
     groups = _groups(prompt)
-    last_round = -1
-    for number, (kind, _) in enumerate(groups):
-        last_round = number if kind == "round" else last_round
+    last_round = max([number for number, (kind, _) in enumerate(groups) if kind == "round"], default=-1)
     generating = mode == "gen" and last_round >= 0 and (meta.generates or _generates(groups[last_round][1]))
     steps: list[Step] = []
     for number, (kind, items) in enumerate(groups):

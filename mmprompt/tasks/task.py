@@ -217,7 +217,7 @@ class Task:
             return [Assembled(self._default_items(sample))]
         most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
         fits = None
-        if most is not None or max_images is not None:
+        if self.assembly.needs_examples and (most is not None or max_images is not None):
             fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
         return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
 
@@ -257,9 +257,8 @@ class Task:
 
     def place_of(self, sample: Sample, source: object) -> Place:
         """Return the column, and the offset in it, that name a source of the sample; empty if the task composed it."""
-        if type(source) is RootedPath:
-            return {}  # that of an example
-        return place_of(sample.columns, source, self.output_column)
+        of_example = type(source) is RootedPath
+        return {} if of_example else place_of(sample.columns, source, self.output_column)
 
     def _all_messages(self, sample: Sample) -> list[Messages]:
         plain = self.plain_messages(sample)
@@ -275,9 +274,8 @@ class Task:
         return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Prompt, mode: str) -> RenderedString:
-        string: RenderedString = self.meta_template.to_string(
-            prompt, mode, media_placeholder=self.config.media_placeholder
-        )
+        placeholder = self.config.media_placeholder
+        string: RenderedString = self.meta_template.to_string(prompt, mode, media_placeholder=placeholder)
         return string
 
     def _each(self, make: Callable[[Sample], list[_T]], on_error: OnError | None) -> Iterator[tuple[object, _T]]:

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 from time_taken import wait_until
 
-from mmprompt.errors import SourceError
+from mmprompt.errors import SourceError, TaskError
 from mmprompt.media import engine as engine_module
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes, TargetRoom
@@ -49,6 +49,12 @@ def changers(monkeypatch, tmp_path):
 
 def calls(told: Path) -> int:
     return len(told.read_bytes())
+
+
+@pytest.mark.parametrize("changes", [Changes(quality=0), Changes(mode="CMYK"), Changes(frames=0), Changes(start=-1.0)])
+def test_changes_made_by_hand_are_checked_before_the_first_medium(changes):
+    with pytest.raises(TaskError, match=" is "):
+        MediaEngine(MediaPolicy(), changes)
 
 
 def test_what_is_changed_keeps_what_is_carried_along():

@@ -74,20 +74,6 @@ def test_key_frames_are_taken_evenly_where_there_are_more_than_asked():
     assert choose(FrameChoice(4, fps=25), line) == [0, 33, 66, 99]
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        FrameChoice(), FrameChoice(0), FrameChoice(-1), FrameChoice(True), FrameChoice(1.5), FrameChoice(fps=0),
-        FrameChoice(fps=-1), FrameChoice(fps=float("nan")), FrameChoice(fps=float("inf")), FrameChoice(fps="2"),
-        FrameChoice(times=(-1,)), FrameChoice(times=(float("nan"),)), FrameChoice(times=("1",)),
-        FrameChoice(fps=1, key_frames=True), FrameChoice(fps=1, times=(1,)), FrameChoice(3, times=(1,)),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_meant_is_refused(choice):
-    with pytest.raises(SourceError):
-        choose(choice, even(10))
-
-
 @given(
     gaps=st.lists(st.integers(2, 5000), min_size=1, max_size=40),
     step=st.fractions(Fraction(1, 50), 60, max_denominator=1000),

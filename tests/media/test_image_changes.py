@@ -438,18 +438,8 @@ def test_odd_pictures_are_changed_too():
                 assert facts.width * facts.height == (1 if "mode" not in changes else size[0] * size[1])
 
 
-def test_what_cannot_be_asked_or_made_is_an_error():
+def test_what_cannot_be_made_is_an_error():
     part = fixture("coffee.jpg")
-    for changes, what in (
-        (Changes(mode="CMYK"), "unknown mode 'CMYK'"),
-        (Changes(image_format="jpg"), "did you mean 'jpeg'?"),
-        (Changes(quality=0, max_side=9), "give 1 to 100"),
-        (Changes(max_side=0), "max_side is '0'"),
-        (Changes(max_pixels=-1), "max_pixels is '-1'"),
-    ):
-        with pytest.raises(SourceError) as caught:
-            change_image(part, changes, POLICY)
-        assert what in str(caught.value)
     long = saved(Image.new("1", (20_000, 1)), "PNG")
     with pytest.raises(SourceError, match="more than a WEBP has a side; scale it down"):
         change_image(part_of(long), Changes(image_format="webp"), POLICY)

@@ -115,14 +115,6 @@ def test_the_frames_together_keep_to_max_bytes():
         change_video(part(), Changes(frames=50), MediaPolicy(max_bytes=10_000))
 
 
-@pytest.mark.parametrize(
-    "changes", [Changes(frames=0), Changes(fps=-1), Changes(frames=2, quality=0), Changes(frames=2, max_side=0)]
-)
-def test_what_cannot_be_meant_is_refused(changes):
-    with pytest.raises(SourceError):
-        change_video(part(), changes, POLICY)
-
-
 def samples(wav):
     with av.open(io.BytesIO(wav)) as container:
         stream = container.streams.audio[0]

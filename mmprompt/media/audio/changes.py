@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mmprompt.errors import PolicyError, SourceError, TargetError, nearest, shown
+from mmprompt.errors import PolicyError, SourceError, TargetError
 from mmprompt.media.audio.encoders import (
     MP3_CHANNELS,
     clip,
@@ -20,7 +20,6 @@ from mmprompt.media.audio.encoders import (
     to_16_bits,
     to_mono,
 )
-from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, check_decoded, decode_audio
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.changes import Changes, TargetRoom
@@ -71,7 +70,6 @@ def change_audio(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     WAV of 16-bit PCM, or MP3 of 64 kbit/s a channel where ``audio_format`` is ``mp3``; MP3 takes two channels at most
     (more become one) and the rates that it has (the next above).
     """
-    _check(changes)
     form, timed = changes.audio_format, bool(changes.start or changes.seconds is not None)
     new_type = FORMATS[form] if form else part.media_type
     if new_type == part.media_type and not (timed or changes.mono or changes.audio_rate):
@@ -156,20 +154,6 @@ def _forms(rate: int, channels: int, room: TargetRoom) -> list[_Form]:
 def _mp3_form(rate: int, channels: int, kbits: int = 0) -> _Form:
     rate, channels = mp3_rate(rate), channels if channels <= MP3_CHANNELS else 1
     return _Form("mp3", rate, channels, mp3_bits(rate, kbits or KBITS * channels))
-
-
-def _check(changes: Changes) -> None:
-    """Refuse bad values."""
-    if changes.audio_format is not None and changes.audio_format not in FORMATS:
-        raise PolicyError(f"audio_format is {shown(changes.audio_format)}", nearest(changes.audio_format, FORMATS))
-    if changes.audio_rate is not None and not (
-        isinstance(changes.audio_rate, int) and LOWEST_RATE <= changes.audio_rate <= HIGHEST_RATE
-    ):
-        raise PolicyError(f"audio_rate is {shown(changes.audio_rate)}", f"give {LOWEST_RATE} to {HIGHEST_RATE} hertz")
-    if not (math.isfinite(changes.start) and changes.start >= 0):
-        raise PolicyError(f"start is {shown(changes.start)}", "give seconds from 0 on")
-    if changes.seconds is not None and not (math.isfinite(changes.seconds) and changes.seconds > 0):
-        raise PolicyError(f"seconds is {shown(changes.seconds)}", "give a positive number")
 
 
 class _Work(NamedTuple):

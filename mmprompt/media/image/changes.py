@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from mmprompt.errors import SourceError, nearest, shown
 from mmprompt.media.changes import Changes
 from mmprompt.media.image.headers import webp_is_lossless
 from mmprompt.media.image.pixels import (
@@ -34,7 +33,6 @@ TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 """The formats that are written, by Pillow's names, and their media types."""
 
 _NAMES = {"WEBP": "WebP"}
-_MODES = ("RGB", "L")
 _WHITE = (255, 255, 255)
 
 
@@ -69,7 +67,6 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     PNG). ``quality`` applies to pictures that are encoded. The frames of a video are only scaled; any other medium is
     returned unchanged.
     """
-    check_changes(changes)
     if part.frames:
         return change_frames(part, changes, policy, _why_size(changes.max_side, changes.max_pixels))
     if part.modality != "image" or not part.data:
@@ -100,21 +97,6 @@ def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]
     why = _why_size(changes.max_side, changes.max_pixels)
     notes = () if size == image.size else (_scaled(image.size, size, why),)
     return encoded(scaled, "JPEG", changes.quality), notes
-
-
-def check_changes(changes: Changes) -> None:
-    """Refuse bad values of picture changes."""
-    if changes.mode is not None and changes.mode not in _MODES:
-        raise SourceError(f"unknown mode {shown(changes.mode)}", nearest(changes.mode, _MODES))
-    if changes.image_format is not None and changes.image_format not in _WRITTEN:
-        raise SourceError(
-            f"unknown image format {shown(changes.image_format)}", nearest(changes.image_format, _WRITTEN)
-        )
-    if not 1 <= changes.quality <= 100:
-        raise SourceError(f"the quality is {shown(changes.quality)}", "give 1 to 100")
-    for name, most in (("max_side", changes.max_side), ("max_pixels", changes.max_pixels)):
-        if most is not None and most < 1:
-            raise SourceError(f"{name} is {shown(most)}", "give a positive whole number")
 
 
 def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:

@@ -12,7 +12,6 @@ from mmprompt.media.image.changes import (
     Made,
     Wanted,
     change_image,
-    check_changes,
     is_lossless,
     make,
     own_format,
@@ -93,7 +92,6 @@ def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: 
     """Return what ``change_image`` and then ``fit_image`` would, but decoded, scaled and encoded once."""
     if part.frames or part.modality != "image" or not part.data:
         return fit_image(change_image(part, changes, policy), room, policy, changes.quality)
-    check_changes(changes)
     facts = image_facts(part.data, policy)
     wanted = wanted_of(facts, changes)
     if wanted is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.changes import Changes
-from mmprompt.media.image.changes import change_image, check_changes, scaled_jpeg
+from mmprompt.media.image.changes import change_image, scaled_jpeg
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice, even_places
@@ -43,7 +43,6 @@ def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     choice = FrameChoice(changes.frames, changes.fps, changes.key_frames, tuple(changes.times))
     if choice == FrameChoice():
         return part
-    check_changes(changes)
     notes: dict[str, None] = {}
     taken = take_frames(part.data, policy, choice, lambda: _encoder(changes, policy, notes))
     at = ", ".join([f"{seconds:.3f}".rstrip("0").rstrip(".") for seconds, _ in taken.frames])
@@ -65,7 +64,6 @@ def _sound(part: MediaPart, policy: MediaPolicy) -> MediaPart:
 
 def _change_frames(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
     """Pick from single frames and scale them."""
-    FrameChoice(frames=changes.frames or 1).check()
     if changes.fps is not None or changes.times:
         raise SourceError("the video is single frames, which carry no times", "ask for a number of frames")
     places = even_places(len(part.frames), changes.frames)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from mmprompt.errors import SourceError, shown
+from mmprompt.errors import SourceError
 
 _FINEST, _COARSEST = Fraction(1, 1_000_000), Fraction(1, 1000)
 
@@ -20,25 +20,6 @@ class FrameChoice(NamedTuple):
     fps: float | None = None
     key_frames: bool = False
     times: tuple[float, ...] = ()
-
-    def check(self) -> None:
-        """Refuse what cannot be meant."""
-        if self.frames is not None and (
-            isinstance(self.frames, bool) or not isinstance(self.frames, int) or self.frames < 1
-        ):
-            raise SourceError(f"frames is {shown(self.frames)}", "give a positive whole number")
-        if self.fps is not None and not (_is_number(self.fps) and self.fps > 0):
-            raise SourceError(f"fps is {shown(self.fps)}", "give a positive number of frames a second")
-        for at in self.times:
-            if not (_is_number(at) and at >= 0):
-                raise SourceError(f"the time {shown(at)} is no second of a video", "give numbers from 0 on")
-        rules = [self.fps is not None, self.key_frames, bool(self.times)]
-        if sum(rules) > 1 or (self.times and self.frames is not None):
-            raise SourceError(
-                "fps, key frames and times at once", "ask for one of them; a count goes with the first two"
-            )
-        if not any(rules) and self.frames is None:
-            raise SourceError("nothing says which frames are wanted", "give a count, fps, key_frames or times")
 
 
 class Timeline(NamedTuple):
@@ -64,7 +45,6 @@ class Timeline(NamedTuple):
 
 def choose(choice: FrameChoice, line: Timeline) -> list[int]:
     """Return the numbers of the chosen frames: ascending and each once, but for ``times`` one for each time."""
-    choice.check()
     if choice.times:
         return [_shown_at(at, line) for at in choice.times]
     if choice.key_frames:
@@ -123,7 +103,3 @@ def even_places(size: int, count: int | None) -> list[int]:
     if count == 1:
         return [(size - 1) // 2]
     return [number * (size - 1) // (count - 1) for number in range(count)]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -102,7 +102,6 @@ def take_frames(
     ``start`` gives the function that takes pixels, (height, width, 3), as soon as they are decoded; it is called again
     where decoding has to begin anew, and what was taken until then is dropped.
     """
-    choice.check()
     with open_video(data, policy) as video:
         watch = watch_video(policy)
         declared = None if is_whole(data) else declared_seconds(video.container, video.stream, data)
