@@ -29,7 +29,7 @@ def with_media_slots(rows: Iterable[Row], names: Collection[str]) -> Iterator[Ro
             for name in [name for name in unfilled if _fills(name, row)]:
                 del unfilled[name]
             if not every:
-                _check_names(unfilled, row)
+                _check_names(unfilled, row, names)
             every.update(row.columns)
         yield row
         if not unfilled:
@@ -50,8 +50,9 @@ def _fills(name: str, sample: Sample) -> bool:
     )
 
 
-def _check_names(unfilled: Collection[str], sample: Sample) -> None:
+def _check_names(unfilled: Collection[str], sample: Sample, slots: Collection[str]) -> None:
+    others = [name for name in sample.columns if name not in slots]
     for name in unfilled:
-        if near := difflib.get_close_matches(name, list(sample.columns), n=1, cutoff=0.75):
+        if near := difflib.get_close_matches(name, others, n=1, cutoff=0.75):
             what = f"the media slot {{{name}}} names no column of the first row"
             raise TaskError(what, f"did you mean '{near[0]}'?").located(file=sample.file, line=sample.line, column=name)

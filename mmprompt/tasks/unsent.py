@@ -62,7 +62,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
         told += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
         notes += _unsent_texts(told, fed)
     if not media and not mapped:
-        looks = {name: found for name, value in beside.items() if (found := _looks_like(value, sent.list_cells))}
+        looks = {name: found for name, value in beside.items() if (found := looks_like(value, sent.list_cells))}
         told += looks
         notes += islice(_unsent_media(looks, fed), _MOST_COLUMNS)
     last = sample.messages[-1] if sample.messages and sent.shows_answer else None
@@ -143,7 +143,7 @@ def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[Note]:
         yield f"only text is sent, and {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
 
 
-def _looks_like(value: object, cells: bool) -> str | None:
+def looks_like(value: object, cells: bool) -> str | None:
     """Return the modality of the first medium in a column; None if it holds none."""
     return next(filter(None, map(_modality, list_of_cell(value, cells=cells))), None)
 

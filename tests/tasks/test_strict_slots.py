@@ -130,6 +130,12 @@ def test_a_media_slot_with_a_near_name_is_an_error_at_once() -> None:
         run(task_of(MM, [{"question": "q", "imgae": "a.jpg"}]))
 
 
+def test_a_near_name_that_another_slot_names_is_no_misspelling() -> None:
+    content = [{"type": "image_url", "image_url": {"url": f"{{{name}}}"}} for name in ("image", "images")]
+    template = {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": content}]}
+    assert not run(task_of(template, [{"image": "a.jpg"}, {"images": ["b.jpg"]}]))[1]
+
+
 def test_a_media_slot_that_no_row_fills_is_an_error_at_the_end() -> None:
     prompts, [error] = run(task_of(MM, [{"question": "q", "picture": "a.jpg"}] * 3))
     assert len(prompts) == 3

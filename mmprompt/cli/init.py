@@ -1,0 +1,67 @@
+"""``mmprompt init``: a task file to start from, and its first prompt."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from mmprompt.cli import FINDINGS, OK, say
+
+if TYPE_CHECKING:
+    from mmprompt.cli import Commands
+
+_EPILOG = """\
+examples:
+  mmprompt init MMBench_DEV_EN.tsv
+  mmprompt init data/vqa.jsonl -o vqa.yaml
+
+The task file fits the columns of the dataset. Change what you like, then
+run: mmprompt render task.yaml
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "init",
+        help="write a task file that fits a dataset, and show its first prompt",
+        description="Write a task file that fits a dataset, with comments, and show its first prompt.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("dataset", metavar="DATASET", help="the file of rows")
+    parser.add_argument("-o", metavar="FILE", default="task.yaml", help="the task file to write (default: task.yaml)")
+    parser.add_argument("--format", metavar="NAME", help="the dataset's format, if it is not recognised")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the task file, show its first prompt, and return the exit code.
+
+    Raises:
+        MMPromptError: the dataset cannot be read, or holds nothing to ask.
+        OSError: the task file cannot be written.
+    """
+    from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors import MMPromptError, TaskError, shown  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
+
+    path = os.path.relpath(arguments.dataset, os.path.dirname(arguments.o) or ".")
+    text = starter_task(open_dataset(arguments.dataset, format=arguments.format), path, arguments.format)
+    try:
+        with open(arguments.o, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise TaskError(f"{shown(arguments.o)} exists already", "give another name with -o") from None
+    errors: list[MMPromptError] = []
+    request = next(iter(load_task(arguments.o).requests(on_error=errors.append)), None)
+    for error in errors[:3]:
+        say(str(error))
+    if request is not None:
+        sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
+    say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}")
+    return OK if request is not None else FINDINGS

@@ -1,0 +1,184 @@
+"""A task file to start from: written for the columns of a dataset, with comments."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from mmprompt.datasets.choices import choices_in, is_empty
+from mmprompt.datasets.read import Dataset
+from mmprompt.datasets.row_ids import ID_COLUMNS
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import TaskError, names_in_short
+from mmprompt.messages import MODALITIES
+from mmprompt.segments import scan
+from mmprompt.tasks.unsent import looks_like
+from mmprompt.templates.sample_view import CONTENT
+
+_QUESTIONS = ("question", "query", "prompt", "instruction", "problem", "text", "input", "caption")
+_ANSWERS = (
+    "answer", "answers", "label", "target", "gt_answer", "answer_gt", "ground_truth", "gt", "output", "response",
+    "reference", "solution",
+)  # fmt: skip
+_HINTS = ("hint", "context", "passage", "lecture")
+_JINJA_LINE = "{{% if {name} %}}{{{{ {name} }}}}\n{{% endif %}}"
+_JINJA_CHOICES = (
+    "{% if choices is defined %}{% for c in choices %}\n{{ c.letter }}. {{ c.text }}{% endfor %}{% endif %}"
+)
+_LOOKED_AT = 50
+"""Rows that are read to see what a column holds."""
+
+
+class FoundColumns(NamedTuple):
+    """What the columns of a dataset hold.
+
+    ``is_whole``: each row is a chat or a list of parts, which needs no template. ``content`` are the modalities of a
+    tagged ``content``. ``media`` maps a column to its modality. ``optional`` are columns that some rows lack, and
+    ``others`` those that no prompt needs. ``choices`` is "all" or "some" if rows have choices.
+    """
+
+    is_whole: bool = False
+    content: frozenset[str] = frozenset()
+    media: Mapping[str, str] = {}
+    question: str | None = None
+    hint: str | None = None
+    choices: str = ""
+    answer: str | None = None
+    optional: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def starter_task(dataset: Dataset, path: str, format_name: str | None = None) -> str:
+    """Return the text of a YAML task file for a dataset.
+
+    ``path`` is the dataset as the task file names it. ``format_name`` is its format if it has to be named. The first 50
+    rows show what its columns hold.
+
+    Raises:
+        TaskError: the dataset has no rows, or no column with a question or media.
+        DatasetError: it cannot be read.
+    """
+    rows = [row for row in itertools.islice(dataset, _LOOKED_AT) if isinstance(row, Sample)]
+    if not rows:
+        raise TaskError(f"{path} has no readable row", "give a dataset with at least one row")
+    found = found_columns(rows, cells=dataset.format in {"csv", "tsv"})
+    lines = [
+        f"# A task for {os.path.basename(path)}: which rows, how they become prompts, and how answers are scored.",
+        "dataset:",
+        f"  path: {_quoted(path)}",
+        *([f"  format: {_quoted(format_name)}"] if format_name else []),
+    ]
+    if not found.is_whole:
+        lines += [*_reader_lines(found), *_template_lines(found)]
+    lines += [
+        "# media: {fit: true}  # scale or re-encode media that the target would refuse",
+        f"eval_cfg: {{scorer: {'choice' if found.choices else 'exact'}}}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def found_columns(rows: Iterable[Sample], *, cells: bool) -> FoundColumns:
+    """Return what the columns of these rows hold. With ``cells`` a cell may be a list written as text.
+
+    Raises:
+        TaskError: no column holds a question or media.
+    """
+    columns: dict[str, list[object]] = {}
+    count = multiple = 0
+    choices: set[str] = set()
+    tagged: set[str] = set()
+    for row in rows:
+        content = row.columns.get(CONTENT)
+        if row.messages is not None or isinstance(content, (list, tuple)):
+            return FoundColumns(is_whole=True)
+        count += 1
+        if names := choices_in(row.columns).columns:
+            choices.update(names)
+            multiple += 1
+        for name, value in row.columns.items():
+            if not is_empty(value):
+                columns.setdefault(name, []).append(value)
+        if isinstance(content, str) and row.scanned:
+            tagged.update(span[0] for span in scan(content, lenient=True))
+    free = [name for name in columns if name not in choices and "{" not in name and "}" not in name]
+    answer, question, hint = (_first(free, names) for names in (_ANSWERS, _QUESTIONS, _HINTS))
+    beside = [name for name in free if name not in (answer, question, hint, *ID_COLUMNS)]
+    media = {} if tagged else {n: m for n in beside if (m := _modality(columns[n], cells))}
+    if not (tagged or media or question):
+        hint_ = f"write a task file by hand (columns: {names_in_short(columns)})"
+        raise TaskError("no column holds a question or media", hint_)
+    sent = [name for name in (question, hint) if name is not None]
+    optional = tuple([name for name in sent if len(columns[name]) < count])
+    others = tuple([name for name in beside if name not in media and name != CONTENT])
+    chosen = "" if not choices else "all" if multiple == count else "some"
+    return FoundColumns(False, frozenset(tagged), media, question, hint, chosen, answer, optional, others)
+
+
+def _reader_lines(found: FoundColumns) -> list[str]:
+    answer = found.answer or "answer"
+    said = "hidden from prompts, and what replies are scored against"
+    lines = ["reader_cfg:", f"  output_column: {_quoted(answer)}  # {said}"]
+    if found.optional:
+        names = ", ".join(map(_quoted, found.optional))
+        lines.append(f"  optional_columns: [{names}]  # rows without a value leave it empty")
+    return lines
+
+
+def _template_lines(found: FoundColumns) -> list[str]:
+    text = _text(found)
+    modalities = [m for m in MODALITIES if m in found.content]
+    parts = [f"{name}: {_quoted(f'{{{name}}}')}" for name in modalities]
+    lines = ["infer_cfg:", "  prompt_template:"]
+    if found.others:
+        lines.insert(1, f"  # columns that this prompt does not use: {names_in_short(found.others)}")
+    if not (parts or found.media):
+        return [*lines, f"    template: {text}"]
+    by_modality: dict[str, list[str]] = {}
+    for name, modality in found.media.items():
+        by_modality.setdefault(modality, []).append(name)
+    if any(len(names) > 1 for names in by_modality.values()):  # prompt_mm has one part for each modality
+        content = [_part(modality, name) for name, modality in found.media.items()]
+        content += [f"{{type: text, text: {text}}}"] if text != '""' else []
+        lines += ["    type: RawPromptTemplate", "    messages:", "      - role: user", "        content:"]
+        return [*lines, *[f"          - {part}" for part in content]]
+    parts += [f"{modality}: {_quoted(f'{{{names[0]}}}')}" for modality, names in by_modality.items()]
+    parts += [f"text: {text}"] if text != '""' else []
+    lines += ["    type: MMPromptTemplate", "    template:", "      round:", "        - role: HUMAN"]
+    return [*lines, "          prompt_mm:", *[f"            {part}" for part in parts]]
+
+
+def _part(modality: str, name: str) -> str:
+    kind = f"{modality}_url"
+    return f"{{type: {kind}, {kind}: {{url: {_quoted(f'{{{name}}}')}}}}}"
+
+
+def _text(found: FoundColumns) -> str:
+    """Return the text of the prompt as a YAML value: hint, question and choices on lines of their own."""
+    question = found.question or ("question" if "text" in found.content else None)
+    names = [name for name in (found.hint, question) if name is not None]
+    if found.choices != "some" and not {found.hint}.intersection(found.optional):
+        slots = [f"{{{name}}}" for name in [*names, *(["options"] if found.choices else [])]]
+        return _quoted("\n".join(slots))
+    variables = [name if name.isidentifier() else f"row[{name!r}]" for name in names]
+    hints = "".join([_JINJA_LINE.format(name=name) for name in variables[:-1]])
+    asked = f"{{{{ {variables[-1]} }}}}" if variables else ""
+    return f"{{jinja: {_quoted(hints + asked + (_JINJA_CHOICES if found.choices else ''))}}}"
+
+
+def _first(names: Iterable[str], wanted: Iterable[str]) -> str | None:
+    """Return the first of the wanted names that is there, whatever its case."""
+    known = {name.lower(): name for name in reversed(list(names))}
+    return next((known[name] for name in wanted if name in known), None)
+
+
+def _modality(values: Iterable[object], cells: bool) -> str | None:
+    """Return the modality of a column, if each of its values is a medium or clearly names one."""
+    kinds = {looks_like(value, cells) for value in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

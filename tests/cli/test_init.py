@@ -1,0 +1,70 @@
+"""``mmprompt init``: the task file that it writes renders the dataset, each row with all it holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmprompt import load_task
+
+ROWS: dict[str, tuple[str, list[list[str]]]] = {
+    "columns.jsonl": (
+        '{"id": 1, "pic": "coffee.jpg", "Question": "What?", "gt_answer": "cup", "source": "x"}\n',
+        [["coffee.jpg", "What?"]],
+    ),
+    "choices.tsv": (
+        "index\timage_path\tquestion\thint\tA\tB\tC\tanswer\n1\tcoffee.jpg\tWhich?\tLook.\tx\ty\t\tA\n2\tcoffee.jpg\tWho?\tAgain.\tx\ty\tz\tA\n",
+        [["coffee.jpg", "Look.\nWhich?\nA. x\nB. y"], ["coffee.jpg", "Again.\nWho?\nA. x\nB. y\nC. z"]],
+    ),
+    "mixed.jsonl": (
+        '{"image": "coffee.jpg", "question": "Which?", "options": ["x", "y"], "hint": "Look."}\n{"question": "Who?"}\n',
+        [["coffee.jpg", "Look.\nWhich?\nA. x\nB. y"], ["Who?"]],
+    ),
+    "tagged.jsonl": (
+        '{"content": "<AIS_IMAGE_START>coffee.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What?<AIS_CONTENT_TAG>", "answer": "cup"}\n',
+        [["coffee.jpg", "What?"]],
+    ),
+    "text.csv": ("Problem,label\n1+1=?,2\n", [["1+1=?"]]),
+    "two.jsonl": (
+        '{"left": "coffee.jpg", "right": "coffee.jpg", "question": "Same?"}\n',
+        [["coffee.jpg", "coffee.jpg", "Same?"]],
+    ),
+    "chat.jsonl": ('{"messages": [{"role": "user", "content": "Hi"}]}\n', [["Hi"]]),
+}
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_the_task_file_sends_all_that_a_row_holds(name: str, tmp_path: Path, tour: Path, command: Any) -> None:
+    text, wanted = ROWS[name]
+    shutil.copy(tour / "media" / "coffee.jpg", tmp_path)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    done = command("init", tmp_path / name, "-o", tmp_path / "task.yaml")
+    assert done.returncode == 0, done.stderr
+    first = json.loads(done.stdout)
+    assert first["messages"][-1]["role"] == "user"
+    task = load_task(tmp_path / "task.yaml")
+    said = [[getattr(p, "text", None) or p.source for p in m[-1].parts] for _, m in task.messages()]  # type: ignore[union-attr,index]
+    assert said == wanted
+    assert len(list(task.requests())) == len(wanted)
+    assert "wrote" in done.stderr.decode()
+
+
+def test_a_file_that_exists_is_kept(tmp_path: Path, command: Any) -> None:
+    (tmp_path / "rows.csv").write_text("question\nq\n", encoding="utf-8")
+    (tmp_path / "task.yaml").write_text("mine", encoding="utf-8")
+    done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
+    assert done.returncode == 2
+    assert b"exists already; give another name with -o" in done.stderr
+    assert (tmp_path / "task.yaml").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_dataset_without_a_question_says_which_columns_it_has(tmp_path: Path, command: Any) -> None:
+    (tmp_path / "rows.csv").write_text("size,weight\n1,2\n", encoding="utf-8")
+    done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
+    assert done.returncode == 2
+    assert b"no column holds a question or media" in done.stderr
+    assert b"size, weight" in done.stderr
