@@ -19,9 +19,6 @@ def library_errors(what: str, fault: str, hint: str) -> Iterator[None]:
         what: the medium or the decoder, the subject of the message.
         fault: what happened to it.
         hint: what to do about it.
-
-    Raises:
-        SourceError: the code inside raised an exception that is not ours.
     """
     try:
         yield

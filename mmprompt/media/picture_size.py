@@ -19,9 +19,6 @@ def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) 
         width: as the header says.
         height: as the header says.
         policy: the limits.
-
-    Raises:
-        PolicyError: the picture is too large.
     """
     size = f"{what} has {width} x {height} pixels, more than"
     if width * height > policy.max_pixels:

@@ -110,12 +110,7 @@ def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_co
 
 
 def question_text(columns: Mapping[str, object]) -> str:
-    """Return the text of a row: its hint, its question and its choices as lettered lines; empty if it has none.
-
-    Raises:
-        TemplateError: the question is null.
-        RowError: a choice before the last is empty.
-    """
+    """Return the text of a row: its hint, its question and its choices as lettered lines; empty if it has none."""
     lines = []
     if QUESTION in columns:
         if columns[QUESTION] is None:

@@ -95,11 +95,7 @@ def is_task_file(path: str) -> bool:
 
 
 def _text(path: str) -> str:
-    """Return the text of a task file.
-
-    Raises:
-        TaskError: it is larger than a task may be.
-    """
+    """Return the text of a task file."""
     with open(path, "rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:

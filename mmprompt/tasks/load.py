@@ -64,13 +64,7 @@ def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
     abbr: str | None = None,
     policy: MediaPolicy | None = None,
 ) -> Task:
-    """Load a task file or a dataset; see ``load_task``. ``grants`` is what a file of data may use beyond its own.
-
-    Raises:
-        TaskError: as ``load_task``.
-        TemplateError: as ``load_task``.
-        DatasetError: as ``load_task``.
-    """
+    """Load a task file or a dataset; see ``load_task``. ``grants`` is what a file of data may use beyond its own."""
     if dataset is None and abbr is None and os.path.isfile(path) and not is_task_file(path):
         try:
             return _default_task(path, None, None, policy)

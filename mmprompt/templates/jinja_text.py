@@ -70,11 +70,7 @@ class JinjaText:
         return (*self.columns, JINJA)
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:  # noqa: ARG002  # examples have no place in it
-        """Return the text for a row; the column ``masked`` reads as ``""``.
-
-        Raises:
-            TemplateError: the row lacks a variable, an expression fails, or the text is longer than 4 MiB.
-        """
+        """Return the text for a row; the column ``masked`` reads as ``""``."""
         from jinja2 import TemplateError as JinjaError  # noqa: PLC0415  # loaded already
         from jinja2 import UndefinedError  # noqa: PLC0415  # loaded already
 
@@ -134,11 +130,7 @@ def _bounded_range() -> Callable[..., range]:
 
 
 def _printed(value: object) -> object:
-    """Return a value that the text prints.
-
-    Raises:
-        ValueError: it is null or NaN.
-    """
+    """Return a value that the text prints."""
     if value is None or (type(value) is float and isnan(value)):
         raise ValueError("it prints a null value; test it with {% if … %}")
     return value

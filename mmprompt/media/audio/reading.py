@@ -27,11 +27,7 @@ DECODED = 8
 
 
 def check_decoded(samples: int, policy: MediaPolicy) -> None:
-    """Refuse more samples, of all channels together, than decoded sound may have. A sample takes four bytes.
-
-    Raises:
-        PolicyError: they take more than ``DECODED`` times ``max_bytes``.
-    """
+    """Refuse more samples, of all channels together, than decoded sound may have. A sample takes four bytes."""
     if samples * 4 > DECODED * policy.max_bytes:
         raise PolicyError(
             f"the decoded sound takes more than {DECODED} x max_bytes ({policy.max_bytes})",

@@ -45,12 +45,7 @@ class InlineDecoder:
     """Runs decoders in this process. It has the same methods as ``IsolatedDecoder``."""
 
     def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """Return what ``function`` returns for the arguments.
-
-        Raises:
-            SourceError: the function raised an error that is not ours.
-            MMPromptError: the error that the function raised.
-        """
+        """Return what ``function`` returns for the arguments."""
         with decoder_errors():
             return function(*arguments, **named)
 

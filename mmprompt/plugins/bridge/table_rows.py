@@ -100,9 +100,6 @@ def _scored_answers(task: Task, infer_mode: str | None) -> Callable[[Sample], ob
     """Return a function that gives the answer of a row; of a dialogue that of the one turn that the runner scores.
 
     AISBench scores the reply to the first turn that it asked for. ``infer_mode`` makes every row a dialogue.
-
-    Raises:
-        TaskError: ``infer_mode`` is unknown.
     """
     arguments = {} if task.assembly is None else task.assembly.arguments
     mode = check_mode(infer_mode or arguments.get("infer_mode", "every"))
