@@ -132,10 +132,8 @@ class Task:
             DatasetError: the dataset cannot be read.
         """
         if self.dataset is None:
-            raise TaskError(
-                "the task names no dataset",
-                "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows",
-            )
+            hint = "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows"
+            raise TaskError("the task names no dataset", hint)
         rows = self.config.test_range
         chosen = self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
         return chosen if self.assembly is None else with_media_slots(chosen, self.assembly.media_slots)

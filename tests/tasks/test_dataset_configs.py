@@ -424,9 +424,9 @@ def test_what_would_change_the_run_is_refused_by_name(tmp_path, argument):
 def test_two_datasets_of_one_abbr_are_chosen_by_number(tmp_path):
     one = "dict(abbr='x', infer_cfg=dict(prompt_template='{n} {{q}}'))"
     listed = ", ".join(one.replace("{n}", str(n)).replace("{{q}}", "{q}") for n in (1, 2))
-    path = written(tmp_path, f"x_datasets = [{listed}, dict(abbr='3', infer_cfg=dict(prompt_template='3'))]")
+    path = written(tmp_path, f"x_datasets = [{listed}, dict(abbr='3', infer_cfg=dict(prompt_template='3 {{q}}'))]")
     assert "choose one by its number: 1 (x_datasets[0]), 2 (x_datasets[1])" in str(fault(path, "x"))
-    for abbr, prompt in (("1", "1 1+1"), ("2", "2 1+1"), ("3", "3")):
+    for abbr, prompt in (("1", "1 1+1"), ("2", "2 1+1"), ("3", "3 1+1")):
         assert list(load_task(path, ROWS, abbr=abbr).prompts()) == [(0, prompt)]
     for abbr in ("0", "4", "9" * 5000):
         assert "lists no dataset" in str(fault(path, abbr))
