@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from closing_line import closing
 
 import mmprompt
 from mmprompt import dataset_task, errors
@@ -142,7 +142,7 @@ def test_rendering_leaves_every_global_thread_and_file_as_it_was(
 ) -> None:
     done = python(RUN, own_environment, tour, broken, tmp_path / "out.jsonl")
     assert (done.returncode, done.stdout) == (0, "")
-    assert [closing(line).told for line in done.stderr.splitlines(keepends=True)] == ["", ""]
+    assert len(re.findall("^mmprompt: .* 0 left out", done.stderr, re.MULTILINE)) == 2
 
 
 def test_an_iteration_that_is_given_up_leaves_nothing_open(own_environment: dict[str, str], tour: Path) -> None:

@@ -59,8 +59,13 @@ class ErrorReport:
 
     def record(self, finding: Finding) -> None:
         """Write an error as data."""
-        if self._data is not None:
+        if self._data is None:
+            return
+        try:
             self._data.write(_json_line(finding))
+        except OSError as error:
+            error.filename = self._data.name
+            raise
 
     def texts(self) -> list[str]:
         """Return a line for each kind of error that was only counted, and one on how to see them all."""

@@ -16,6 +16,9 @@ from mmprompt.messages import TextPart
 if TYPE_CHECKING:
     from mmprompt.messages import Message
 
+BATCH_KEYS = frozenset(("custom_id", "method", "url", "body"))
+"""The keys of a line of the Batch API."""
+
 
 def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
     """Yield a ``Sample`` with ``messages`` for each line. The text is not scanned for AIS tags.

@@ -8,6 +8,7 @@ from itertools import islice
 from mmprompt.datasets.choices import choices_in, is_empty
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
@@ -48,7 +49,11 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
         fed = ""
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
+    used = (
+        {fed, *(BATCH_KEYS if fed == "messages" and "body" in columns else ())}
+        if fed
+        else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
+    )
     beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *ANSWERS, sent.output_column}}
     notes = list(_unsent_mapped(sent.mapped, columns, fed))
     mapped = bool(notes)
