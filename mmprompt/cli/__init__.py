@@ -17,6 +17,7 @@ _EPILOG = """\
 examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --target openai --limit 10
+  mmprompt convert vqa.tsv vqa.parquet --to parquet
   mmprompt plugins
 """
 
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import plugins, render  # noqa: PLC0415  # the commands load with the command line
+    from mmprompt.cli import convert, plugins, render  # noqa: PLC0415  # the commands load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -76,6 +77,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
+    convert.add_parser(commands)
     plugins.add_parser(commands)
     words = sys.argv[1:] if argv is None else argv
     command = next((word for word in words if not word.startswith("-")), None)

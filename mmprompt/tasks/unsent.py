@@ -49,7 +49,8 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
     used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
-    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *ANSWERS, sent.output_column}}
+    used |= {*ID_COLUMNS, *ANSWERS, *sample.sent, sent.output_column}
+    beside = {name: value for name, value in columns.items() if name not in used}
     notes = list(_unsent_mapped(sent.mapped, columns, fed))
     mapped = bool(notes)
     if not (text or media):  # the row's error says that there is nothing to send
