@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from mmprompt.targets.limits import register_target
     from mmprompt.targets.openai import to_openai
     from mmprompt.targets.openai_reading import from_openai
+    from mmprompt.tasks.convert import convert_dataset
     from mmprompt.tasks.load import dataset_task, load_task
     from mmprompt.tasks.task import Task
     from mmprompt.templates.multimodal import MMPromptTemplate
@@ -92,6 +93,7 @@ _HOMES = {
     "mmprompt.targets.limits": ("register_target",),
     "mmprompt.targets.openai": ("to_openai",),
     "mmprompt.targets.openai_reading": ("from_openai",),
+    "mmprompt.tasks.convert": ("convert_dataset",),
     "mmprompt.tasks.load": ("dataset_task", "load_task"),
     "mmprompt.tasks.task": ("Task",),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
@@ -106,7 +108,8 @@ __all__ = [
     "PromptTemplate", "RandomRetriever", "RawPromptTemplate", "Request", "RowError", "Segment", "ServerError",
     "SlidingWindowRetriever", "SourceError", "TagError", "TargetError", "Task", "TaskError", "TemplateError",
     "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio", "change_messages",
-    "converse", "dataset_task", "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
+    "converse", "convert_dataset", "dataset_task",
+    "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
     "register_target", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
 ]  # fmt: skip
 

@@ -92,6 +92,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "media/sandbox/memory.py",  # how much memory this process has, as the system says
         "media/fetch/fetcher.py",
         "datasets/dataset_file.py",
+        "datasets/writers/output_file.py",  # what the caller of a conversion names
         "tasks/files.py",
         "tasks/upstream/execute.py",
         "targets/limits.py",
@@ -112,6 +113,7 @@ PROMPTS_OF_A_TASK = {"assembled", "plain_messages", "messages_of"}
 NO_REQUESTS = {
     "tasks/task.py": "Task.prompts, strings and messages show the stages before a request",
     "tasks/prompt_items.py": "shows a medium that was read as a content part of a prompt",
+    "tasks/convert.py": "writes the messages of rows in another dataset format",
     "prompters/content.py": "shows a medium that was read as a content part of a prompt",
     "run/client.py": "sends messages that the caller wrote by hand or read from a task",
     "testing.py": "shows messages that the caller wrote by hand",

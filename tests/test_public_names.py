@@ -24,7 +24,7 @@ PUBLIC = {
         MMPromptError MMPromptTemplate MediaError MediaPart MediaPolicy MediaReader MediaRef Message MetaTemplate
         MultiTurnPromptTemplate PolicyError PromptError PromptList PromptTemplate RandomRetriever RawPromptTemplate
         RowError Segment ServerError SlidingWindowRetriever SourceError TagError TargetError Task TaskError
-        TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages converse dataset_task
+        TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages converse convert_dataset dataset_task
         from_openai join_segments load_task parse_segments read_messages register_target to_anthropic to_gemini to_hf
         to_openai
     """,
@@ -129,6 +129,7 @@ SIGNATURES = {
             "(template, entry, reply, *, infer_mode='every', meta_template=None, output_field=None, ice=None, "
             "max_out_len=None)"
         ),
+        "convert_dataset": "(source, output, *, to, store=None, format=None, map_columns=None, key=None, join=(), split=None, encoding=None, media_roots=(), policy=None, on_error=None)",
         "dataset_task": "(path, *, format=None, map_columns=None)",
         "from_openai": "(messages)",
         "join_segments": "(segments)",

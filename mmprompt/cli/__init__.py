@@ -18,6 +18,7 @@ examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --target openai --limit 10
   mmprompt init MMBench_DEV_EN.tsv
+  mmprompt convert vqa.tsv vqa.parquet --to parquet
   mmprompt plugins
 """
 
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import init, plugins, render  # noqa: PLC0415  # the commands load with the command line
+    from mmprompt.cli import convert, init, plugins, render  # noqa: PLC0415  # they load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -78,6 +79,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
     init.add_parser(commands)
+    convert.add_parser(commands)
     plugins.add_parser(commands)
     words = sys.argv[1:] if argv is None else argv
     command = next((word for word in words if not word.startswith("-")), None)

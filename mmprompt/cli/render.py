@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, require_none
+from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -44,7 +45,8 @@ def add_parser(commands: Commands) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("input", metavar="TASK_OR_DATASET", help="a task file, a dataset file, or - for standard input")
+    what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
+    parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
     parser.add_argument("-o", "--output", metavar="OUT.jsonl", help="where to write; by default standard output")
     _add_form(parser.add_argument_group("what is written"))
     _add_rows(parser.add_argument_group("which rows"))
@@ -72,8 +74,7 @@ def _add_rows(group: argparse._ArgumentGroup) -> None:
     add("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
     add("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
     add("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
-    add("--format", metavar="NAME", help="the dataset's format, where it is not recognised")
-    add("--map", action="append", default=[], metavar="COLUMN=MODALITY", help="a column of media (repeatable)")
+    add_dataset_options(group)
     add("--limit", type=_natural, metavar="N", help="read at most N rows")
     drop = "take the closing assistant message of a chat as its answer, which is not sent"
     add("--drop-last-assistant", action="store_true", help=drop)
@@ -117,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     check_output(arguments.errors)
     task = _task(arguments)
-    read = [arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None]]
+    read = [*arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None]]
     _check_apart(arguments.output, *read)
     _check_apart(arguments.errors, *read, arguments.output)
     last = LastAssistant(task.output_column) if arguments.drop_last_assistant else None
@@ -178,23 +179,25 @@ def _task(arguments: argparse.Namespace) -> Task:
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
 
-    columns = dict(_mapped(item) for item in arguments.map)
-    if arguments.input == "-" and sys.stdin is None:
+    options = dataset_options(arguments)
+    first = arguments.input[0]
+    if first == "-" and sys.stdin is None:
         raise TaskError("standard input is closed", "give the name of a file")
     if arguments.train is not None and arguments.dataset is None:
         raise TaskError("--train goes with --dataset", "give both, or set dataset.train in a task file")
-    if is_task_file(arguments.input):
-        if columns or (arguments.format is not None and arguments.dataset is None):
-            raise TaskError("--map and --format are for a dataset", "write columns and format into the task file")
+    if is_task_file(first):
+        if len(arguments.input) > 1:
+            raise TaskError(f"{shown(arguments.input[1])} beside a task file", "give its rows with --dataset FILE")
+        require_none(arguments, but=("format",) if arguments.dataset is not None else ())
         named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
         if named is not None and arguments.train is not None:
             named["train"] = arguments.train
-        return load_file(arguments.input, named, _grants(arguments), abbr=arguments.abbr)
+        return load_file(first, named, _grants(arguments), abbr=arguments.abbr)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     if arguments.abbr is not None:
         raise TaskError("--abbr is for the config of a runner", "remove it")
-    return dataset_task(arguments.input, format=arguments.format, map_columns=columns)
+    return dataset_task(first if len(arguments.input) == 1 else arguments.input, **options)
 
 
 def _grants(arguments: argparse.Namespace) -> Grants:
@@ -229,15 +232,6 @@ def _check_apart(written: str | None, *others: str | None) -> None:
             raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
         if name is not None and os.path.isfile(name) and os.path.isfile(written) and os.path.samefile(name, written):
             raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
-
-
-def _mapped(item: str) -> tuple[str, str]:
-    from mmprompt.messages import MODALITIES  # noqa: PLC0415  # loads with the command
-
-    column, separator, modality = item.rpartition("=")
-    if not separator or modality not in MODALITIES:
-        raise TaskError(f"--map {item} names no modality", f"write COLUMN=MODALITY; {nearest(modality, MODALITIES)}")
-    return column, modality
 
 
 def _natural(text: str) -> int:

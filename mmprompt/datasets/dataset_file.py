@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from mmprompt.datasets.compressed import decompressed, is_compressed, kind_of_damage
+from mmprompt.datasets.encodings import transcoded
 from mmprompt.errors import DatasetError, shown
 
 STDIN = "-"
@@ -23,35 +25,51 @@ class DatasetFile:
     """A file that can be read many times, or a stream (standard input, a pipe) that can be read once.
 
     ``name`` is the path as given. ``root`` is the directory where its media paths begin, None for a stream. ``head``
-    holds the first bytes: at least the first line that is not blank, unless that line is very long.
+    holds the first bytes: at least the first line that is not blank, unless that line is very long. A file compressed
+    with gzip or Zstandard gives what it holds. With an ``encoding`` its text is given as UTF-8.
     """
 
-    __slots__ = ("_spent", "_stream", "head", "name", "root")
+    __slots__ = ("_encoding", "_packed", "_spent", "_stream", "head", "name", "root")
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], encoding: str | None = None) -> None:
         """Read the head of the file.
 
         Raises:
-            DatasetError: the file is missing, a directory or unreadable.
+            DatasetError: the file is missing, a directory or unreadable, or the encoding is unknown.
         """
         self.name = os.fspath(path)
         self.root: str | None = None
         self._stream: BinaryIO | None = None
         self._spent = False
+        self._packed = b""
+        self._encoding = encoding
         if self.name == STDIN:
             self._stream = sys.stdin.buffer
-            self.head = _head_of(self._stream, 1)
+            self.head = self._plain_head(_head_of(self._stream, 1))
             return
         try:
             if stat.S_ISREG(os.stat(self.name).st_mode):
                 self.root = os.path.dirname(self.name) or os.curdir
                 with open(self.name, "rb") as stream:
-                    self.head = _head_of(stream, _HEAD)
+                    self.head = self._plain_head(_head_of(stream, _HEAD))
             else:
                 self._stream = open(self.name, "rb")  # noqa: SIM115  # closed at the end of its one reading
-                self.head = _head_of(self._stream, 1)
+                self.head = self._plain_head(_head_of(self._stream, 1))
         except (OSError, ValueError) as error:
             raise _unreadable(self.name, error) from None
+
+    def _plain_head(self, head: bytes) -> bytes:
+        """Return the head as readers see it; of a compressed stream, which is read once, nothing is known."""
+        if is_compressed(head):
+            self._packed = head[:8]
+            if self._stream is None:
+                with self.opened() as stream:
+                    return _head_of(stream, _HEAD)
+            return head
+        if self._encoding is None:
+            return head
+        with transcoded(io.BytesIO(head), self._encoding, final=False) as stream:
+            return stream.read()
 
     def shorten(self) -> None:
         """Drop most of a long head, which only recognition needs. A stream keeps its head until it is read."""
@@ -67,9 +85,17 @@ class DatasetFile:
         """
         try:
             with self._open() as stream:
-                yield stream
+                if not self._packed and self._encoding is None:
+                    yield stream
+                    return
+                with decompressed(stream, self._packed) as plain, transcoded(plain, self._encoding) as text:
+                    yield text
         except OSError as error:
+            if damage := kind_of_damage(error, self._packed):
+                raise DatasetError(f"{shown(self.name)} is a damaged {damage} file", "write it again") from None
             raise _unreadable(self.name, error) from None
+        except EOFError:
+            raise DatasetError(f"{shown(self.name)} is a gzip file that is cut off", "write it again") from None
 
     def _open(self) -> BinaryIO:
         if self._stream is None:

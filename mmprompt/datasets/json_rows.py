@@ -23,7 +23,7 @@ _NEAR_END = 12  # characters: a fault this close to the end of the window may be
 _REST = "correct it and read the file again: the rows after it cannot be found"
 
 
-class _Window:
+class Window:
     """The part of a text in memory. It begins at the row being read and grows until that row fits."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -101,21 +101,24 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     file = source.name
     parse = loads_noting if thorough else loads_with_remarks
     with source.opened() as stream, as_text(stream) as text:
-        window = _Window(text)
+        window = Window(text)
         if window.marked:
             notes.add([Remark("bom", None, "begins with a byte order mark")], file, 1)
         first = window.next_character()
         if first != "[":
             raise not_an_array(first, source.head)
         window.skip()
-        for sample in _rows(window, file, parse):
+        for sample in array_rows(window, file, parse):
             if isinstance(sample, Sample):
                 notes.add(sample.remarks, file, sample.line)
             yield sample
 
 
-def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
-    """Yield the array's elements; its ``[`` is consumed. Yield one last error if the rest is not valid JSON."""
+def array_rows(window: Window, file: str, parse: Parse, *, last: bool = True) -> Iterator[Row]:
+    """Yield the array's elements; its ``[`` is consumed. Yield one last error if the rest is not valid JSON.
+
+    ``last`` is True if nothing may follow the array.
+    """
     row = 0
     follows = window.next_character()
     if follows == "]":
@@ -127,7 +130,7 @@ def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
         except RowError as error:
             yield RowError(error.what, f"{error.hint}; {_REST}").located(file=file, line=line)
             return
-        yield _sample(raw, parse, file, line, row)
+        yield sample_of(raw, parse, file, line, row)
         row += 1
         follows = window.next_character()
         if follows not in {",", "]"}:
@@ -136,7 +139,7 @@ def _rows(window: _Window, file: str, parse: Parse) -> Iterator[Row]:
         window.skip()
         if follows == ",":
             window.next_character()
-    if window.next_character():
+    if last and window.next_character():
         yield RowError("there is text after the end of the array", "remove it").located(file=file, line=window.line)
 
 
@@ -146,7 +149,8 @@ def _unclosed(follows: str) -> RowError:
     return RowError(f"expected ',' or ']' after a row, found {shown(follows)}", _REST)
 
 
-def _sample(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
+def sample_of(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
+    """Return the row that the text of one JSON value holds."""
     if is_broken(raw):
         return broken(raw).located(file=file, line=line)
     try:

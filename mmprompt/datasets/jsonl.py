@@ -14,6 +14,7 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 
+_NONE: frozenset[str] = frozenset()
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
 
@@ -52,7 +53,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
             name = columns.get("id")
             if name is None:
                 name = id_of(columns, number - blank)
-            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks))
+            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE))
 
 
 def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]:

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
-from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets import openai_chat
+from mmprompt.datasets.column_roles import check_roles
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.recognise import binary_kind, recognise
-from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.parts import FORMATS, Part, Settings, parts_of, rows_of
+from mmprompt.datasets.python_rows import read_rows
+from mmprompt.datasets.readers.join import Missing, join_table, joined, table_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, RowError, nearest, shown
-
-Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
-
-_new = tuple.__new__  # half the time of the class, and this runs for every row
-
-
-def _read_array(source: DatasetFile, notes: Notes, thorough: bool) -> Iterator[Row]:
-    return openai_chat.of_rows(json_rows.read(source, notes, thorough))
-
-
-READERS: dict[str, Reader] = {
-    "jsonl": jsonl.read,
-    "mm_custom": mm_custom.read,
-    "openai": openai_chat.read,
-    "csv": csv_rows.read,
-    "tsv": partial(csv_rows.read, delimiter="\t", scanned=False),
-    "json": _read_array,
-}
-"""From format to reader: a function that takes a file, collects notes, and yields samples and row errors."""
+from mmprompt.errors import DatasetError, nearest, shown
+from mmprompt.targets.exact_json import Remark
 
 
 class Dataset:
@@ -76,88 +60,105 @@ class Dataset:
 
 
 def open_dataset(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     format: str | None = None,  # noqa: A002  # the public name
     thorough: bool = False,
+    key: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    join: Sequence[str] = (),
+    split: str | None = None,
+    encoding: str | None = None,
+    templates: bool = False,
 ) -> Dataset:
-    """Open a dataset file.
+    """Open a dataset: a file, a folder, a pattern such as ``data/*.parquet``, or a list of files.
 
     Args:
-        path: the file; ``-`` is standard input.
-        format: one of ``READERS``; by default it is recognised from the content.
+        path: where the rows are; ``-`` is standard input.
+        format: one of ``FORMATS``; by default it is recognised from the content.
         thorough: read JSON lines with Python's ``json`` alone: several times slower, and repeated keys are noted.
+        key: the key of a JSON object under which the rows stand.
+        columns: from column to role, as ``ROLES`` of ``column_roles`` lists them.
+        join: files of further columns, each as ``FILE:COLUMN``; rows with an equal COLUMN belong together.
+        split: which split of a folder, or of rows with a column ``split``.
+        encoding: the encoding of text that is not UTF-8.
+        templates: give mapped media also the names ``image``, ``audio`` and ``video``, which templates use.
 
     Raises:
-        DatasetError: the file is missing, a directory, unreadable or binary, or its format is unknown.
+        DatasetError: a file is missing, unreadable or binary, its format is unknown, or a setting does not fit.
     """
-    if format is not None and format not in READERS:
-        raise DatasetError(f"unknown format {shown(format)}", nearest(format, READERS))
-    source = DatasetFile(path)
-    kind = binary_kind(source.head)
-    if kind is not None:
-        raise DatasetError(f"{shown(source.name)} is a {kind} file", "give a dataset as UTF-8 text")
-    if format is None:
-        try:
-            format = recognise(source.head, source.name)  # noqa: A001  # the public name
-        except DatasetError as error:
-            raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(READERS)}") from None
-    if format == "json":
-        json_rows.check_array(source.head)
-    source.shorten()
-    return Dataset(source.name, format, source.root, partial(_read, READERS[format], source, thorough))
+    asked = Settings(format, thorough, key, columns, tuple(join), split, encoding, templates)
+    if format is not None and format not in FORMATS:
+        raise DatasetError(f"unknown format {shown(format)}", nearest(format, FORMATS))
+    check_roles(columns or {})
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    parts, in_folder = parts_of([os.fspath(p) for p in paths], asked)
+    roots = dict.fromkeys(os.path.abspath(part.source.root) if part.source.root else None for part in parts)
+    if len(roots) > 1 and not in_folder:
+        raise DatasetError(
+            "the files lie in different folders, and names of media begin at each file's own",
+            "give the files of one folder at a time",
+        )
+    formats = dict.fromkeys(part.format for part in parts)
+    if len(formats) > 1:
+        raise DatasetError(f"the files are of different formats: {', '.join(formats)}", "give files of one format")
+    first = parts[0]
+    name = first.source.name if len(parts) == 1 else os.fspath(paths[0])
+    return Dataset(name, format or first.format, in_folder or first.source.root, partial(_read, parts, asked))
 
 
-def _read(reader: Reader, source: DatasetFile, thorough: bool, notes: Notes) -> Iterator[Row]:
-    return reader(source, notes, thorough)
+def _read(parts: Sequence[Part], asked: Settings, notes: Notes) -> Iterator[Row]:
+    join = partial(_joined, asked=asked, notes=notes) if asked.join else None
+    rows = rows_of(parts[0], asked, notes, join) if len(parts) == 1 else _numbered(parts, asked, notes, join)
+    if parts[0].reader in ("json", "parquet", "arrow", "webdataset") and parts[0].layout is None:
+        rows = openai_chat.of_rows(rows)
+    return rows
 
 
-def rows_dataset(rows: Iterable[Mapping[str, object]]) -> Dataset:
+Join = Callable[[Iterator[Row]], Iterator[Row]]
+
+
+def _joined(rows: Iterator[Row], *, asked: Settings, notes: Notes) -> Iterator[Row]:
+    for name in asked.join:
+        rows = _with_partners(rows, name, asked, notes)
+    return rows
+
+
+def _numbered(parts: Sequence[Part], asked: Settings, notes: Notes, join: Join | None) -> Iterator[Row]:
+    """Yield the rows of several files, numbered on."""
+    number = 0
+    for part in parts:
+        for row in rows_of(part, asked, notes, join):
+            if isinstance(row, Sample):
+                own = row.id != row.row or type(row.id) is not int or any(v == row.id for v in row.columns.values())
+                row = row._replace(row=number, id=row.id if own else number)  # noqa: PLW2901  # the row, numbered on
+            number += 1
+            yield row
+
+
+def _with_partners(rows: Iterable[Row], name: str, asked: Settings, notes: Notes) -> Iterator[Row]:
+    file, colon, column = name.rpartition(":")
+    if not colon or not file or not column:
+        raise DatasetError(f"--join {name} names no file and column", "write --join FILE:COLUMN")
+    others = open_dataset(file, key=None if asked.format else asked.key, encoding=asked.encoding)
+    missing = Missing(file)
+    with join_table() as table:
+        table_of(others, column, table, file)
+        yield from joined(rows, column, table, missing)
+    notes.add([Remark(f"join {name} {n}", None, text) for n, text in enumerate(missing.texts())], file, None)
+
+
+def rows_dataset(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> Dataset:
     """Return the dataset of rows given in Python. Values may also be bytes, images, lists and segments.
 
-    If the first row is a chat, all of them are read as chats. A row that is not a mapping from names to values yields
-    a ``RowError``. An iterator can be read once.
+    If the first row is a chat, all of them are read as chats; likewise a published layout such as MMMU's. A row that
+    is not a mapping from names to values yields a ``RowError``. An iterator can be read once. A ``datasets`` Dataset
+    is read without decoding its media.
 
     Raises:
         DatasetError: ``rows`` is a mapping, or not iterable.
     """
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DatasetError(f"rows are given as {type(rows).__name__}", "give a list or another iterable of mappings")
-    return Dataset(None, "rows", None, partial(_read_rows, _Once(rows)))
-
-
-class _Once:
-    """An iterable of rows, with a clear error if it is an iterator that is read again."""
-
-    def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
-        self._rows = rows
-        self._spent = False
-
-    def __iter__(self) -> Iterator[object]:
-        iterator = iter(self._rows)
-        if iterator is self._rows:
-            if self._spent:
-                raise DatasetError("the rows are an iterator, which can be read only once", "give a list")
-            self._spent = True
-        return iterator
-
-
-def _read_rows(rows: _Once, notes: Notes) -> Iterator[Row]:
-    del notes  # rows in Python are what they are
-    return openai_chat.of_rows(_python_rows(rows))
-
-
-def _python_rows(rows: _Once) -> Iterator[Row]:
-    for row, columns in enumerate(rows):
-        if not isinstance(columns, Mapping):  # what callers give is not checked by a type checker
-            yield RowError(
-                f"a row is a mapping, this is {type(columns).__name__}", "give a mapping of column to value"
-            ).located(line=row + 1)
-            continue
-        made = columns if type(columns) is dict else dict(columns)
-        try:
-            "".join(made)  # the quickest way to see that all names are text
-        except TypeError:
-            yield RowError("a column name is not a string", "name columns by strings").located(line=row + 1)
-        else:
-            yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, ()))
+    check_roles(columns or {})
+    return Dataset(None, "rows", None, read_rows(rows, columns or {}))

@@ -12,6 +12,8 @@ _BINARY = (
     (b"\x1f\x8b", "gzip"),
     (b"PK\x03\x04", "zip"),
     (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ", "xz"),
     (b"\x28\xb5\x2f\xfd", "zstandard"),
@@ -76,10 +78,16 @@ def _of_object(lines: list[bytes], suffix: str) -> str:
                 return "openai"
             if mm_custom.recognises(columns):
                 return "mm_custom"
-            if suffix == "json" and len(lines) == 1 and any(_is_rows(value) for value in columns.values()):
+            if suffix == "json" and len(lines) == 1 and _holds_rows(columns):
                 return "json"
             return "jsonl"
     return "json" if lines[0].rstrip().endswith((b"{", b"[", b",")) else "jsonl"
+
+
+def _holds_rows(columns: dict[str, object]) -> bool:
+    """Return whether an object holds a list of rows, or is an object of objects."""
+    values = list(columns.values())
+    return any(map(_is_rows, values)) or (bool(values) and all(isinstance(value, dict) for value in values))
 
 
 def _is_rows(value: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-ID_COLUMNS = ("id", "index", "question_id")
+ID_COLUMNS = ("id", "index", "question_id", "pid", "questionId", "qid")
 """The first of these columns that is not null holds the id. When rows are compared, they do not count."""
 
 

@@ -28,7 +28,7 @@ _RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
 KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
 SCORERS = ("exact", "choice", "contains", "anls", "vqa")
 ANSWER = "answer"
-DATASET_KEYS = ("path", "train", "format", "rows", "train_rows")
+DATASET_KEYS = ("path", "train", "format", "rows", "train_rows", "key", "join", "columns", "splits", "encoding")
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
     "optional_columns", "literal_slots", "missing",
@@ -49,11 +49,20 @@ _MODEL_KEYS = ("base_url", "model", "path", "meta_template", "media_placeholder"
 
 
 class DatasetSection(TypedDict, total=False):
-    """The section ``dataset``: files, or rows given in Python."""
+    """The section ``dataset``: files, or rows given in Python.
 
-    path: str
-    train: str
+    ``columns`` maps column to role. ``splits`` is the split of ``path``, or a mapping with those of ``path`` and
+    ``train``.
+    """
+
+    path: str | list[str]
+    train: str | list[str]
     format: str | None
+    key: str | None
+    join: list[str]
+    columns: Mapping[str, str]
+    splits: Mapping[str, str]
+    encoding: str | None
     rows: Iterable[Mapping[str, object]]
     train_rows: Iterable[Mapping[str, object]]
 
@@ -192,14 +201,22 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
             raise TaskError(f"dataset has both '{key}' and '{rows}'", "keep one of them")
         if key in section:
             path = section[key]
-            if not isinstance(path, (str, os.PathLike)):
+            if not isinstance(path, (str, os.PathLike, list)) or path == []:
                 raise TaskError(f"dataset.{key} is {type(path).__name__}", "give the name of a file")
-            section[key] = path if path == "-" else os.path.join(base, os.fspath(path))
+            paths = [p if p == "-" else os.path.join(base, p) for p in _list(path, f"dataset.{key}", "file")]
+            section[key] = paths if isinstance(path, list) else paths[0]
     if section.get("path") == section.get("train") == "-":
         raise TaskError("dataset has path and train on standard input", "save one of them to a file")
     if "path" not in section and "rows" not in section:
         raise TaskError("the dataset names no path", "give 'path' or 'rows'")
-    _text(section.get("format"), "dataset.format", "the name of a format")
+    for key in ("format", "key", "encoding"):
+        _text(section.get(key), f"dataset.{key}", f"the name of {'an' if key == 'encoding' else 'a'} {key}")
+    section["join"] = [os.path.join(base, name) for name in _list(section.get("join"), "dataset.join", "FILE:COLUMN")]
+    section["columns"] = _mapping(section.get("columns") or {}, "dataset.columns")
+    splits = section.get("splits") or {}
+    by_set = {"path": splits} if isinstance(splits, str) else _mapping(splits, "dataset.splits")
+    _check_keys(by_set, ("path", "train"), "dataset.splits")
+    section["splits"] = by_set
     return cast("DatasetSection", section)
 
 

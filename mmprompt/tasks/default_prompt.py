@@ -19,6 +19,7 @@ from mmprompt.templates.sample_view import CONTENT, SampleView, null_column
 QUESTION = "question"
 HINT = "hint"
 _NOTHING = TextPart("")
+SYSTEM = "system"  # a role that --map gives
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 
 
@@ -27,13 +28,18 @@ def default_messages(
 ) -> list[Message]:
     """Return the one user message of a row.
 
-    ``media_columns`` maps further media columns to their modality. Media in ``output_column`` are the answer, and are
-    not sent.
+    ``media_columns`` maps further media columns to their modality; the text of a column that it maps to ``system``
+    goes before, as a system message. Media in ``output_column`` are the answer, and are not sent.
 
     Raises:
         TemplateError: the row has nothing to send, or null in a column that the message needs.
         TagError: the tags of its tagged column do not pair.
     """
+    if media_columns and SYSTEM in media_columns.values():
+        media = {column: modality for column, modality in media_columns.items() if modality != SYSTEM}
+        told = entry.raw.get(SYSTEM)
+        begin = [] if told in (None, "") else [Message(SYSTEM, str(told))]
+        return [*begin, *default_messages(entry, media, output_column)]
     value = entry.raw.get(CONTENT)
     if isinstance(value, str) and entry.hidden != CONTENT:
         return content_messages(value, scanned=entry.scanned)

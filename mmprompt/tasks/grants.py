@@ -112,8 +112,19 @@ def is_tighter(name: str, value: float | None, most: float | None) -> bool:
 
 
 def _dataset_folders(named: DatasetSection) -> list[str]:
-    paths = [named[key] for key in ("path", "train") if key in named]
-    return [os.path.dirname(os.fspath(path)) or os.curdir for path in paths if path != "-"]
+    """Return the folders of the datasets and of the files that are joined with them."""
+    values = [named[key] for key in ("path", "train") if key in named]
+    paths = [path for value in values for path in ([value] if isinstance(value, str) else value) if path != "-"]
+    paths += [name.rpartition(":")[0] for name in named.get("join", ())]
+    return [path if os.path.isdir(path) else _parent(path) for path in paths]
+
+
+def _parent(path: str) -> str:
+    """Return the folder of a file; of a pattern the one above its first wildcard."""
+    folder = os.path.dirname(path)
+    while any(mark in folder for mark in "*?["):
+        folder = os.path.dirname(folder)
+    return folder or os.curdir
 
 
 def _is_inside(path: str, folders: Iterable[str]) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import DatasetError, TaskError, TemplateError
+from mmprompt.messages import MODALITIES
 from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
+from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.examples import CountTokens, Encoder, token_counter
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
 from mmprompt.tasks.grants import Grants, folder_notes, granted_config
@@ -65,9 +67,9 @@ def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
     policy: MediaPolicy | None = None,
 ) -> Task:
     """Load a task file or a dataset; see ``load_task``. ``grants`` is what a file of data may use beyond its own."""
-    if dataset is None and abbr is None and os.path.isfile(path) and not is_task_file(path):
+    if dataset is None and abbr is None and _is_dataset(path):
         try:
-            return _default_task(path, None, None, policy)
+            return dataset_task(path, policy=policy)
         except DatasetError:
             if not path.lower().endswith((".json", ".ini")):
                 raise
@@ -102,22 +104,44 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
 
 
 def dataset_task(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     format: str | None = None,  # noqa: A002  # the word users know
     map_columns: Mapping[str, str] | None = None,
+    key: str | None = None,
+    join: Sequence[str] = (),
+    split: str | None = None,
+    encoding: str | None = None,
+    policy: MediaPolicy | None = None,
 ) -> Task:
-    """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``."""
-    return _default_task(os.fspath(path), format, map_columns, None)
+    """Return the task of a dataset without a task file: each row gives one user message, see ``default_messages``.
 
+    Args:
+        path: a file, a folder, a pattern such as ``data/*.parquet``, or a list of files.
+        format: the name of its format; by default it is recognised from the content.
+        map_columns: from column to role: ``image``, ``audio``, ``video``, ``question``, ``answer``, ``id``,
+            ``choices``, ``hint`` or ``system``.
+        key: the key of a JSON object under which the rows stand.
+        join: files of further columns, each as ``FILE:COLUMN``; rows with an equal COLUMN belong together.
+        split: which split of a folder, or of rows with a column ``split``.
+        encoding: the encoding of text that is not UTF-8.
+        policy: which media its requests may read; by default those below the dataset's folder.
 
-def _default_task(
-    path: str, format_name: str | None, map_columns: Mapping[str, str] | None, policy: MediaPolicy | None
-) -> Task:
+    Raises:
+        DatasetError: the dataset cannot be opened.
+    """
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
-    opened = open_dataset(path, format=format_name)
-    return Task(task_config({}, None, ""), opened, map_columns=map_columns, policy=policy)
+    opened = open_dataset(path, format=format, key=key, columns=map_columns, join=join, split=split, encoding=encoding)
+    sent = {column: role for column, role in (map_columns or {}).items() if role in (*MODALITIES, SYSTEM)}
+    return Task(task_config({}, None, ""), opened, map_columns=sent, policy=policy)
+
+
+def _is_dataset(path: str) -> bool:
+    """Return whether a path names a dataset and not a task file: another file, a folder, or a pattern."""
+    if os.path.isfile(path):
+        return not is_task_file(path)
+    return os.path.isdir(path) or any(mark in path for mark in "*?[")
 
 
 def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | None]:
@@ -125,12 +149,22 @@ def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | N
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
     own = train = None
+    columns = section.get("columns", {})
+    splits = section.get("splits", {})
+    both = ("key", "encoding")
+    shared: dict[str, Any] = {name: section.get(name) for name in both} | {"columns": columns, "templates": True}
     if "rows" in section:
-        own = rows_dataset(section["rows"])
+        own = rows_dataset(section["rows"], columns)
     elif "path" in section:
-        own = open_dataset(section["path"], format=section.get("format"))
+        own = open_dataset(
+            section["path"],
+            format=section.get("format"),
+            join=section.get("join", ()),
+            split=splits.get("path"),
+            **shared,
+        )
     if "train_rows" in section:
-        train = rows_dataset(section["train_rows"])
+        train = rows_dataset(section["train_rows"], columns)
     elif "train" in section:
-        train = open_dataset(section["train"])
+        train = open_dataset(section["train"], split=splits.get("train"), **shared)
     return own, train

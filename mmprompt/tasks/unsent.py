@@ -49,12 +49,11 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
         fed = ""
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    used = (
-        {fed, *(BATCH_KEYS if fed == "messages" and "body" in columns else ())}
-        if fed
-        else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
-    )
-    beside = {n: v for n, v in columns.items() if n not in {*ID_COLUMNS, *used, *ANSWERS, sent.output_column}}
+    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
+    used |= {*ID_COLUMNS, *ANSWERS, *sample.sent, sent.output_column}
+    if fed == "messages" and "body" in columns:
+        used |= {*BATCH_KEYS}
+    beside = {name: value for name, value in columns.items() if name not in used}
     notes = list(_unsent_mapped(sent.mapped, columns, fed))
     mapped = bool(notes)
     if not (text or media):  # the row's error says that there is nothing to send

@@ -58,7 +58,7 @@ def test_a_format_can_be_forced(tmp_path):
     ("data", "name", "what"),
     [
         (b"\x1f\x8b\x08\x00", "data.jsonl.gz", "gzip"),
-        (b"PAR1\x15\x04", "data", "parquet"),
+        (b"PAR1\x15\x04", "data", "damaged: .Parquet"),
         (b"PK\x03\x04", "data.xlsx", "zip"),
         ('{"a": 1}\n'.encode("utf-16"), "data.jsonl", "UTF-16"),
         (b"\x00\x01\x02\x03", "data.bin", "binary"),

@@ -111,13 +111,13 @@ def test_media_beside_a_content_column_are_a_note() -> None:
 
 def test_media_beside_a_chat_are_a_note(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    row = {"messages": [{"role": "user", "content": "<image>What?"}], "images": ["a.jpg"], "source": "x"}
+    row = {"messages": [{"role": "user", "content": "What?"}], "photos": ["a.jpg"], "source": "x"}
     path.write_text(json.dumps(row) + "\n", encoding="utf-8")
     task = dataset_task(path)
     list(task.messages())
     note, left = task.notes()
     assert left == "the row: 'source' is not sent; use a task with a template"
-    assert note.startswith("the row: only text is sent, and 'images' looks like image; put it into 'messages', or")
+    assert note.startswith("the row: only text is sent, and 'photos' looks like image; put it into 'messages', or")
 
 
 GOLD = {"output_column": "gold"}
@@ -156,9 +156,9 @@ def test_a_question_beside_a_content_column_of_media_alone_is_a_note() -> None:
 
 def test_nested_texts_beside_media_are_a_note() -> None:
     turns = [{"from": "human", "value": "What?"}]
-    note, left = notes_of([{"image": "a.jpg", "conversations": turns, "box": [1, 2], "size": 3}])
+    note, left = notes_of([{"image": "a.jpg", "dialogue": turns, "box": [1, 2], "size": 3}])
     assert left == "the row: 'box', 'size' are not sent; use a task with a template"
-    assert note.startswith("the row: only media are sent, and not the text of 'conversations'; call the text")
+    assert note.startswith("the row: only media are sent, and not the text of 'dialogue'; call the text")
 
 
 def test_a_question_that_is_no_text_is_a_note() -> None:

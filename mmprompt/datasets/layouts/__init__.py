@@ -1,0 +1,80 @@
+"""Layouts of rows that datasets are published in, whatever file holds them: one file a layout, one row of ``LAYOUTS``.
+
+A layout names the columns that mmprompt sends (``image``, ``audio``, ``video``, ``question``, ``hint``, ``options``,
+``answer``), or the messages of a row that marks the places of its media.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from mmprompt.datasets.layouts import (
+    air_bench,
+    audiobench,
+    conversations,
+    docvqa,
+    inspect_samples,
+    llamafactory,
+    mathvista,
+    mmmu,
+    mvbench,
+    qwen_vl,
+    scienceqa,
+    textvqa,
+    videomme,
+    vlmevalkit,
+)  # fmt: skip
+from mmprompt.datasets.layouts.layout import Layout
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import MMPromptError, RowError, nearest
+
+LAYOUTS: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        llamafactory.LAYOUT,
+        qwen_vl.LAYOUT,
+        *conversations.LAYOUTS,
+        mmmu.LAYOUT,
+        mathvista.LAYOUT,
+        scienceqa.LAYOUT,
+        textvqa.LAYOUT,
+        docvqa.LAYOUT,
+        videomme.LAYOUT,
+        mvbench.LAYOUT,
+        air_bench.LAYOUT,
+        audiobench.LAYOUT,
+        inspect_samples.LAYOUT,
+        vlmevalkit.LAYOUT,
+    )
+}
+"""From format to layout. The first that recognises a row counts."""
+
+
+def layout_of(columns: Mapping[str, object]) -> Layout | None:
+    """Return the layout that a first row has, or None."""
+    return next((layout for layout in LAYOUTS.values() if layout.recognises(columns)), None)
+
+
+def laid_out(rows: Iterable[Row], layout: Layout, notes: Notes) -> Iterator[Row]:
+    """Yield rows of a layout; a row that does not fit it becomes a ``RowError`` that names the column."""
+    for row in rows:
+        if isinstance(row, RowError):
+            yield row
+            continue
+        try:
+            fitted = _fitted(row, layout)
+            if fitted.remarks:
+                notes.add(fitted.remarks, row.file, row.line)
+            yield fitted
+        except MMPromptError as error:
+            yield row.located(RowError(error.what, error.hint, error.where._replace(message=None, part=None)))
+
+
+def _fitted(row: Sample, layout: Layout) -> Sample:
+    for name in layout.columns:
+        if name not in row.columns:
+            raise RowError(f"no column '{name}', which {layout.name} has", nearest(name, row.columns)).located(
+                column=name
+            )
+    return layout.read(row)

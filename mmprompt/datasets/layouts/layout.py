@@ -1,0 +1,100 @@
+"""What a layout of rows is, and what the layouts share."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import RowError, shown
+
+_LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
+
+
+class Layout(NamedTuple):
+    """A layout of rows.
+
+    ``columns`` are those that each row must have. ``recognises`` says whether a first row has this layout. ``read``
+    gives a row the columns or messages that mmprompt sends; it raises a ``RowError`` for a row that does not fit.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    recognises: Callable[[Mapping[str, object]], bool]
+    read: Callable[[Sample], Sample]
+
+
+def has(*names: str) -> Callable[[Mapping[str, object]], bool]:
+    """Return a function that says whether a row has all columns of these names."""
+    wanted = frozenset(names)
+    return lambda columns: wanted <= columns.keys()
+
+
+def with_columns(sample: Sample, new: Mapping[str, object], drop: Iterable[str] = ()) -> Sample:
+    """Return a sample with these columns in place of its own, without those of ``drop``; its text has no tags.
+
+    A new column that is None is left out.
+    """
+    kept = {name: value for name, value in sample.columns.items() if name not in drop and name not in new}
+    given = {name: value for name, value in new.items() if value is not None}
+    return sample._replace(columns={**given, **kept}, scanned=False)
+
+
+def text_of(sample: Sample, column: str) -> str:
+    """Return the text of a column.
+
+    Raises:
+        RowError: it is null, or no text.
+    """
+    value = sample.columns.get(column)
+    if isinstance(value, str):
+        return value
+    what = "is null" if value is None else f"is {type(value).__name__}"
+    raise RowError(f"column '{column}' {what}", "give a text, or drop the row").located(column=column)
+
+
+def choices_in(sample: Sample, column: str) -> list[object] | None:
+    """Return the choices of a column: a list, or one written as text. None if it is null or empty.
+
+    Letters that the texts themselves begin with (``A. cat``, ``B. dog``) are left out.
+
+    Raises:
+        RowError: the column holds something else, or an empty choice.
+    """
+    value = sample.columns.get(column)
+    if value is None or value == "":
+        return None
+    found = list_of_cell(value, cells=True)
+    if not isinstance(value, (list, tuple)) and found == [value]:
+        raise RowError(f"column '{column}' is no list: {shown(value)}", "give a list of choices").located(column=column)
+    for number, choice in enumerate(found, 1):
+        if choice is None or not str(choice).strip():
+            what = f"choice {number} of column '{column}' is empty"
+            raise RowError(what, "give it a text, or drop the row").located(column=column)
+    return _without_letters(found) or None
+
+
+def _without_letters(choices: list[object]) -> list[object]:
+    heads = [_LETTERED.match(choice) if isinstance(choice, str) else None for choice in choices]
+    letters = [head[1] if head else "" for head in heads]
+    if letters != [chr(ord("A") + number) for number in range(len(choices))]:
+        return choices
+    return [str(choice)[head.end() :] for choice, head in zip(choices, heads, strict=True) if head]
+
+
+def beside(sample: Sample, name: str, *folders: str) -> str:
+    """Return the path of a medium that lies in one of these folders, if the dataset's folder has one of them."""
+    return _folder_beside(sample.file, folders) + name
+
+
+@lru_cache(maxsize=256)
+def _folder_beside(file: str | None, folders: tuple[str, ...]) -> str:
+    if file is not None:
+        for folder in folders:
+            if os.path.isdir(os.path.join(os.path.dirname(file), folder)):
+                return f"{folder}/"
+    return ""

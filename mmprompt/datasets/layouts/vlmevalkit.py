@@ -1,0 +1,60 @@
+"""VLMEvalKit's TSV (MMBench and others): ``index``, ``image`` as base64, ``question``, ``hint``, ``A`` …, ``answer``.
+
+``image`` may be a list of base64 texts, or the index of the row that holds the picture. ``image_path`` names files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import ascii_uppercase
+
+from mmprompt.datasets.layouts.layout import Layout, text_of, with_columns
+from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import RowError
+
+_LONGEST_INDEX = 64
+"""Characters; VLMEvalKit takes a shorter text in ``image`` for the index of another row."""
+
+
+def _read(sample: Sample) -> Sample:
+    columns = sample.columns
+    choices = [name for name in ascii_uppercase if columns.get(name) not in (None, "")]
+    last = ascii_uppercase.index(choices[-1]) if choices else -1
+    for name in ascii_uppercase[: last + 1]:
+        if name not in choices:
+            raise RowError(f"choice '{name}' is empty, and a later one is not", "give it a text").located(column=name)
+    pictures = [
+        item
+        for name in ("image", "image_path")
+        for item in list_of_cell(columns.get(name), cells=True)
+        if item not in (None, "")
+    ]
+    if "image" in columns and "image_path" in columns and columns["image"] not in (None, ""):
+        pictures = [item for item in list_of_cell(columns["image"], cells=True) if item not in (None, "")]
+    if not pictures:
+        raise RowError("the row has no picture", "fill 'image' or 'image_path'").located(column="image")
+    new = {
+        "image": pictures[0] if len(pictures) == 1 else pictures,
+        "hint": columns.get("hint") or None,
+        "question": text_of(sample, "question"),
+    }
+    return with_columns(sample, new, drop=("image_path",))
+
+
+def image_index(columns: Mapping[str, object]) -> str | None:
+    """Return the index of the row that holds this row's picture; None if the row holds it itself."""
+    picture = columns.get("image")
+    short = isinstance(picture, str) and 0 < len(picture) <= _LONGEST_INDEX
+    return str(picture) if short and str(picture).isdecimal() else None
+
+
+def _recognises(columns: Mapping[str, object]) -> bool:
+    return (
+        {"index", "question"} <= columns.keys()
+        and ("image_path" in columns or (isinstance(columns.get("image"), str) and "answer" in columns))
+        and not isinstance(columns.get("index"), int)
+    )
+
+
+LAYOUT = Layout("vlmevalkit", ("index", "question"), _recognises, _read)

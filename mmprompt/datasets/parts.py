@@ -1,0 +1,178 @@
+"""The files of a dataset: how each is read, recognised from its content unless the caller names its format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
+from mmprompt.datasets.column_roles import with_roles
+from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2, webdataset
+from mmprompt.datasets.readers.references import with_referenced_pictures
+from mmprompt.datasets.recognise import binary_kind, recognise
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import DatasetError, RowError, shown
+
+Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
+
+READERS: dict[str, Reader] = {
+    "jsonl": jsonl.read,
+    "mm_custom": mm_custom.read,
+    "openai": openai_chat.read,
+    "csv": csv_rows.read,
+    "tsv": partial(csv_rows.read, delimiter="\t", scanned=False),
+    "json": json_rows.read,
+    "parquet": parquet.read,
+    "arrow": parquet.read_arrow,
+    "webdataset": webdataset.read,
+    "vqav2": vqav2.read,
+    "coco": coco.read,
+    "internvl": internvl.read,
+}
+"""From format of a file to its reader: a function that takes a file, collects notes, and yields samples and errors."""
+
+FOLDERS = ("imagefolder", "audiofolder")
+FORMATS = (*READERS, *FOLDERS, *LAYOUTS)
+"""All names that ``--format`` takes."""
+
+_MEMBERS = {"vqav2": vqav2.recognises, "internvl": internvl.recognises, "coco": coco.recognises}
+_PLAIN = ("jsonl", "json", "csv", "tsv", "parquet", "arrow", "webdataset", "openai")
+"""Readers whose rows may have a published layout."""
+
+_INNER = {"internvl": "llava"}
+"""Formats whose rows have a layout of their own."""
+
+
+class Part(NamedTuple):
+    """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them."""
+
+    source: DatasetFile
+    reader: str
+    layout: str | None = None
+    key: str | None = None
+    folder: bool = False
+
+    @property
+    def format(self) -> str:
+        """The name of the format."""
+        return "imagefolder" if self.folder else self.layout or self.reader
+
+
+class Settings(NamedTuple):
+    """How a dataset is read, as its caller asks for it; see ``open_dataset``."""
+
+    format: str | None = None
+    thorough: bool = False
+    key: str | None = None
+    columns: Mapping[str, str] | None = None
+    join: Sequence[str] = ()
+    split: str | None = None
+    encoding: str | None = None
+    templates: bool = False
+
+
+def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | None]:
+    """Return the files of a dataset, and the folder that was given in their place."""
+    parts: list[Part] = []
+    given = None
+    for path in [file for pattern in paths for file in folder.expanded(pattern)]:
+        found = folder.Contents((path,))
+        if path != "-" and os.path.isdir(path):
+            if len(paths) > 1:
+                raise DatasetError(f"{shown(path)} is a directory among several files", "give it alone")
+            found = folder.files_of(path, asked.split)
+            given = path if found.format != "imagefolder" else None
+        parts += [_part(DatasetFile(file, asked.encoding), found.format, asked) for file in found.files]
+    if not parts:
+        raise DatasetError("the list of files is empty", "name a file")
+    return parts, given
+
+
+def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:
+    in_folder = kind == "imagefolder" or asked.format in FOLDERS
+    reader = asked.format if asked.format in READERS else _reader_of(source, asked)
+    members = json_members.head_members(source.head) if reader == "json" and _is_object(source.head) else []
+    key = asked.key
+    if members and asked.format is None and key is None:
+        reader = next((name for name, recognises in _MEMBERS.items() if recognises(members)), reader)
+    if members and reader == "json":
+        key = key or json_members.key_of_rows(source, members)
+    elif reader == "json":
+        json_rows.check_array(source.head)
+    source.shorten()
+    part = Part(source, reader, asked.format if asked.format in LAYOUTS else None, key, in_folder)
+    if asked.format is not None or reader not in _PLAIN:
+        return part
+    rows = part._replace(reader="jsonl") if reader == "openai" else part
+    layout = _recognised_layout(rows, asked)
+    return part if layout is None else rows._replace(layout=layout)
+
+
+def _is_object(head: bytes) -> bool:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
+def _reader_of(source: DatasetFile, asked: Settings) -> str:
+    """Return the reader of a file, recognised from its content."""
+    kind = binary_kind(source.head)
+    if kind in ("parquet", "arrow"):
+        return kind
+    if kind == "tar":
+        return "webdataset"
+    if kind is not None:
+        hint = "name its encoding: --encoding utf-16" if kind == "UTF-16" else "give a dataset as UTF-8 text"
+        raise DatasetError(f"{shown(source.name)} is a {kind} file", hint)
+    try:
+        found = recognise(source.head, source.name)
+    except DatasetError as error:
+        raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(FORMATS)}") from None
+    if asked.format is not None and found in ("openai", "mm_custom"):
+        return "jsonl"
+    return "json" if asked.key is not None and found == "jsonl" and _is_object(source.head) else found
+
+
+def _recognised_layout(part: Part, asked: Settings) -> str | None:
+    """Return the layout of the first row that can be read, of a file that can be read again."""
+    if part.source.root is None:
+        return None
+    plain = asked._replace(columns=None, join=())
+    first = next((row for row in rows_of(part, plain, Notes()) if isinstance(row, Sample)), None)
+    layout = None if first is None else layout_of(first.columns)
+    return None if layout is None else layout.name
+
+
+def rows_of(
+    part: Part, asked: Settings, notes: Notes, join: Callable[[Iterator[Row]], Iterator[Row]] | None = None
+) -> Iterator[Row]:
+    """Return the rows of one file, with the columns of their roles and as their layout has them.
+
+    ``join`` adds the columns of other files.
+    """
+    if part.reader == "json" and (part.key is not None or _is_object(part.source.head)):
+        rows = json_members.read(part.source, notes, asked.thorough, part.key)
+    else:
+        rows = READERS[part.reader](part.source, notes, asked.thorough)
+    if part.folder:
+        rows = media_folder.placed(rows)
+    if asked.split is not None:
+        rows = _of_split(rows, asked.split)
+    if join is not None:
+        rows = join(rows)
+    if asked.columns:
+        rows = with_roles(rows, asked.columns, templates=asked.templates)
+    layout = part.layout or _INNER.get(part.reader)
+    if layout == "vlmevalkit":
+        rows = with_referenced_pictures(rows, partial(READERS[part.reader], part.source, Notes(), False))
+    return rows if layout is None else laid_out(rows, LAYOUTS[layout], notes)
+
+
+def _of_split(rows: Iterable[Row], split: str) -> Iterator[Row]:
+    """Yield the rows of a split, where they have a column ``split``."""
+    for row in rows:
+        if isinstance(row, RowError) or row.columns.get("split", split) == split:
+            yield row

@@ -1,0 +1,87 @@
+"""Rows given in Python: mappings, or a ``Dataset`` of the package ``datasets``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from mmprompt.datasets import openai_chat
+from mmprompt.datasets.column_roles import with_roles
+from mmprompt.datasets.layouts import laid_out, layout_of
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.row_ids import id_of
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import DatasetError, RowError
+
+_BATCH = 64
+_NONE: frozenset[str] = frozenset()
+_new = tuple.__new__  # half the time of the class, and this runs for every row
+
+
+class _Once:
+    """An iterable of rows, with a clear error if it is an iterator that is read again."""
+
+    def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
+        self._rows = rows
+        self._spent = False
+
+    def __iter__(self) -> Iterator[object]:
+        iterator = iter(self._rows)
+        if iterator is self._rows:
+            if self._spent:
+                raise DatasetError("the rows are an iterator, which can be read only once", "give a list")
+            self._spent = True
+        return iterator
+
+
+def read_rows(rows: Iterable[Mapping[str, object]], columns: Mapping[str, str]) -> Callable[[Notes], Iterator[Row]]:
+    """Return the function that iterates over rows given in Python; ``columns`` maps column to role."""
+    return partial(_read, _Once(_undecoded(rows)), columns)
+
+
+def _read(rows: _Once, columns: Mapping[str, str], notes: Notes) -> Iterator[Row]:
+    read = _python_rows(rows)
+    if columns:
+        read = with_roles(read, columns, templates=True)
+    for row in read:
+        if isinstance(row, RowError):
+            yield row
+            continue
+        every = itertools.chain((row,), read)
+        layout = layout_of(row.columns)
+        yield from openai_chat.of_rows(every) if layout is None else laid_out(every, layout, notes)
+
+
+def _python_rows(rows: _Once) -> Iterator[Row]:
+    for row, columns in enumerate(rows):
+        if not isinstance(columns, Mapping):  # what callers give is not checked by a type checker
+            yield RowError(
+                f"a row is a mapping, this is {type(columns).__name__}", "give a mapping of column to value"
+            ).located(line=row + 1)
+            continue
+        made = columns if type(columns) is dict else dict(columns)
+        try:
+            "".join(made)  # the quickest way to see that all names are text
+        except TypeError:
+            yield RowError("a column name is not a string", "name columns by strings").located(line=row + 1)
+        else:
+            yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, (), _NONE))
+
+
+class _HubRows:
+    """The rows of a ``datasets`` Dataset, with media as the bytes or paths that it holds."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __iter__(self) -> Iterator[Mapping[str, object]]:
+        for batch in self._dataset.with_format("arrow").iter(_BATCH):
+            yield from batch.to_pylist()
+
+
+def _undecoded(rows: Iterable[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
+    """Return rows as they are, of a ``datasets`` Dataset those without decoding, which would lose the bytes."""
+    hub = type(rows).__module__.partition(".")[0] == "datasets" and hasattr(rows, "with_format")
+    return _HubRows(rows) if hub else rows

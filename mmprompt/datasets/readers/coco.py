@@ -1,0 +1,60 @@
+"""COCO captions: a row for each of ``images``, whose ``annotations`` hold its captions, the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.layouts.layout import beside, text_of, with_columns
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.readers import json_members
+from mmprompt.datasets.readers.join import JoinTable, join_table
+from mmprompt.datasets.readers.json_members import Member
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import DatasetError, RowError
+
+_SUBSET = re.compile(r"(?:train|val|test)20\d\d")
+
+
+def recognises(members: list[Member]) -> bool:
+    """Return whether a JSON object is a file of COCO captions."""
+    held = {member.key: member for member in members}
+    images = held.get("images")
+    if images is None or images.begins != "[{" or held.keys().isdisjoint(("annotations", "licenses")):
+        return False
+    annotations = held["annotations"].value if "annotations" in held else None
+    if isinstance(annotations, list):
+        return "caption" in annotations[0]
+    pictures = images.value
+    return not isinstance(pictures, list) or "file_name" in pictures[0]
+
+
+def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a ``Sample`` for each picture, with its captions as ``answer``.
+
+    Raises:
+        DatasetError: the annotations are no captions.
+    """
+    found = _SUBSET.search(source.name)
+    folders = (found[0],) if found else ()
+    with join_table() as table:
+        for row in json_members.read(source, notes, thorough, "annotations"):
+            if isinstance(row, RowError):
+                raise DatasetError(row.what, row.hint, row.where)
+            if not isinstance(row.columns.get("caption"), str):
+                hint = "give a file of captions, such as captions_val2017.json"
+                raise row.located(DatasetError("an annotation has no caption", hint).located(column="caption"))
+            table.add(row.columns.get("image_id"), row.columns["caption"])
+        for row in json_members.read(source, notes, thorough, "images"):
+            yield row if isinstance(row, RowError) else _captioned(row, table, folders)
+
+
+def _captioned(row: Sample, table: JoinTable, folders: tuple[str, ...]) -> Row:
+    captions = table.of(row.id)
+    try:
+        if not captions:
+            raise RowError("the picture has no caption", "give it one, or drop the picture").located(column="id")
+        return with_columns(row, {"image": beside(row, text_of(row, "file_name"), *folders), "answer": captions})
+    except RowError as error:
+        return row.located(error)

@@ -1,0 +1,157 @@
+"""A folder as a dataset: which files of it hold the rows."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from mmprompt.datasets.readers.media_folder import METADATA
+from mmprompt.errors import DatasetError, nearest, shown
+
+_T = TypeVar("_T")
+
+_SHARD = re.compile(r"(.+?)[-_.](?:\d{3,}(?:-of-\d+)?)(?:-[0-9a-f]{6,})?\.")
+_TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+_PACKED = ("", ".gz", ".zst")
+_NO_ROWS = frozenset(("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "pid_splits.json"))
+_LONGEST = 1 << 22
+
+
+class Contents(NamedTuple):
+    """The files of a folder that hold its rows, in order, and their format if their place in the folder says it."""
+
+    files: tuple[str, ...]
+    format: str | None = None
+
+
+def files_of(folder: str, split: str | None = None) -> Contents:
+    """Return the files that hold the rows of a folder.
+
+    Looked for in this order: a saved ``datasets`` folder, a metadata file of media, Parquet or Arrow files, tar files,
+    one file of text. ``split`` chooses where the folder has several splits.
+
+    Raises:
+        DatasetError: nothing was found, or several splits and none is chosen.
+    """
+    saved = _saved_dataset(folder, split)
+    if saved is not None:
+        return saved
+    metadata = {_split_of(path): path for path in _metadata(folder)}
+    if metadata:
+        return Contents((_chosen(metadata, split, folder),), "imagefolder")
+    for ends, name in (((".parquet",), "parquet"), ((".arrow",), "arrow"), (_tars(), "webdataset")):
+        found = _found(folder, ends)
+        if found:
+            return Contents(_chosen(_by_split(found), split, folder), name)
+    return Contents((_one_text(folder, split),))
+
+
+def expanded(path: str) -> list[str]:
+    """Return the files that a pattern such as ``data/*.parquet`` names, in order; a name without ``*?[`` stays.
+
+    Raises:
+        DatasetError: nothing matches.
+    """
+    if os.path.lexists(path) or not re.search(r"[*?[]", path):
+        return [path]
+    found = sorted(glob.glob(path))
+    if not found:
+        raise DatasetError(f"no file matches {shown(path)}", "check the pattern")
+    return found
+
+
+def _saved_dataset(folder: str, split: str | None) -> Contents | None:
+    """Return the files of a dataset that ``datasets`` saved to disk."""
+    splits = _json(os.path.join(folder, "dataset_dict.json")).get("splits")
+    if isinstance(splits, list):
+        chosen = _chosen({str(name): str(name) for name in splits}, split, folder)
+        folder = os.path.join(folder, os.path.basename(chosen))
+    files = _json(os.path.join(folder, "state.json")).get("_data_files")
+    if not isinstance(files, list):
+        return None
+    names = [str(file.get("filename")) for file in files if isinstance(file, dict)]
+    return Contents(tuple([os.path.join(folder, os.path.basename(name)) for name in names]), "arrow")
+
+
+def _json(path: str) -> dict[str, object]:
+    """Return the object in a small JSON file; empty if there is none."""
+    if not os.path.isfile(path) or os.path.getsize(path) > _LONGEST:
+        return {}
+    from mmprompt.datasets.dataset_file import DatasetFile  # noqa: PLC0415  # only for saved datasets
+
+    with DatasetFile(path).opened() as stream:
+        try:
+            value = json.loads(stream.read(_LONGEST))
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _metadata(folder: str) -> list[str]:
+    """Return the metadata file of a folder, or of each of its folders."""
+    own = [os.path.join(folder, name) for name in METADATA]
+    inner = [os.path.join(folder, within, name) for within in _folders(folder) for name in METADATA]
+    return [path for path in own if os.path.isfile(path)][:1] or [path for path in inner if os.path.isfile(path)]
+
+
+def _split_of(path: str) -> str:
+    return os.path.basename(os.path.dirname(path))
+
+
+def _folders(folder: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted([entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")])
+
+
+def _found(folder: str, ends: tuple[str, ...]) -> list[str]:
+    """Return the files with such an end in a folder or, if it has none, in its folders."""
+    for pattern in ("*", "*/*"):
+        found = [path for path in glob.glob(os.path.join(glob.escape(folder), pattern)) if path.endswith(ends)]
+        if found:
+            return sorted(found)
+    return []
+
+
+def _tars() -> tuple[str, ...]:
+    return (".tar", ".tar.gz", ".tgz", ".tar.zst")
+
+
+def _by_split(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return paths by the name before the number of the shard: ``test-00000-of-00002.parquet`` is of ``test``."""
+    splits: dict[str, list[str]] = {}
+    for path in paths:
+        name = os.path.basename(path)
+        shard = _SHARD.match(name)
+        splits.setdefault(shard[1] if shard else name.partition(".")[0], []).append(path)
+    if len(splits) > 1 and all(len(files) == 1 and name.isdecimal() for name, files in splits.items()):
+        return {"": tuple([file for files in splits.values() for file in files])}  # 00000.tar, 00001.tar
+    return {name: tuple(files) for name, files in splits.items()}
+
+
+def _chosen(splits: dict[str, _T], split: str | None, folder: str) -> _T:
+    if split is not None:
+        if split not in splits:
+            raise DatasetError(f"{shown(folder)} has no split {shown(split)}", nearest(split, splits))
+        return splits[split]
+    if len(splits) > 1:
+        named = ", ".join(map(shown, splits))
+        raise DatasetError(f"{shown(folder)} has several splits: {named}", f"choose one: --split {next(iter(splits))}")
+    return next(iter(splits.values()))
+
+
+def _one_text(folder: str, split: str | None) -> str:
+    ends = tuple([suffix + packed for suffix in _TEXTS for packed in _PACKED])
+    found = [path for path in _found(folder, ends) if os.path.basename(path) not in _NO_ROWS]
+    questions = [path for path in found if "questions" in os.path.basename(path)]  # VQAv2: annotations lie beside
+    by_name = {os.path.basename(path).partition(".")[0]: path for path in questions or found}
+    if not by_name:
+        hint = "name a dataset file in it; a folder of media needs metadata.jsonl with file_name"
+        raise DatasetError(f"{shown(folder)} is a directory in which no dataset was found", hint)
+    if len(by_name) > 1 and split is None:
+        named = ", ".join(map(shown, by_name))
+        raise DatasetError(f"{shown(folder)} is a directory with several datasets: {named}", "name one of the files")
+    return _chosen(by_name, split, folder)

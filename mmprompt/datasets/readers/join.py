@@ -1,0 +1,128 @@
+"""Rows of one file joined with those of another, in memory that does not grow with either."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import DatasetError, RowError, nearest, shown
+
+_CACHE = 1 << 14
+"""KiB of the table that stay in memory; the rest lies in a temporary file without a name."""
+
+_STEP = 1000
+
+
+class JoinTable:
+    """Values by key. ``1`` and ``"1"`` are the same key, since CSV files hold text only."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._waiting: list[tuple[str, str]] = []
+        self._indexed = False
+        database.execute(f"pragma cache_size=-{_CACHE}")
+        database.execute("create table rows (key text, value text)")
+
+    def add(self, key: object, value: object) -> None:
+        """Store a value, which JSON must be able to hold.
+
+        Raises:
+            TypeError: JSON cannot hold it.
+        """
+        self._waiting.append((str(key), json.dumps(value)))
+        if len(self._waiting) >= _STEP:
+            self._write()
+
+    def of(self, key: object) -> list[object]:
+        """Return the values of a key, in the order in which they were added."""
+        if not self._indexed:
+            self._write()
+            self._database.execute("create index keys on rows (key)")
+            self._indexed = True
+        found = self._database.execute("select value from rows where key = ? order by rowid", (str(key),))
+        return [json.loads(value) for (value,) in found]
+
+    def _write(self) -> None:
+        self._database.executemany("insert into rows values (?, ?)", self._waiting)
+        self._waiting = []
+
+
+@contextmanager
+def join_table() -> Iterator[JoinTable]:
+    """Give an empty table, which is gone at the end of the ``with`` block."""
+    database = sqlite3.connect("", isolation_level=None)  # a temporary file, which SQLite removes
+    try:
+        database.execute("begin")
+        yield JoinTable(database)
+    finally:
+        database.close()
+
+
+def table_of(rows: Iterable[Row], column: str, table: JoinTable, name: str) -> None:
+    """Store rows in a table by the value of a column.
+
+    Raises:
+        DatasetError: a row has no such column, or holds what JSON cannot.
+    """
+    for row in rows:
+        if isinstance(row, RowError):
+            raise DatasetError(f"a row to join cannot be read: {row.what}", row.hint, row.where)
+        if column not in row.columns:
+            hint = nearest(column, row.columns)
+            raise row.located(DatasetError(f"no column {shown(column)} to join by in {shown(name)}", hint))
+        try:
+            table.add(row.columns[column], {k: v for k, v in row.columns.items() if k != column})
+        except TypeError:
+            error = DatasetError(f"{shown(name)} holds media, which cannot be joined", "swap the two files")
+            raise row.located(error) from None
+
+
+def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing) -> Iterator[Row]:
+    """Yield rows with the columns of their partners; a row's own columns stay. ``missing`` hears of those without."""
+    for row in rows:
+        if isinstance(row, RowError):
+            yield row
+            continue
+        if column not in row.columns:
+            what = f"no column {shown(column)}, by which rows are joined"
+            yield row.located(RowError(what, nearest(column, row.columns)).located(column=column))
+            continue
+        partners = table.of(row.columns[column])
+        partner = partners[0] if partners else None
+        if isinstance(partner, Mapping):
+            row = row._replace(columns={**partner, **row.columns})  # noqa: PLW2901  # the row with its partner
+        missing.count(row, len(partners))
+        yield row
+
+
+class Missing:
+    """Counts the rows that have no partner, or several."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._none: list[str] = []
+        self._several: list[str] = []
+        self._counts = [0, 0]
+
+    def count(self, row: Sample, partners: int) -> None:
+        """Count a row with so many partners."""
+        if partners != 1:
+            kind = min(partners, 2) // 2
+            self._counts[kind] += 1
+            if self._counts[kind] == 1:
+                (self._several if kind else self._none).append(row.label)
+
+    def texts(self) -> list[str]:
+        """Return a line for each kind, with its number of rows and the first of them."""
+        lines = []
+        for count, first, what in zip(
+            self._counts, (self._none, self._several), ("no partner", "several partners, of which the first counts"),
+            strict=True,
+        ):  # fmt: skip
+            if count:
+                rows = "1 row has" if count == 1 else f"{count} rows have"
+                lines.append(f"{rows} {what} in {self._name} (first: {shown(first[0])})")
+        return lines

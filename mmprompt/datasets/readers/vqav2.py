@@ -1,0 +1,100 @@
+"""VQAv2: a file with ``questions``, and beside it the file with their ``annotations``, which is joined unasked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.layouts.layout import beside, text_of, with_columns
+from mmprompt.datasets.notes import Notes
+from mmprompt.datasets.readers import json_members
+from mmprompt.datasets.readers.join import JoinTable, join_table
+from mmprompt.datasets.readers.json_members import Member
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.targets.exact_json import Remark
+
+_SUBSET = re.compile(r"(?:train|val|test)20\d\d")
+
+
+def recognises(members: list[Member]) -> bool:
+    """Return whether a JSON object is a file of VQAv2's questions."""
+    keys = {member.key: member.begins for member in members}
+    return keys.get("questions") == "[{" and not keys.keys().isdisjoint(("data_subtype", "task_type", "data_type"))
+
+
+def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
+    """Yield a ``Sample`` for each question: its picture, its text, and as ``answer`` the answers of ten people.
+
+    Raises:
+        DatasetError: the file does not say which pictures its questions are about.
+    """
+    subset = _subset(source)
+    annotations = _beside(source.name)
+    with join_table() as table:
+        joins = "no file of annotations lies beside it, so its rows have no answers"
+        if annotations is not None:
+            joins = f"joined with {os.path.basename(annotations)}, which lies beside it"
+        notes.add([Remark("annotations", None, joins)], source.name, None)
+        if annotations is not None:
+            for row in json_members.read(DatasetFile(annotations), Notes(), False, "annotations"):
+                if isinstance(row, RowError):
+                    raise DatasetError(row.what, row.hint, row.where)
+                table.add(row.columns.get("question_id"), row.columns)
+        for row in json_members.read(source, notes, thorough, "questions"):
+            yield row if isinstance(row, RowError) else _asked(row, subset, table if annotations else None)
+
+
+def _asked(row: Sample, subset: str, table: JoinTable | None) -> Row:
+    try:
+        number = row.columns.get("image_id")
+        if type(number) is not int:
+            raise RowError("'image_id' is no number", "give the number of a COCO picture").located(column="image_id")
+        new: dict[str, object] = {
+            "image": beside(row, f"COCO_{subset}_{number:012d}.jpg", subset),
+            "question": text_of(row, "question"),
+        }
+        if table is not None:
+            new.update(_annotation(row, table))
+    except RowError as error:
+        return row.located(error)
+    return with_columns(row, new)
+
+
+def _annotation(row: Sample, table: JoinTable) -> dict[str, object]:
+    partners = table.of(row.columns.get("question_id"))
+    found = partners[0] if partners else None
+    if not isinstance(found, dict) or not isinstance(found.get("answers"), list):
+        hint = "give the annotations of these questions, or move the other file away"
+        raise RowError("the question has no annotation with answers", hint).located(column="question_id")
+    answers = [a.get("answer") if isinstance(a, dict) else None for a in found["answers"]]
+    if not answers or None in answers:
+        raise RowError("an answer of the annotation is empty", "give each a text").located(column="answers")
+    kept = {k: v for k, v in found.items() if k not in ("answers", "question_id", "image_id")}
+    return {"answer": answers, **kept}
+
+
+def _subset(source: DatasetFile) -> str:
+    for member in json_members.head_members(source.head):
+        if member.key == "data_subtype" and isinstance(member.value, str):
+            if not _SUBSET.match(member.value):
+                break
+            return "test2015" if member.value.startswith("test") else member.value
+    named = _SUBSET.search(os.path.basename(source.name))
+    if named is None:
+        hint = 'write "data_subtype": "val2014" at the beginning of the file'
+        raise DatasetError(f"{shown(source.name)} does not say which COCO pictures it is about", hint)
+    return named[0]
+
+
+def _beside(name: str) -> str | None:
+    """Return the file of annotations that lies beside a file of questions."""
+    folder, base = os.path.split(name)
+    named = base.replace("questions", "annotations")
+    for wanted in (named.replace("OpenEnded_", ""), named):
+        path = os.path.join(folder, wanted)
+        if wanted != base and os.path.isfile(path):
+            return path
+    return None

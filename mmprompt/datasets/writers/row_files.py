@@ -1,0 +1,130 @@
+"""Files of text: JSON lines, a JSON array, CSV, TSV, and the metadata of a folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TextIO
+
+from mmprompt.datasets.writers.output_file import create_text
+from mmprompt.errors import RowError, shown
+
+Row = dict[str, object]
+
+
+class JSONLines:
+    """One JSON object a line."""
+
+    def __init__(self, path: str) -> None:
+        self._file = create_text(path)
+
+    def write(self, row: Row) -> None:
+        """Write a line."""
+        self._file.write(json_text(row) + "\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class JSONMessageLines(JSONLines):
+    """A list of messages a line."""
+
+    def write(self, row: Row) -> None:
+        """Write the messages of a row."""
+        self._file.write(json_text(row["messages"]) + "\n")
+
+
+class JSONArray:
+    """A JSON array, one element a line."""
+
+    def __init__(self, path: str) -> None:
+        self._file = create_text(path)
+        self._next = "[\n"
+
+    def write(self, row: Row) -> None:
+        """Write an element."""
+        text = json_text(row)
+        self._file.write(self._next + text)
+        self._next = ",\n"
+
+    def close(self) -> None:
+        """Close the array and the file."""
+        self._file.write("\n]\n" if self._next == ",\n" else "[]\n")
+        self._file.close()
+
+
+def JSONRows(path: str) -> JSONLines | JSONArray:  # noqa: N802  # stands in a table of classes
+    """Return JSON lines for a file ``.jsonl``, else an array, as the training frameworks have it."""
+    return JSONLines(path) if path.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")) else JSONArray(path)
+
+
+class CSVFile:
+    """A header, then cells. The first row says which columns there are."""
+
+    _delimiter = ","
+
+    def __init__(self, path: str) -> None:
+        self._file: TextIO = create_text(path)
+        self._writer = csv.writer(self._file, delimiter=self._delimiter, lineterminator="\n")
+        self._header: list[str] | None = None
+
+    def write(self, row: Row) -> None:
+        """Write a row.
+
+        Raises:
+            RowError: it has other columns than the first, or a character that a cell cannot hold.
+        """
+        if self._header is None:
+            self._header = list(row)
+            self._writer.writerow(self._header)
+        more = [name for name in row if name not in self._header]
+        if more:
+            raise RowError(f"the first row has no column {shown(more[0])}", "write --to jsonl")
+        for name, cell in row.items():
+            text = str(cell)
+            if "\0" in text or "\r" in text or not _is_utf8(text):
+                what = f"a cell cannot hold a carriage return, a NUL or half a character, as {shown(name)} has"
+                raise RowError(what, "write --to jsonl").located(column=name)
+        missing = [name for name in self._header if name not in row]
+        if missing:
+            raise RowError(f"the row has no {shown(missing[0])}, which the first row has", "write --to jsonl")
+        self._writer.writerow([row[name] for name in self._header])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class TSVFile(CSVFile):
+    """The same with tabs."""
+
+    _delimiter = "\t"
+
+
+class FolderMetadata(JSONLines):
+    """``metadata.jsonl`` in a folder, beside the media that it names."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}/metadata.jsonl")
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON.
+
+    Raises:
+        RowError: JSON cannot hold it.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise RowError(f"JSON cannot hold the row: {error}", "leave the column out") from None
+    return text if _is_utf8(text) else json.dumps(value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""Datasets from one format to another."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mmprompt.datasets.choices import choices_of
+from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.datasets.row_ids import ID_COLUMNS
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
+from mmprompt.media.reader import MediaReader
+from mmprompt.tasks.load import dataset_task
+from mmprompt.tasks.media import task_policy
+from mmprompt.templates.sample_view import CONTENT
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.writers import Writing
+    from mmprompt.datasets.writers.record import Record, RowSink
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.tasks.task import Task
+
+_TEXTS = ("question", "hint", "options", "choices", "candidates", "answer")
+_LETTERED = frozenset((*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", *(f"choice_{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")))
+_OF_CHATS = frozenset(("messages", "content", "custom_id", "method", "url", "body", "type", "path"))
+"""The columns whose content stands in the messages of a row that is a chat or has ``content``."""
+
+_TEXT_IDS = ("csv", "tsv", "vlmevalkit", "webdataset")
+
+
+class ConvertReport(NamedTuple):
+    """How many rows were written and left out, and notes on the rest."""
+
+    written: int
+    failed: int
+    notes: tuple[str, ...] = ()
+
+
+def convert_dataset(  # noqa: D417  # the arguments of dataset_task are described there
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    to: str,
+    store: str | None = None,
+    format: str | None = None,  # noqa: A002  # the word users know
+    map_columns: Mapping[str, str] | None = None,
+    key: str | None = None,
+    join: Sequence[str] = (),
+    split: str | None = None,
+    encoding: str | None = None,
+    media_roots: Sequence[str] = (),
+    policy: MediaPolicy | None = None,
+    on_error: Callable[[MMPromptError], None] | None = None,
+) -> ConvertReport:
+    """Write a dataset in another format. The arguments that are not listed here are those of ``dataset_task``.
+
+    Args:
+        source: the dataset: a file, a folder, a pattern such as ``data/*.parquet``, or a list of files.
+        output: the file that is written, for ``imagefolder`` and ``audiofolder`` a new folder.
+        to: the format that is written, one of ``WRITERS``.
+        store: media as bytes in the output (``"embed"``), as files beside it (``"files"``) or by their names
+            (``"keep"``); by default bytes where the format holds them, files in a folder of media, else names.
+        media_roots: further folders in which media may lie.
+        policy: which media may be read, in place of the dataset's folder and ``media_roots``.
+        on_error: receives the error of a row that cannot be read or held, and the row is left out; without it the
+            error is raised and nothing is written.
+
+    Raises:
+        DatasetError: the format or store is unknown, the output exists as a folder, or a row cannot be held.
+        MMPromptError: without ``on_error``, the first row that cannot be written, with its place.
+        OSError: the output cannot be written.
+    """
+    task = dataset_task(
+        source, format=format, map_columns=map_columns, key=key, join=join, split=split, encoding=encoding
+    )
+    writing, chosen = _writing(to, store)
+    reader = MediaReader(policy or task_policy(task, roots=media_roots))
+    with _new_file(os.fspath(output), folder=writing.only == "files") as (path, beside):
+        media = _media_store(writing, chosen, path, beside, reader)
+        mapped = frozenset(map_columns or {})
+        report = _write_rows(task, writing, media, path, mapped=mapped, on_error=on_error)
+        if not report.written:
+            raise NothingWrittenError(report)
+    text_only = [f"{to} holds text only: numbers and lists were written as text"] if to in _TEXT_IDS else []
+    return report._replace(notes=(*report.notes, *task.notes(), *text_only))
+
+
+def _writing(to: str, store: str | None) -> tuple[Writing, str]:
+    """Return how a format is written, and how its media are stored.
+
+    Raises:
+        DatasetError: the format is unknown, or cannot store media so.
+    """
+    from mmprompt.datasets.writers import WRITERS  # noqa: PLC0415  # loads when something is written
+
+    if to not in WRITERS:
+        raise DatasetError(f"unknown format {shown(to)} to write", nearest(to, WRITERS))
+    writing = WRITERS[to]
+    chosen = store or writing.store
+    if writing.only is not None and chosen != writing.only:
+        raise DatasetError(f"{to} holds media as --store {writing.only} alone", f"use --store {writing.only}")
+    return writing, chosen
+
+
+class NothingWrittenError(DatasetError):
+    """Every row failed: nothing is left behind."""
+
+    def __init__(self, report: ConvertReport) -> None:
+        super().__init__("no row could be written", "see the errors of its rows")
+        self.report = report
+
+
+def _media_store(writing: Writing, store: str, path: str, beside: str, reader: MediaReader) -> Any:
+    from mmprompt.datasets.writers.output_file import write_medium  # noqa: PLC0415  # loads when something is written
+    from mmprompt.datasets.writers.stored_media import MediaStore  # noqa: PLC0415  # loads when something is written
+
+    return MediaStore(path, store, writing.stored_as, reader.read, partial(write_medium, beside))
+
+
+def _write_rows(
+    task: Task,
+    writing: Writing,
+    store: Any,
+    path: str,
+    *,
+    mapped: frozenset[str],
+    on_error: Callable[[MMPromptError], None] | None,
+) -> ConvertReport:
+    written = failed = 0
+    sink: RowSink = writing.file(path)
+    try:
+        for row in task.samples():
+            try:
+                if isinstance(row, RowError):
+                    raise row
+                sink.write(writing.form(_record(row, task, mapped), store))
+            except MMPromptError as error:
+                located = error if isinstance(row, RowError) else row.located(error)
+                if on_error is None:
+                    raise located from None
+                on_error(located)
+                failed += 1
+            else:
+                written += 1
+    finally:
+        sink.close()
+    return ConvertReport(written, failed)
+
+
+def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
+    """Return a row as writers take it."""
+    from mmprompt.datasets.writers.record import Record  # noqa: PLC0415  # loads when something is written
+
+    columns = sample.columns
+    messages = task.plain_messages(sample) or []
+    in_columns = sample.messages is None and CONTENT not in columns
+    own_id = sample.id != sample.row or any(columns.get(name) is not None for name in ID_COLUMNS)
+    answer = columns.get(task.output_column)
+    question = columns.get("question")
+    hint = columns.get("hint") if in_columns else None
+    return Record(
+        sample.id if own_id else None,
+        tuple(messages),
+        answer,
+        None if question is None or not in_columns else str(question),
+        None if hint in (None, "") else str(hint),
+        choices_of(columns),
+        {name: value for name, value in columns.items() if _is_beside(name, value, sample, mapped, in_columns)},
+    )
+
+
+def _is_beside(name: str, value: object, sample: Sample, mapped: frozenset[str], in_columns: bool) -> bool:
+    """Return whether a column is neither id, answer nor in the messages, so that it is written as it is."""
+    if value is None or name in mapped or name in _TEXTS or (value == sample.id and name in ID_COLUMNS):
+        return False
+    if media_column(name) or (not isinstance(value, str) and modality_of(value)):
+        return False
+    if name in _LETTERED and choices_of(sample.columns):
+        return False
+    return in_columns or name not in (_OF_CHATS | sample.sent)
+
+
+@contextmanager
+def _new_file(output: str, *, folder: bool) -> Iterator[tuple[str, str]]:
+    """Give the path to write to, and the folder of the media beside it; it gets its name when it is complete.
+
+    Raises:
+        DatasetError: the output is a folder that holds something, or its folder does not exist.
+    """
+    parent = os.path.dirname(os.path.realpath(output))
+    if not os.path.isdir(parent):
+        raise DatasetError(f"the folder of the output {shown(output)} does not exist", "create it")
+    if os.path.isdir(output) and (not folder or os.listdir(output)):
+        hint = "name a new folder" if folder else "name a file in it"
+        raise DatasetError(f"the output {shown(output)} is a folder that exists", hint)
+    base = os.path.basename(os.path.realpath(output))
+    working = os.path.join(parent, f".{base[:60]}.{os.urandom(6).hex()}.part")
+    os.mkdir(working)
+    try:
+        path = os.path.join(working, base)
+        if folder:
+            os.mkdir(path)
+        yield path, path if folder else parent
+        if folder and os.path.isdir(output):
+            os.rmdir(output)
+        os.replace(path, os.path.join(parent, base))
+    finally:
+        shutil.rmtree(working, ignore_errors=True)

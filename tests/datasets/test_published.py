@@ -1,0 +1,39 @@
+"""Each published format, from file to messages, compared part by part; media by their SHA-256."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from published import CASES, Sent
+
+from mmprompt import MediaPolicy, MediaRef, dataset_task
+
+
+def sent_rows(task, roots) -> list[Sent]:
+    policy = MediaPolicy(roots=[root for root in (task.dataset.root, *map(str, roots)) if root is not None])
+    rows = []
+    for (name, messages), request in zip(task.messages(), task.requests(policy=policy), strict=True):
+        hashes = iter(request.media)
+        shown = [
+            (
+                message.role,
+                [
+                    (p.modality, next(hashes).sha256) if isinstance(p, MediaRef) else ("text", p.text)
+                    for p in message.parts
+                ],
+            )
+            for message in messages
+        ]
+        assert next(hashes, None) is None
+        rows.append(Sent(name, shown, request.answers))
+    return rows
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_a_published_format_gives_the_messages_written_by_hand(case, tmp_path: Path):
+    made = case(tmp_path)
+    task = dataset_task(made.path, **made.options)
+    assert task.dataset.format == made.format
+    assert sent_rows(task, made.roots) == made.rows
+    assert [row.id for row in task.samples()] == [row.id for row in made.rows]
