@@ -19,10 +19,11 @@ from mmprompt.cli import main
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot limit processes")
 
 ASKED = {
-    "image": {"max_side": 4, "read_also": ["tiff", "avif"]},
+    "image": {"max_side": 4},
     "audio": {"audio_rate": 8000, "audio_format": "wav"},
     "video": {"frames": 1},
 }
+MORE = ("--read-also", "tiff", "--read-also", "avif")
 EVERY = [pytest.param(modality, name, id=name) for modality, some in baits.BAITS.items() for name in some]
 
 
@@ -58,4 +59,4 @@ def rendered(folder: Path, modality: str, files: list[str]) -> int:
     (folder / "rows.jsonl").write_text("\n".join(lines) + "\n")
     media = {"timeout": 1.5, **ASKED[modality]}
     (folder / "task.json").write_text(json.dumps({"dataset": {"path": "rows.jsonl"}, "media": media}))
-    return main(["render", str(folder / "task.json"), "-o", str(folder / "out.jsonl")])
+    return main(["render", str(folder / "task.json"), "-o", str(folder / "out.jsonl"), *MORE])

@@ -176,7 +176,8 @@ def test_an_avif_larger_than_its_header_is_ended_and_the_next_is_decoded():
     lie, honest = baits.LYING_AVIF, saved(Image.new("RGB", (2000, 2000)), "AVIF", speed=10)
     assert image_facts(lie, policy)[2:4] == (100, 100)
     with IsolatedDecoder(policy) as isolated:
-        assert isolated.run(decode_targets.memory_as_rgb, lie) > 400 * MIB
+        isolated.run(decode_targets.memory_as_rgb, lie)
+        assert isolated.run(decode_targets.peak_memory) > 400 * MIB
     with IsolatedDecoder(policy) as isolated:
         with pytest.raises(SourceError, match="the AVIF is cut or damaged"):
             isolated.run(decode_targets.decoded_size, lie, policy)
