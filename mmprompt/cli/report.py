@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from mmprompt.cli import say
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import Finding, Where
 from mmprompt.render.builder import FailedRow
+from mmprompt.targets.exact_json import finite
 
 INTERRUPTION = "interrupted"
 """Why a run stopped that its user interrupted."""
@@ -168,11 +168,11 @@ class Outcome(NamedTuple):
 
 
 def _json_line(finding: Finding) -> bytes:
-    record = finding._asdict()
-    if isinstance(finding.id, float) and not math.isfinite(finding.id):
-        record["id"] = str(finding.id)
     # in JSON the escape of a lone surrogate stands for itself
-    return json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace") + b"\n"
+    return (
+        json.dumps(finite(finding._asdict()), ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
+        + b"\n"
+    )
 
 
 @contextmanager

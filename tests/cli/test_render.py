@@ -602,8 +602,10 @@ def test_an_id_that_is_no_number_is_an_error_of_its_row(
     requests = mmprompt.load_task(str(data)).requests(on_error=errors.append)
     assert ([request.id for request in requests], len(errors)) == ([0, 2], 1)
     nested = write_rows(tmp_path / "nested.jsonl", f'{{"id": [{name}], "question": "q"}}')
-    assert main(["render", str(nested)]) == 1
+    found = tmp_path / "errors.jsonl"
+    assert main(["render", str(nested), "--errors", str(found)]) == 1
     assert capfd.readouterr().out == ""
+    assert json.loads(found.read_text(), parse_constant=pytest.fail)["id"] == [name.replace("1e999", "Infinity")]
 
 
 def test_a_row_without_an_answer_has_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
