@@ -271,15 +271,18 @@ def _first_tag(value: str) -> tuple[int, str] | None:
     return min(((value.index(tag), tag) for tag in _TAGS if tag in value), default=None)
 
 
-def near_miss_in_text(text: str) -> str | None:
-    """Return the first near miss of a tag in a text segment of tagged text; None if there is none or the tags fail."""
+def has_other_brackets(text: str) -> bool:
+    """Return whether a text holds a ``<`` that begins no tag."""
     if len(text) < _LITTLE and text.count("<") == 2 * text.count(TERMINATOR):  # two tags a segment, nothing else
-        return None
+        return False
     at = text.find("<")
     while at >= 0 and text.startswith(_TAGS, at):
         at = text.find("<", at + _SHORT)
-    if at < 0:
-        return None
+    return at >= 0
+
+
+def near_miss_in_text(text: str) -> str | None:
+    """Return the first near miss of a tag in a text segment of tagged text; None if there is none or the tags fail."""
     try:
         texts = [value for modality, value, _, _ in scan(text) if modality == "text"]
     except TagError:

@@ -16,11 +16,13 @@ from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, names_in_short, nearest, shown
 from mmprompt.icl.assembly import Assembly
+from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
 from mmprompt.tasks.tag_notes import Note, tag_notes
 from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, has_more, unsent_notes
+from mmprompt.templates.sample_view import CONTENT
 
 _MOST_SHAPES = 1000
 _MOST_NOTES = 100
@@ -114,7 +116,8 @@ class RowCounts:
             for note in notes:
                 _count(self._found, note, 1)
             self._left.update(islice(left, _MOST_COLUMNS))
-        if sample.scanned and sample.messages is None:
+        content = sample.columns.get(CONTENT)
+        if sample.scanned and (self._assembly is not None or (type(content) is str and has_other_brackets(content))):
             for note in tag_notes(sample.columns, self._tagged):
                 _count(self._found, note, 1)
 

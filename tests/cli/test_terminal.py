@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
 import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +39,11 @@ def rendered(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 
 def at_terminal(environment: dict[str, str], *arguments: object, **streams: Any) -> tuple[int, bytes]:
     """Run the command with a terminal for each stream that is not given; return its exit code and what was shown."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     words = [sys.executable, "-m", "mmprompt", "render", *map(str, arguments)]
