@@ -57,7 +57,7 @@ def data_output(path: str | None) -> Iterator[BinaryIO | None]:
     if path is None:
         yield None
         return
-    with open(path, "wb") as file:
+    with open(path, "wb", buffering=0) as file:
         yield file
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from mmprompt.cli.output import output
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome, logged
-from mmprompt.errors import Finding, MMPromptError
+from mmprompt.errors import MMPromptError
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
 from mmprompt.tasks.task import Task
@@ -41,9 +41,8 @@ def render_rows(
             writer.discarded = bool(report.failed and not report.rendered)
     except KeyboardInterrupt:
         stopped = INTERRUPTION
-    except MMPromptError as error:
+    except MMPromptError:
         if not (arguments.strict and errors.count):
-            errors.record(Finding.of(error))
             raise
         stopped = "stopped at this row (--strict)"
     left_out = errors.count - repeated

@@ -218,15 +218,12 @@ def test_errors_as_data_keep_ids_rows_and_every_character(tmp_path: Path, capfd:
     ]  # fmt: skip
 
 
-def test_a_dataset_that_fails_as_a_whole_is_an_error_as_data_too(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    data, errors = tmp_path / "data.csv", tmp_path / "errors.jsonl"
-    data.write_text("question,question\nq,q\n")
-    assert rendered(capfd, data, "--errors", errors)[0] == 2
-    [finding] = map(json.loads, errors.read_text().splitlines())
-    assert (finding["line"], finding["row"]) == (1, None)
-    assert "twice" in finding["message"]
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
+def test_a_full_disk_under_the_errors_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_rows(tmp_path / "data.jsonl", *[{"question": None}] * 500)
+    code, _, err = rendered(capfd, data, "-o", tmp_path / "out.jsonl", "--errors", "/dev/full")
+    assert (code, err.splitlines()[-1]) == (2, "mmprompt: No space left on device: /dev/full")
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 @pytest.mark.parametrize("errors", ["data.jsonl", "out.jsonl", "nowhere/errors.jsonl", "."])

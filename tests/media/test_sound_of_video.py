@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import soundfile
 from clips import clip
+from closing_line import closing
 
 from mmprompt import MediaPolicy, Message, TaskError, change_messages, load_task, read_messages
 from mmprompt.errors import SourceError
@@ -31,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def rendered(folder: Path, command: Any, media: dict[str, Any], *options: str) -> Any:
     (folder / "task.json").write_text(json.dumps({"dataset": {"path": "data.jsonl"}, "media": media}))
     done = command("render", folder / "task.json", *options)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, closing(done.stderr.decode()).told) == (0, "")
     return json.loads(done.stdout)
 
 
