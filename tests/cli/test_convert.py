@@ -31,6 +31,7 @@ def test_a_dataset_is_written_in_another_format_and_read_back(tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.endswith("mmprompt: 1 rows written to rows.tar\n")
     shown = mmprompt(tmp_path, "render", "rows.tar")
+    assert shown.stderr.startswith("mmprompt: rows.tar is read as webdataset\n")
     assert shown.stdout == mmprompt(tmp_path, "render", "rows.jsonl").stdout
     assert sorted(p.name for p in tmp_path.iterdir()) == ["coffee.jpg", "rows.jsonl", "rows.tar"]
 
