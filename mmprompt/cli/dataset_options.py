@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mmprompt.cli import say
 from mmprompt.errors import TaskError, nearest
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.read import Dataset
 
 NAMES = ("format", "map", "key", "join", "split", "encoding")
 
@@ -21,6 +25,7 @@ def add_dataset_options(group: argparse._ArgumentGroup) -> None:
     add("--encoding", metavar="NAME", help="the encoding of text that is not UTF-8")
 
 
+_PLAIN = ("jsonl", "json", "csv", "tsv", "openai", "mm_custom")
 _ROLES = "image, audio, video, question, answer, id, choices, hint or system"
 
 
@@ -38,6 +43,12 @@ def dataset_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "split": arguments.split,
         "encoding": arguments.encoding,
     }
+
+
+def tell_format(dataset: Dataset | None, given: str | None) -> None:
+    """Say on standard error which format was recognised, where it is more than lines or cells."""
+    if dataset is not None and given is None and dataset.format not in (*_PLAIN, "rows"):
+        say(f"mmprompt: {dataset.path} is read as {dataset.format}")
 
 
 def require_none(arguments: argparse.Namespace, *, but: tuple[str, ...] = ()) -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, require_none
+from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, require_none, tell_format
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     check_output(arguments.errors)
     task = _task(arguments)
+    tell_format(task.dataset, arguments.format)
     read = [*arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None]]
     _check_apart(arguments.output, *read)
     _check_apart(arguments.errors, *read, arguments.output)

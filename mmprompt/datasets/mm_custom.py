@@ -15,6 +15,7 @@ from mmprompt.targets.exact_json import Remark
 
 _NO_MEDIA = "it is missing, null or blank, so the row is sent without media"
 TYPES = ("image", "video", "audio")
+_SENT = frozenset(("type", "path", "question"))
 
 
 def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
@@ -33,7 +34,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
             continue
         if not media_of_cell(sample.columns.get("path")):
             notes.add([Remark("no media", "path", _NO_MEDIA)], sample.file, sample.line)
-        yield sample._replace(columns={**sample.columns, "content": content})
+        yield sample._replace(columns={**sample.columns, "content": content}, sent=_SENT)
 
 
 def content_of(columns: Mapping[str, object]) -> list[Segment]:

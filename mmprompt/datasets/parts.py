@@ -137,11 +137,17 @@ def _reader_of(source: DatasetFile, asked: Settings) -> str:
 
 
 def _recognised_layout(part: Part, asked: Settings) -> str | None:
-    """Return the layout of the first row that can be read, of a file that can be read again."""
+    """Return the layout of the first row that can be read, of a file that can be read again.
+
+    A file that cannot be read at all is an error when its rows are asked for.
+    """
     if part.source.root is None:
         return None
     plain = asked._replace(columns=None, join=())
-    first = next((row for row in rows_of(part, plain, Notes()) if isinstance(row, Sample)), None)
+    try:
+        first = next((row for row in rows_of(part, plain, Notes()) if isinstance(row, Sample)), None)
+    except DatasetError:
+        return None
     layout = None if first is None else layout_of(first.columns)
     return None if layout is None else layout.name
 

@@ -86,8 +86,9 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
         report = _write_rows(task, writing, media, path, mapped=mapped, on_error=on_error)
         if not report.written:
             raise NothingWrittenError(report)
+    read = () if task.dataset is None else task.dataset.notes
     text_only = [f"{to} holds text only: numbers and lists were written as text"] if to in _TEXT_IDS else []
-    return report._replace(notes=(*report.notes, *task.notes(), *text_only))
+    return report._replace(notes=(*read, *text_only))
 
 
 def _writing(to: str, store: str | None) -> tuple[Writing, str]:

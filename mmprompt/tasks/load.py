@@ -133,7 +133,8 @@ def dataset_task(
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
     opened = open_dataset(path, format=format, key=key, columns=map_columns, join=join, split=split, encoding=encoding)
-    sent = {column: role for column, role in (map_columns or {}).items() if role in (*MODALITIES, SYSTEM)}
+    roles = (map_columns or {}).items()
+    sent = {SYSTEM if role == SYSTEM else column: role for column, role in roles if role in (*MODALITIES, SYSTEM)}
     return Task(task_config({}, None, ""), opened, map_columns=sent, policy=policy)
 
 

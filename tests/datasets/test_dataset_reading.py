@@ -58,7 +58,6 @@ def test_a_format_can_be_forced(tmp_path):
     ("data", "name", "what"),
     [
         (b"\x1f\x8b\x08\x00", "data.jsonl.gz", "gzip"),
-        (b"PAR1\x15\x04", "data", "damaged: .Parquet"),
         (b"PK\x03\x04", "data.xlsx", "zip"),
         ('{"a": 1}\n'.encode("utf-16"), "data.jsonl", "UTF-16"),
         (b"\x00\x01\x02\x03", "data.bin", "binary"),
@@ -70,6 +69,20 @@ def test_a_format_can_be_forced(tmp_path):
 def test_what_is_no_dataset_is_refused_by_name(tmp_path, data, name, what):
     with pytest.raises(DatasetError, match=what):
         opened(tmp_path, data, name)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "what"),
+    [
+        (b"PAR1\x15\x04", "rows.parquet", "damaged"),
+        (b"ARROW1\0\0", "rows.arrow", "damaged"),
+        (b"\x1f\x8b\x08\x00", "rows.jsonl.gz", "gzip"),
+        (b"a.jpg".ljust(257, b"\0") + b"ustar\x0000".ljust(255, b"\0"), "rows.tar", "tar file is damaged"),
+    ],
+)
+def test_a_damaged_file_is_an_error_that_says_what_it_is(tmp_path, data, name, what):
+    with pytest.raises(DatasetError, match=what):
+        list(opened(tmp_path, data, name))
 
 
 def test_opening_faults_are_dataset_errors(tmp_path):

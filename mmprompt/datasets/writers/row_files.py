@@ -6,6 +6,7 @@ import csv
 import json
 from typing import TextIO
 
+from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.writers.output_file import create_text
 from mmprompt.errors import RowError, shown
 
@@ -86,10 +87,10 @@ class CSVFile:
             if "\0" in text or "\r" in text or not _is_utf8(text):
                 what = f"a cell cannot hold a carriage return, a NUL or half a character, as {shown(name)} has"
                 raise RowError(what, "write --to jsonl").located(column=name)
-        missing = [name for name in self._header if name not in row]
+        missing = [name for name in self._header if name not in row and not _may_be_blank(name)]
         if missing:
             raise RowError(f"the row has no {shown(missing[0])}, which the first row has", "write --to jsonl")
-        self._writer.writerow([row[name] for name in self._header])
+        self._writer.writerow([row.get(name, "") for name in self._header])
 
     def close(self) -> None:
         """Close the file."""
@@ -120,6 +121,11 @@ def json_text(value: object) -> str:
     except (TypeError, ValueError) as error:
         raise RowError(f"JSON cannot hold the row: {error}", "leave the column out") from None
     return text if _is_utf8(text) else json.dumps(value)
+
+
+def _may_be_blank(column: str) -> bool:
+    """Return whether an empty cell of a column is read as nothing."""
+    return column in ("hint", "options") or media_column(column) is not None
 
 
 def _is_utf8(text: str) -> bool:

@@ -1,0 +1,171 @@
+"""``mmprompt convert`` and the options that say how a dataset is read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
+
+
+def mmprompt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mmprompt", *words], capture_output=True, text=True, cwd=folder, check=False, timeout=60
+    )
+
+
+def put(folder: Path, *rows: object) -> None:
+    shutil.copy(MEDIA / "coffee.jpg", folder / "coffee.jpg")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+ROW = {"id": "a", "image": "coffee.jpg", "question": "What?", "answer": "a cup"}
+
+
+def test_a_dataset_is_written_in_another_format_and_read_back(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "rows.tar", "--to", "webdataset")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith("mmprompt: 1 rows written to rows.tar\n")
+    shown = mmprompt(tmp_path, "render", "rows.tar")
+    assert shown.stderr.startswith("mmprompt: rows.tar is read as webdataset\n")
+    assert shown.stdout == mmprompt(tmp_path, "render", "rows.jsonl").stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["coffee.jpg", "rows.jsonl", "rows.tar"]
+
+
+def test_media_go_into_files_beside_the_output(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.csv", "--to", "csv", "--store", "files")
+    assert done.returncode == 0
+    (file,) = (tmp_path / "out_media").iterdir()
+    assert file.read_bytes() == (MEDIA / "coffee.jpg").read_bytes()
+    assert (tmp_path / "out.csv").read_text() == f"id,image,question,answer\na,out_media/{file.name},What?,a cup\n"
+
+
+def test_a_folder_of_media_is_written_and_read(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    assert mmprompt(tmp_path, "convert", "rows.jsonl", "pictures", "--to", "imagefolder").returncode == 0
+    assert mmprompt(tmp_path, "render", "pictures").stdout == mmprompt(tmp_path, "render", "rows.jsonl").stdout
+    again = mmprompt(tmp_path, "convert", "rows.jsonl", "pictures", "--to", "imagefolder")
+    assert (again.returncode, "is a folder that exists" in again.stderr) == (2, True)
+
+
+def test_a_row_that_the_format_cannot_hold_is_left_out(tmp_path: Path) -> None:
+    put(tmp_path, ROW, {"id": "b", "question": "no picture"})
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
+    assert done.returncode == 1
+    assert "rows.jsonl:2 (sample b): vlmevalkit holds pictures, and the row has none" in done.stderr
+    assert done.stderr.endswith("mmprompt: 1 rows written to out.tsv, 1 left out\n")
+
+
+def test_a_path_outside_the_roots_is_not_copied(tmp_path: Path) -> None:
+    put(tmp_path, {**ROW, "image": "/etc/passwd"})
+    for store in ("embed", "files"):
+        done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.jsonl", "--to", "jsonl", "--store", store)
+        assert done.returncode == 1
+        assert "'/etc/passwd' is outside the media roots" in done.stderr
+        assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_wrong_word_names_the_nearest(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    for words, told in (
+        (("--to", "parqet"), "did you mean 'parquet'?"),
+        (("--to", "jsonl", "--store", "embd"), "did you mean 'embed'?"),
+        (("--to", "webdataset", "--store", "keep"), "use --store embed"),
+        (("--to", "jsonl", "--map", "image=pictur"), "write COLUMN=ROLE"),
+        (("--to", "jsonl", "--join", "rows.jsonl"), "write --join FILE:COLUMN"),
+    ):
+        done = mmprompt(tmp_path, "convert", "rows.jsonl", "out", *words)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+
+
+def test_the_roles_of_columns_reach_the_messages(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "pic": "coffee.jpg",
+            "Q": "What?",
+            "label": "B",
+            "nr": 7,
+            "opts": ["x", "y"],
+            "say": "Be brief.",
+            "tip": "Look.",
+        },
+    )
+    roles = {
+        "pic": "image",
+        "Q": "question",
+        "label": "answer",
+        "nr": "id",
+        "opts": "choices",
+        "say": "system",
+        "tip": "hint",
+    }
+    maps = [word for column, role in roles.items() for word in ("--map", f"{column}={role}")]
+    done = mmprompt(tmp_path, "render", "rows.jsonl", "--media", "keep", *maps)
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == {
+        "id": 7,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image_url", "image_url": {"url": "coffee.jpg"}},
+                    {"type": "text", "text": "Look.\nWhat?\nA. x\nB. y"},
+                ],
+            },
+        ],
+        "answer": "B",
+    }
+    assert "not sent" not in done.stderr
+
+
+def test_several_files_and_a_pattern_are_one_dataset(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"part-{number}.jsonl").write_text(json.dumps({"question": f"q{number}"}) + "\n", "utf-8")
+    for words in (("part-0.jsonl", "part-1.jsonl", "part-2.jsonl"), ("part-*.jsonl",)):
+        lines = mmprompt(tmp_path, "render", *words).stdout.splitlines()
+        assert [json.loads(line)["id"] for line in lines] == [0, 1, 2]
+
+
+def test_a_row_without_partner_and_a_missing_column_are_told(tmp_path: Path) -> None:
+    put(tmp_path, {"question": "a", "nr": 1}, {"question": "b", "nr": 2}, {"question": "c"})
+    (tmp_path / "gold.csv").write_text("nr,answer\n1,x\n", "utf-8")
+    done = mmprompt(tmp_path, "render", "rows.jsonl", "--join", "gold.csv:nr")
+    assert [json.loads(line).get("answer") for line in done.stdout.splitlines()] == ["x", None]
+    assert "1 row has no partner in gold.csv (first: '1')" in done.stderr
+    assert "rows.jsonl:3 nr (sample 2): no column 'nr', by which rows are joined" in done.stderr
+
+
+def test_text_in_another_encoding_is_read(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes("id,question\n1,这是什么?\n".encode("gb18030"))
+    done = mmprompt(tmp_path, "render", "rows.csv", "--encoding", "gb18030")
+    assert json.loads(done.stdout)["messages"][0]["content"] == "这是什么?"
+    assert mmprompt(tmp_path, "render", "rows.csv").returncode == 1
+    wrong = mmprompt(tmp_path, "render", "rows.csv", "--encoding", "utf-99")
+    assert (wrong.returncode, "unknown encoding 'utf-99'" in wrong.stderr) == (2, True)
+
+
+def test_the_splits_and_columns_of_a_task_file_count(tmp_path: Path) -> None:
+    rows = [{"split": "test", "Q": "t", "label": "x"}, {"split": "dev", "Q": "d", "label": "y"}]
+    put(tmp_path, *rows)
+    (tmp_path / "task.yaml").write_text(
+        "dataset: {path: rows.jsonl, splits: test, columns: {Q: question, label: answer}}\n"
+        "infer_cfg: {prompt_template: {type: PromptTemplate, template: {round: [{role: HUMAN, prompt: 'Q: {question} {Q}'}]}}}\n",
+        "utf-8",
+    )
+    done = mmprompt(tmp_path, "render", "task.yaml")
+    (line,) = map(json.loads, done.stdout.splitlines())
+    assert (line["messages"][0]["content"], line["answer"]) == ("Q: t t", "x")
+
+
+def test_options_of_a_dataset_beside_a_task_file_are_refused(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    (tmp_path / "task.yaml").write_text("dataset: rows.jsonl\n", "utf-8")
+    done = mmprompt(tmp_path, "render", "task.yaml", "--key", "data")
+    assert (done.returncode, "--key beside a task file" in done.stderr) == (2, True)

@@ -1,0 +1,164 @@
+"""Parquet, Arrow, tar files and folders: memory, safety, missing packages, and datasets given in Python."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from mmprompt import DatasetError, MMPromptError, dataset_task, load_task
+from mmprompt.datasets.read import open_dataset, rows_dataset
+
+MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+NEEDS_PARQUET = "needs pyarrow: pip install 'mmprompt[parquet]'"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.tar"])
+def test_memory_does_not_grow_with_rows_that_hold_pictures(tmp_path, name, monkeypatch):
+    if name == "rows.parquet":
+        pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import formats
+
+    rows = 10_000
+    formats.FORMATS[name][0](tmp_path / name, rows)
+    assert formats.grown(tmp_path / name, rows) < 4_000_000
+
+
+def tar(path: Path, *members: tuple[str, bytes] | tarfile.TarInfo) -> Path:
+    with tarfile.open(path, "w") as archive:
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                archive.addfile(member)
+                continue
+            info = tarfile.TarInfo(member[0])
+            info.size = len(member[1])
+            archive.addfile(info, io.BytesIO(member[1]))
+    return path
+
+
+def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def test_members_of_a_tar_file_touch_no_file(tmp_path):
+    (tmp_path / "secret.jpg").write_bytes((MEDIA / "coffee.jpg").read_bytes())
+    (tmp_path / "in").mkdir()
+    path = tar(
+        tmp_path / "in" / "rows.tar",
+        ("../escaped.json", b'{"question": "a"}'),
+        ("/tmp/absolute.json", b'{"question": "b"}'),
+        link("c.jpg", "../secret.jpg", tarfile.SYMTYPE),
+        link("c.png", "/etc/passwd", tarfile.LNKTYPE),
+        ("c.json", b'{"question": "c"}'),
+    )
+    before = sorted(tmp_path.rglob("*"))
+    dataset = open_dataset(path)
+    assert [(row.id, row.columns) for row in dataset] == [
+        ("../escaped", {"question": "a"}), ("/tmp/absolute", {"question": "b"}), ("c", {"question": "c"}),
+    ]  # fmt: skip
+    assert "'c.jpg' is no part of a row (and 1 more)" in dataset.notes[0]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_name_in_a_row_of_a_tar_file_opens_nothing_outside_the_roots(tmp_path):
+    path = tar(tmp_path / "rows.tar", ("a.json", b'{"question": "q", "image": "/etc/passwd"}'))
+    errors: list[MMPromptError] = []
+    assert list(dataset_task(path).requests(on_error=errors.append)) == []
+    assert "outside the media roots" in str(errors[0])
+
+
+@pytest.mark.parametrize("annotation", ["../rows.jsonl", "/etc/passwd", "link.jsonl", None])
+def test_a_meta_file_names_annotations_below_its_folder_only(tmp_path, annotation):
+    (tmp_path / "rows.jsonl").write_text('{"question": "secret"}\n')
+    (tmp_path / "meta").mkdir()
+    (tmp_path / "meta" / "link.jsonl").symlink_to(tmp_path / "rows.jsonl")
+    entry = {"set": {"root": ".", "annotation": annotation}}
+    (tmp_path / "meta" / "meta.json").write_text(json.dumps(entry, indent=1))
+    with pytest.raises(DatasetError, match="annotation file") as caught:
+        list(open_dataset(tmp_path / "meta" / "meta.json"))
+    assert caught.value.where.column == "annotation"
+
+
+def test_the_list_of_files_of_a_saved_dataset_stays_in_its_folder(tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "state.json").write_text('{"_data_files": [{"filename": "../../../etc/passwd"}]}')
+    with pytest.raises(DatasetError, match=r"no such file: '.*/saved/p"):
+        open_dataset(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            "ModuleNotFoundError('no pyarrow')",
+            "pip install 'mmprompt[parquet]', or give the rows in Python: load_task(",
+        ),
+        ("ImportError('needs NumPy 2')", "pip install 'pyarrow<26', or give the rows in Python: load_task("),
+    ],
+)
+def test_a_missing_package_is_told_with_both_ways_out(tmp_path, error, told):
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    code = f"""
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pyarrow":
+            raise {error}
+sys.meta_path.insert(0, Finder())
+from mmprompt.cli import main
+sys.exit(main(["render", {str(tmp_path / "rows.parquet")!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+
+
+def test_a_hub_dataset_gives_its_bytes_unchanged():
+    datasets = pytest.importorskip("datasets", reason="needs datasets: pip install datasets")
+    data = (MEDIA / "cat.webp").read_bytes()
+    features = datasets.Features({"image": datasets.Image(), "question": datasets.Value("string")})
+    made = datasets.Dataset.from_list(
+        [{"image": {"bytes": data, "path": None}, "question": "What?"}], features=features
+    )
+    for task in (load_task({}, {"rows": made}), load_task({"dataset": {"rows": made}})):
+        (request,) = task.requests()
+        assert (request.media[0].media_type, request.media[0].size) == ("image/webp", len(data))
+
+
+def test_datasets_of_tables_can_be_pickled_and_read_twice(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"id": [1, 2], "question": ["a", None]}), tmp_path / "rows.parquet")
+    dataset = open_dataset(tmp_path / "rows.parquet")
+    rows = list(dataset)
+    assert [(row.id, row.row, row.line, row.scanned) for row in rows] == [(1, 0, None, False), (2, 1, None, False)]
+    assert list(pickle.loads(pickle.dumps(dataset))) == rows == list(dataset)
+
+
+def test_rows_in_python_have_published_layouts_too():
+    turns = [{"from": "human", "value": "<image>What?"}, {"from": "gpt", "value": "A cup."}]
+    (row,) = rows_dataset([{"image": b"\xff\xd8\xff", "conversations": turns}])
+    assert [type(part).__name__ for part in row.messages[0].parts] == ["MediaRef", "TextPart"]
+    assert row.columns["answer"] == "A cup."
+
+
+def test_a_folder_without_a_dataset_and_one_with_several_splits_are_told(tmp_path):
+    with pytest.raises(DatasetError, match="in which no dataset was found"):
+        open_dataset(tmp_path)
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"question": name}) + "\n")
+    with pytest.raises(DatasetError, match="several datasets: 'test', 'train'"):
+        open_dataset(tmp_path)
+    (row,) = open_dataset(tmp_path, split="test")
+    assert row.columns["question"] == "test"
