@@ -20,7 +20,7 @@ def _read(sample: Sample) -> Sample:
     if columns.get("choices"):
         question = f"{question}\n{_text(columns['choices'], 'choices')}"
     new = {"audio": sound, "question": question, "answer": _text(columns["answer"], "answer")}
-    return with_columns(sample, new, drop=("context", "instruction", "choices"))
+    return with_columns(sample, new, drop=("context", "choices"), renamed=("instruction",))
 
 
 def _text(value: object, column: str) -> str:

@@ -12,7 +12,7 @@ def _read(sample: Sample) -> Sample:
     if page is None or page == "":
         raise RowError("the row names no page", "give 'image'").located(column="image")
     new = {"image": page, "question": text_of(sample, "question"), "answer": sample.columns.get("answers")}
-    return with_columns(sample, new, drop=("answers",))
+    return with_columns(sample, new, renamed=("answers",))
 
 
 LAYOUT = Layout("docvqa", ("question", "image"), has("questionId", "question", "docId"), _read)

@@ -16,7 +16,7 @@ def _read(sample: Sample) -> Sample:
     choices = choices_in(sample, "choices")
     new = {"answer": target, "choices": choices}
     if isinstance(asked, str):
-        return with_columns(sample, {"question": asked, **new}, drop=("input", "target", "choices"))
+        return with_columns(sample, {"question": asked, **new}, renamed=("input", "target"))
     if not isinstance(asked, list) or not asked:
         raise RowError("'input' is neither text nor messages", "give one of them").located(column="input")
     from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
@@ -25,8 +25,8 @@ def _read(sample: Sample) -> Sample:
     if choices:
         lines = [f"{chr(ord('A') + number)}. {choice}" for number, choice in enumerate(choices)]
         messages[-1] = _with_lines(messages[-1], lines)
-    changed = with_columns(sample, new, drop=("input", "target"))
-    return changed._replace(messages=tuple(messages), sent=frozenset(("choices",)))
+    changed = with_columns(sample, new, renamed=("input", "target", "choices"))
+    return changed._replace(messages=tuple(messages))
 
 
 _KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")

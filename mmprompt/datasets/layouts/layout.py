@@ -34,14 +34,17 @@ def has(*names: str) -> Callable[[Mapping[str, object]], bool]:
     return lambda columns: wanted <= columns.keys()
 
 
-def with_columns(sample: Sample, new: Mapping[str, object], drop: Iterable[str] = ()) -> Sample:
+def with_columns(
+    sample: Sample, new: Mapping[str, object], drop: Iterable[str] = (), renamed: Iterable[str] = ()
+) -> Sample:
     """Return a sample with these columns in place of its own, without those of ``drop``; its text has no tags.
 
-    A new column that is None is left out.
+    A new column that is None is left out. What the columns ``renamed`` hold is sent under a new name; they stay, since
+    a template may name them.
     """
     kept = {name: value for name, value in sample.columns.items() if name not in drop and name not in new}
     given = {name: value for name, value in new.items() if value is not None}
-    return sample._replace(columns={**given, **kept}, scanned=False)
+    return sample._replace(columns={**given, **kept}, scanned=False, sent=sample.sent.union(renamed))
 
 
 def text_of(sample: Sample, column: str) -> str:

@@ -13,7 +13,7 @@ def _read(sample: Sample) -> Sample:
         folder = "test_images" if columns.get("set_name") == "test" else "train_images"
         picture = beside(sample, f"{text_of(sample, 'image_id')}.jpg", folder)
     new = {"image": picture, "question": text_of(sample, "question"), "answer": columns.get("answers")}
-    return with_columns(sample, new, drop=("answers",))
+    return with_columns(sample, new, renamed=("answers",))
 
 
 LAYOUT = Layout("textvqa", ("question", "image_id"), has("question", "question_id", "image_id", "image_classes"), _read)
