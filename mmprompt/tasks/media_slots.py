@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, TaskError, nearest
-from mmprompt.segments import begins_tagged
+from mmprompt.segments import START_TAGS
 from mmprompt.templates.sample_view import CONTENT
 
 _MODALITIES = frozenset(("image", "audio", "video", "mm_url"))
@@ -46,8 +46,15 @@ def _fills(name: str, sample: Sample) -> bool:
         return True
     return name in _MODALITIES and (
         CONTENT in columns
-        or any(begins_tagged(value) or parts_of_value(value, media=False) is not None for value in columns.values())
+        or any(_holds_tags(value) or parts_of_value(value, media=False) is not None for value in columns.values())
     )
+
+
+def _holds_tags(value: object) -> bool:
+    """Return True for a text with a start tag, and for a list, such as that of a dialogue's turns, that holds one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_tags, value))
+    return isinstance(value, str) and any(tag in value for tag in START_TAGS)
 
 
 def _check_names(unfilled: Collection[str], sample: Sample, slots: Collection[str]) -> None:

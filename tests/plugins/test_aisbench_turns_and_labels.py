@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from itertools import islice
 from pathlib import Path
@@ -69,12 +70,12 @@ def answer(body: dict[str, Any]) -> str:
 @pytest.fixture(scope="module")
 def tasks(tour: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("tasks")
+    shutil.copytree(tour / "media", folder / "media")
     (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     prompt = {"type": "MultiTurnPromptTemplate", "template": TURNS}
     made = {
         mode: {
             "dataset": {"path": "rows.jsonl"},
-            "media": {"roots": [str(tour)]},
             "infer_cfg": {
                 "prompt_template": prompt,
                 "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": mode},

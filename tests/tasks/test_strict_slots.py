@@ -9,7 +9,7 @@ import pytest
 
 from mmprompt import MMPromptError, Task, TaskError, load_task
 
-MM = {
+MM: dict[str, Any] = {
     "type": "MMPromptTemplate",
     "template": {"round": [{"role": "HUMAN", "prompt_mm": {"text": "{question}", "image": "{image}"}}]},
 }
@@ -148,3 +148,19 @@ def test_a_media_slot_that_no_row_fills_is_an_error_at_the_end() -> None:
 )
 def test_a_row_may_have_no_media(rows: list[dict[str, Any]]) -> None:
     assert not run(task_of(MM, rows))[1]
+
+
+TAGGED = "<AIS_IMAGE_START>a.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>this"
+
+
+def test_tags_inside_a_text_fill_a_media_slot() -> None:
+    assert not run(task_of(MM, [{"question": f"see {TAGGED}"}], tagged_columns=["question"]))[1]
+
+
+def test_tags_in_the_turns_of_a_dialogue_fill_a_media_slot() -> None:
+    turns = {"round": [*MM["template"]["round"], {"role": "BOT"}]}
+    infer = {
+        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": turns},
+        "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "last"},
+    }
+    assert not run(load_task({"dataset": {"rows": [{"question": [TAGGED, "why?"]}]}, "infer_cfg": infer}))[1]
