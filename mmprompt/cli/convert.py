@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.render.builder import FailedRow  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.convert import NothingWrittenError, convert_dataset  # noqa: PLC0415  # loads with the command
 
-    errors = ErrorReport()
+    errors = ErrorReport(optional=False)
     try:
         report = convert_dataset(
             arguments.input,

@@ -38,10 +38,11 @@ class ErrorReport:
     """Writes the error of each row that is left out; of alike errors the first ones, and the number of the others.
 
     An error of the task or the command, which many rows share, is written once. ``data`` receives every error as a line
-    of JSON.
+    of JSON. ``optional`` says that the command has the option ``--errors``, which names the file of ``data``.
     """
 
-    def __init__(self, data: IO[bytes] | None = None) -> None:
+    def __init__(self, data: IO[bytes] | None = None, *, optional: bool = True) -> None:
+        self._names_option = optional and data is None
         self.make_room: Callable[[], object] | None = None
         self.count = 0
         self._data = data
@@ -68,12 +69,12 @@ class ErrorReport:
             raise
 
     def texts(self) -> list[str]:
-        """Return a line for each kind of error that was only counted, and one on how to see them all."""
+        """Return a line for each kind of error that was only counted, and one on ``--errors``."""
         texts = [
             f"… and {rows} more row{'s have' if rows > 1 else ' has'} this error: {_text(message)}"
             for message, rows in self._alike.counted()
         ]
-        return [*texts, "… --errors FILE.jsonl writes all errors to a file"] if texts and self._data is None else texts
+        return [*texts, "… --errors FILE.jsonl writes all errors to a file"] if texts and self._names_option else texts
 
 
 class NoteReport:

@@ -106,12 +106,18 @@ class Assembly:
         """The template of the prompts."""
         return self._template
 
-    def unknown_slots(self, columns: Collection[str]) -> list[str]:
-        """Return the slots in the texts of the templates that are no columns of a sample. They stay as they are."""
+    def unknown_slots(self, columns: Collection[str]) -> dict[str, str]:
+        """Return the names in braces that are no columns of a sample, each with what becomes of it.
+
+        A slot that ``reader_cfg`` names, or whose absence is an error of the row, is not among them.
+        """
         templates = dict.fromkeys(t for t in (self._template, self._ice_template) if t is not None)
         media = [name for template in templates for name in template.media_slots]
         known = {*columns, *_MEDIA_SLOTS, *media, *(("question",) if CONTENT in columns else ())}
-        return [name for template in templates for name in template.slot_names if name not in known]
+        texts = {name for template in templates for name in template.text_slots}
+        names = [name for template in templates for name in template.slot_names if name not in known]
+        fates = {name: self._columns.fate(name, in_text=name in texts) for name in names}
+        return {name: fate for name, fate in fates.items() if fate}
 
     @property
     def media_slots(self) -> tuple[str, ...]:

@@ -32,6 +32,19 @@ class Columns(NamedTuple):
     literal: frozenset[str] = frozenset()
     strict: bool = False
 
+    def fate(self, name: str, *, in_text: bool) -> str:
+        """Return what becomes of a slot without a column; nothing if ``reader_cfg`` names it, or the row is an error.
+
+        ``in_text`` is False for a variable that only Jinja texts have.
+        """
+        if self.strict and (name in self.optional or name in self.literal):
+            return ""
+        if self.strict and name == self.masked:
+            return "is empty"
+        if not in_text:
+            return "is undefined in a Jinja text"
+        return "" if self.strict and _NAME.fullmatch(name) else "stays as it is"
+
 
 class SlotRules:
     """What the slots of one template ask of a row. ``masks``: the template hides the answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -79,7 +80,8 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
         source, format=format, map_columns=map_columns, key=key, join=join, split=split, encoding=encoding
     )
     writing, chosen = _writing(to, store)
-    reader = MediaReader(policy or task_policy(task, roots=media_roots))
+    policy = policy or task_policy(task, roots=media_roots)
+    reader = MediaReader(policy)
     with _new_file(os.fspath(output), folder=writing.only == "files") as (path, beside):
         media = _media_store(writing, chosen, path, beside, reader)
         mapped = frozenset(map_columns or {})
@@ -88,7 +90,17 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
             raise NothingWrittenError(report)
     read = () if task.dataset is None else task.dataset.notes
     text_only = [f"{to} holds text only: numbers and lists were written as text"] if to in _TEXT_IDS else []
-    return report._replace(notes=(*read, *text_only))
+    kept = _kept_names(policy.roots, os.fspath(output)) if media.keeps_relative else []
+    return report._replace(notes=(*read, *text_only, *kept))
+
+
+def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[str]:
+    """Return a note if relative names, which begin at ``roots``, lead nowhere from the folder of the output."""
+    folders = list(dict.fromkeys(map(os.path.realpath, roots)))
+    if not folders or os.path.dirname(os.path.realpath(output)) in folders:
+        return []
+    options = " ".join([f"--media-root {shlex.quote(folder)}" for folder in folders])
+    return [f"media keep their relative names; read the output with {options}, or write it with --store files"]
 
 
 def _writing(to: str, store: str | None) -> tuple[Writing, str]:

@@ -149,8 +149,8 @@ class RowCounts:
         return [n for n, v in others.items() if media_column(n) or (type(v) is not str and modality_of(v))]
 
     def _slot_notes(self, columns: Sequence[str]) -> Iterator[Note]:
-        for name in dict.fromkeys(() if self._assembly is None else self._assembly.unknown_slots(columns)):
-            yield f"{{{name}}} in a template names no column, so it stays as it is", nearest(name, columns)
+        for name, end in ({} if self._assembly is None else self._assembly.unknown_slots(columns)).items():
+            yield f"{{{name}}} in a template names no column, so it {end}", nearest(name, columns)
 
 
 def _count(found: dict[str, list[Any]], note: Note, rows: int) -> None:

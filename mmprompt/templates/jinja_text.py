@@ -13,7 +13,7 @@ from math import isnan
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
-from mmprompt.datasets.choices import choices_in
+from mmprompt.datasets.choices import OPTIONS, choices_in
 from mmprompt.errors import TemplateError
 from mmprompt.templates.slots import SlotText
 
@@ -88,6 +88,8 @@ class JinjaText:
                 out.append(chunk)
         except UndefinedError as error:
             hint = "test it with {% if NAME is defined %}, or set reader_cfg.optional_columns: [NAME]"
+            if OPTIONS in self.columns and OPTIONS not in shown and "choices" in variables:
+                hint = "write the choices with {% for c in choices %}{{ c.letter }}. {{ c.text }}{% endfor %}"
             raise TemplateError(f"the Jinja text fails: {error.message}", hint) from None
         except (JinjaError, *_FAULTS) as error:
             what = f"the Jinja text fails: {type(error).__name__}: {error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -68,6 +69,25 @@ def test_a_path_outside_the_roots_is_not_copied(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "'/etc/passwd' is outside the media roots" in done.stderr
         assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_names_that_lead_nowhere_from_the_output_are_a_note(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    (tmp_path / "out").mkdir()
+    for output, noted in (("beside.jsonl", False), ("out/rows.jsonl", True)):
+        done = mmprompt(tmp_path, "convert", "rows.jsonl", output, "--to", "jsonl", "--store", "keep")
+        assert (done.returncode, "note: media keep their relative names" in done.stderr) == (0, noted)
+    hint = f"read the output with --media-root {shlex.quote(str(tmp_path.resolve()))}, or write it with --store files"
+    assert hint in done.stderr
+    assert mmprompt(tmp_path, "render", "out/rows.jsonl").returncode == 1
+    assert mmprompt(tmp_path, "render", "out/rows.jsonl", "--media-root", ".").returncode == 0
+
+
+def test_no_option_is_named_that_the_command_does_not_have(tmp_path: Path) -> None:
+    put(tmp_path, ROW, *[{"id": n, "question": "no picture"} for n in range(5)])
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
+    assert "… and 2 more rows have this error" in done.stderr
+    assert "--errors" not in done.stderr
 
 
 def test_a_wrong_word_names_the_nearest(tmp_path: Path) -> None:

@@ -53,6 +53,39 @@ def test_optional_columns_read_as_nothing_and_literal_slots_are_text() -> None:
     assert prompts == [r"h|x \frac{a}{b}", r"|y \frac{a}{b}", r"|z \frac{a}{b}"]
 
 
+@pytest.mark.parametrize(
+    ("template", "row"),
+    [
+        ("{hint}{q}", {"q": "x"}),
+        ({"jinja": "{% if hint %}{{ hint }}{% endif %}{{ q }}"}, {"q": "x"}),
+        ("{q} {options}", {"q": "x", "A": "cat", "B": "dog"}),
+        ("{q} {answer}", {"q": "x"}),
+        ("{q} {missing}", {"q": "x"}),
+    ],
+)
+def test_no_note_says_that_a_slot_stays_where_it_is_filled_or_an_error(template: Any, row: dict[str, Any]) -> None:
+    task = task_of(template, [row], optional_columns=["hint"])
+    run(task)
+    assert not [note for note in task.notes() if "stays as it is" in note]
+
+
+def test_a_masked_answer_that_no_column_has_is_said_to_be_empty() -> None:
+    task = task_of("{q} A: {answer}", [{"q": "x"}])
+    assert run(task) == (["x A: "], [])
+    assert task.notes() == ["the row: {answer} in a template names no column, so it is empty; known: q"]
+
+
+def test_braces_that_are_no_slot_and_unknown_jinja_variables_are_noted() -> None:
+    text = {"jinja": "{% if hnit is defined %}x{% endif %}{{ q }}"}
+    for template, said in (
+        (r"{q} {a} {hint?}", "{hint?} in a template names no column, so it stays as it is"),
+        (text, "{hnit} in a template names no column, so it is undefined in a Jinja text"),
+    ):
+        task = task_of(template, [{"q": "x"}], literal_slots="a")
+        run(task)
+        assert task.notes() == [f"the row: {said}; known: q"]
+
+
 def test_missing_keep_is_the_rule_of_the_template_classes() -> None:
     assert run(task_of("{q} {hint} {n}", [{"q": "x", "n": None}], missing="keep")) == (["x {hint} None"], [])
     with pytest.raises(TaskError, match="did you mean 'keep'"):

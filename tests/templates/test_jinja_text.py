@@ -104,6 +104,14 @@ def test_what_fails_is_the_rows_error(source: str, says: str) -> None:
         filled(source, question=["q"], null=None)
 
 
+def test_the_slot_of_the_choices_is_a_list_in_jinja() -> None:
+    with pytest.raises(TemplateError) as caught:
+        filled("{{ options }}", A="cat", B="dog")
+    loop = "{% for c in choices %}{{ c.letter }}. {{ c.text }}{% endfor %}"
+    assert caught.value.hint == f"write the choices with {loop}"
+    assert filled(loop, A="cat", B="dog") == "A. catB. dog"
+
+
 @pytest.mark.parametrize("source", ["{% if %}", "{{ a", "{% for x in y %}", "{{ x|center }}", "{{ x|nosuch }}"])
 def test_malformed_jinja_is_found_at_construction(source: str) -> None:
     with pytest.raises(TemplateError, match="malformed Jinja in line 1") as caught:

@@ -21,6 +21,8 @@ StoredAs = Literal["uri", "base64", "struct"]
 class MediaStore:
     """Gives the value that stands for a medium in a written row.
 
+    ``keeps_relative`` is True once a name was kept that begins at a folder of media.
+
     Args:
         output: the file that is written; files of media go to a folder beside it.
         store: one of ``STORES``.
@@ -50,6 +52,7 @@ class MediaStore:
         stem = os.path.basename(output).partition(".")[0] or "dataset"
         self._folder = f"{stem}_media"
         self._written: set[str] = set()
+        self.keeps_relative = False
 
     def value(self, medium: MediaRef | MediaPart) -> object:
         """Return what stands for a medium.
@@ -97,7 +100,8 @@ class MediaStore:
             source = source.get("path")
         if not isinstance(source, str) or classify(source).kind == "object":
             hint = "write its bytes: --store embed, or --store files"
-            raise RowError(f"a medium of the row is {medium.modality} without a name", hint)
+            raise RowError(f"the row holds the bytes of its {medium.modality}, which have no name to keep", hint)
+        self.keeps_relative |= classify(source).kind == "path" and not os.path.isabs(source)
         return source
 
 
