@@ -49,13 +49,17 @@ _INNER = {"internvl": "llava"}
 
 
 class Part(NamedTuple):
-    """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them."""
+    """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them.
+
+    ``split`` is the split of its rows that is read, None for all.
+    """
 
     source: DatasetFile
     reader: str
     layout: str | None = None
     key: str | None = None
     folder: bool = False
+    split: str | None = None
 
     @property
     def format(self) -> str:
@@ -87,7 +91,9 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
                 raise DatasetError(f"{shown(path)} is a directory among several files", "give it alone")
             found = folder.files_of(path, asked.split)
             given = path if found.format != "imagefolder" else None
-        parts += [_part(DatasetFile(file, asked.encoding), found.format, asked) for file in found.files]
+        split = None if found.split else asked.split
+        opened = [_part(DatasetFile(file, asked.encoding), found.format, asked) for file in found.files]
+        parts += [part._replace(split=split) for part in opened]
     if not parts:
         raise DatasetError("the list of files is empty", "name a file")
     return parts, given
@@ -165,8 +171,8 @@ def rows_of(
         rows = READERS[part.reader](part.source, notes, asked.thorough)
     if part.folder:
         rows = media_folder.placed(rows)
-    if asked.split is not None:
-        rows = _of_split(rows, asked.split)
+    if part.split is not None:
+        rows = _of_split(rows, part.split)
     if join is not None:
         rows = join(rows)
     if asked.columns:
@@ -178,7 +184,10 @@ def rows_of(
 
 
 def _of_split(rows: Iterable[Row], split: str) -> Iterator[Row]:
-    """Yield the rows of a split, where they have a column ``split``."""
+    """Yield the rows whose column ``split`` is ``split``; a row without this column is an error."""
     for row in rows:
-        if isinstance(row, RowError) or row.columns.get("split", split) == split:
+        if isinstance(row, RowError) or row.columns.get("split") == split:
             yield row
+        elif "split" not in row.columns:
+            what = f"the row does not say its split, and {shown(split)} is asked for"
+            yield row.located(RowError(what, "leave out --split, or give the rows a column 'split'"))

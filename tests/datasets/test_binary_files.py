@@ -158,7 +158,16 @@ def test_a_folder_without_a_dataset_and_one_with_several_splits_are_told(tmp_pat
         open_dataset(tmp_path)
     for name in ("train", "test"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"question": name}) + "\n")
-    with pytest.raises(DatasetError, match="several datasets: 'test', 'train'"):
+    with pytest.raises(DatasetError, match="several splits or datasets: 'test', 'train'"):
         open_dataset(tmp_path)
     (row,) = open_dataset(tmp_path, split="test")
     assert row.columns["question"] == "test"
+
+
+def test_a_split_is_a_file_of_a_folder_or_a_column_of_the_rows(tmp_path):
+    rows = [{"question": "a", "split": "test"}, {"question": "b", "split": "train"}, {"question": "c"}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for path in (tmp_path, tmp_path / "rows.jsonl"):
+        first, error = open_dataset(path, split="test")
+        assert first.columns["question"] == "a"
+        assert "does not say its split" in str(error)
