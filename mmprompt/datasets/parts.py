@@ -10,13 +10,14 @@ from typing import NamedTuple
 from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
 from mmprompt.datasets.column_roles import with_roles
 from mmprompt.datasets.dataset_file import DatasetFile
-from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of
+from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of, recognised
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2, webdataset
 from mmprompt.datasets.readers.references import with_referenced_pictures
 from mmprompt.datasets.recognise import binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.targets.exact_json import loads
 
 Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
 
@@ -100,7 +101,8 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
 
 
 def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:
-    in_folder = kind == "imagefolder" or asked.format in FOLDERS
+    in_folder = "imagefolder" in (kind, asked.format) or asked.format == "audiofolder"
+    in_folder |= asked.format is None and os.path.basename(source.name) in media_folder.METADATA
     reader = asked.format if asked.format in READERS else _reader_of(source, asked)
     members = json_members.head_members(source.head) if reader == "json" and _is_object(source.head) else []
     key = asked.key
@@ -148,7 +150,8 @@ def _recognised_layout(part: Part, asked: Settings) -> str | None:
     A file that cannot be read at all is an error when its rows are asked for.
     """
     if part.source.root is None:
-        return None
+        line = part.source.head.lstrip().partition(b"\n")[0] if part.reader == "jsonl" else b""
+        return _layout_of_line(line)
     plain = asked._replace(columns=None, join=())
     try:
         first = next((row for row in rows_of(part, plain, Notes()) if isinstance(row, Sample)), None)
@@ -180,7 +183,20 @@ def rows_of(
     layout = part.layout or _INNER.get(part.reader)
     if layout == "vlmevalkit":
         rows = with_referenced_pictures(rows, partial(READERS[part.reader], part.source, Notes(), False))
-    return rows if layout is None else laid_out(rows, LAYOUTS[layout], notes)
+    if layout is not None:
+        return laid_out(rows, LAYOUTS[layout], notes)
+    once = part.source.root is None and asked.format is None and part.reader in ("jsonl", "json", "csv", "tsv")
+    return recognised(rows, notes) if once else rows
+
+
+def _layout_of_line(line: bytes) -> str | None:
+    """Return the layout of the first row of a stream, whose rows can be read only once."""
+    try:
+        columns = loads(line)
+    except RowError:
+        return None
+    layout = layout_of(columns) if isinstance(columns, dict) else None
+    return None if layout is None else layout.name
 
 
 def _of_split(rows: Iterable[Row], split: str) -> Iterator[Row]:

@@ -171,3 +171,33 @@ def test_a_split_is_a_file_of_a_folder_or_a_column_of_the_rows(tmp_path):
         first, error = open_dataset(path, split="test")
         assert first.columns["question"] == "a"
         assert "does not say its split" in str(error)
+
+
+def test_a_stream_has_published_layouts_too(tmp_path):
+    row = {"messages": [{"role": "user", "content": "<image>What?"}], "images": ["a.jpg"]}
+    turns = {"image": "a.jpg", "conversations": [{"from": "human", "value": "<image>What?"}]}
+    parts = '[{"type":"image_url","image_url":{"url":"a.jpg"}},{"type":"text","text":"What?"}]'
+    (tmp_path / "a.jpg").write_bytes((MEDIA / "coffee.jpg").read_bytes())
+    for text in (json.dumps(row), json.dumps(turns), json.dumps([turns], indent=1), json.dumps([row])):
+        done = subprocess.run(
+            [sys.executable, "-m", "mmprompt", "render", "-", "--media", "keep", "--media-root", str(tmp_path)],
+            input=text, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert parts in done.stdout, done.stderr
+
+
+def test_zstandard_is_read_from_text_and_tar_files(tmp_path):
+    zstandard = pytest.importorskip("zstandard", reason="needs zstandard: pip install zstandard")
+    plain = tar(tmp_path / "rows.tar", ("a.json", b'{"question": "q"}')).read_bytes()
+    for name, data in (("rows.jsonl.zst", b'{"question": "q"}\n'), ("rows.tar.zst", plain)):
+        (tmp_path / name).write_bytes(zstandard.compress(data))
+        (row,) = open_dataset(tmp_path / name)
+        assert row.columns == {"question": "q"}
+
+
+def test_a_metadata_file_alone_is_its_folder(tmp_path):
+    (tmp_path / "metadata.jsonl").write_text('{"file_name": "a.jpg", "question": "q"}\n')
+    for path in (tmp_path, tmp_path / "metadata.jsonl"):
+        dataset = open_dataset(path)
+        (row,) = dataset
+        assert (dataset.format, row.columns) == ("imagefolder", {"image": "a.jpg", "question": "q"})
