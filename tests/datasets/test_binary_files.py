@@ -201,3 +201,37 @@ def test_a_metadata_file_alone_is_its_folder(tmp_path):
         dataset = open_dataset(path)
         (row,) = dataset
         assert (dataset.format, row.columns) == ("imagefolder", {"image": "a.jpg", "question": "q"})
+
+
+def test_a_member_that_cannot_be_read_is_the_error_of_its_row(tmp_path):
+    path = tar(tmp_path / "rows.tar", ("a.json", b"{"), ("b.txt", b"\xff"), ("c.json", b'{"question": "q"}'))
+    broken, bytes_, good = open_dataset(path)
+    assert (broken.where.sample, broken.where.column) == ("a", "json")
+    assert (bytes_.where.sample, bytes_.where.column, "not UTF-8" in bytes_.what) == ("b", "txt", True)
+    assert (good.id, good.row) == ("c", 2)
+
+
+def test_wrong_offsets_of_an_arrow_file_are_no_reading_beyond_it(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    path = tmp_path / "rows.arrow"
+    with pa.OSFile(str(path), "wb") as sink:
+        table = pa.table({"question": ["abcdefgh", "ijklmnop"]})
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write(table)
+    offsets = (0).to_bytes(4, "little") + (8).to_bytes(4, "little") + (16).to_bytes(4, "little")
+    data = path.read_bytes()
+    assert data.count(offsets) == 1
+    for wrong in (-5, 1 << 30):
+        path.write_bytes(data.replace(offsets, offsets[:4] + wrong.to_bytes(4, "little", signed=True) + offsets[8:]))
+        with pytest.raises(DatasetError, match="damaged"):
+            list(open_dataset(path))
+
+
+def test_gzip_data_that_are_damaged_are_told(tmp_path):
+    import gzip
+
+    data = bytearray(gzip.compress(b'{"question": "q"}\n' * 1000))
+    data[20:40] = bytes(20)
+    (tmp_path / "rows.jsonl.gz").write_bytes(bytes(data))
+    with pytest.raises(DatasetError, match="damaged gzip file"):
+        list(open_dataset(tmp_path / "rows.jsonl.gz"))
