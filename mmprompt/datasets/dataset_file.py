@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -94,8 +95,8 @@ class DatasetFile:
             if damage := kind_of_damage(error, self._packed):
                 raise DatasetError(f"{shown(self.name)} is a damaged {damage} file", "write it again") from None
             raise _unreadable(self.name, error) from None
-        except EOFError:
-            raise DatasetError(f"{shown(self.name)} is a gzip file that is cut off", "write it again") from None
+        except (EOFError, zlib.error):
+            raise DatasetError(f"{shown(self.name)} is a damaged gzip file", "write it again") from None
 
     def _open(self) -> BinaryIO:
         if self._stream is None:

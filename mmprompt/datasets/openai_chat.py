@@ -33,7 +33,7 @@ def of_rows(rows: Iterator[Row]) -> Iterator[Row]:
     for row in rows:
         if isinstance(row, RowError):
             yield row
-        elif recognises(row.columns):
+        elif row.messages is None and recognises(row.columns):
             yield from _chats(itertools.chain((row,), rows))
         else:
             yield row

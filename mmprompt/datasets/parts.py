@@ -10,13 +10,14 @@ from typing import NamedTuple
 from mmprompt.datasets import csv_rows, json_rows, jsonl, mm_custom, openai_chat
 from mmprompt.datasets.column_roles import with_roles
 from mmprompt.datasets.dataset_file import DatasetFile
-from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of
+from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of, recognised
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2, webdataset
 from mmprompt.datasets.readers.references import with_referenced_pictures
 from mmprompt.datasets.recognise import binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.targets.exact_json import loads
 
 Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
 
@@ -49,13 +50,17 @@ _INNER = {"internvl": "llava"}
 
 
 class Part(NamedTuple):
-    """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them."""
+    """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them.
+
+    ``split`` is the split of its rows that is read, None for all.
+    """
 
     source: DatasetFile
     reader: str
     layout: str | None = None
     key: str | None = None
     folder: bool = False
+    split: str | None = None
 
     @property
     def format(self) -> str:
@@ -87,14 +92,17 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
                 raise DatasetError(f"{shown(path)} is a directory among several files", "give it alone")
             found = folder.files_of(path, asked.split)
             given = path if found.format != "imagefolder" else None
-        parts += [_part(DatasetFile(file, asked.encoding), found.format, asked) for file in found.files]
+        split = None if found.split else asked.split
+        opened = [_part(DatasetFile(file, asked.encoding), found.format, asked) for file in found.files]
+        parts += [part._replace(split=split) for part in opened]
     if not parts:
         raise DatasetError("the list of files is empty", "name a file")
     return parts, given
 
 
 def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:
-    in_folder = kind == "imagefolder" or asked.format in FOLDERS
+    in_folder = "imagefolder" in (kind, asked.format) or asked.format == "audiofolder"
+    in_folder |= asked.format is None and os.path.basename(source.name) in media_folder.METADATA
     reader = asked.format if asked.format in READERS else _reader_of(source, asked)
     members = json_members.head_members(source.head) if reader == "json" and _is_object(source.head) else []
     key = asked.key
@@ -142,7 +150,8 @@ def _recognised_layout(part: Part, asked: Settings) -> str | None:
     A file that cannot be read at all is an error when its rows are asked for.
     """
     if part.source.root is None:
-        return None
+        line = part.source.head.lstrip().partition(b"\n")[0] if part.reader == "jsonl" else b""
+        return _layout_of_line(line)
     plain = asked._replace(columns=None, join=())
     try:
         first = next((row for row in rows_of(part, plain, Notes()) if isinstance(row, Sample)), None)
@@ -165,8 +174,8 @@ def rows_of(
         rows = READERS[part.reader](part.source, notes, asked.thorough)
     if part.folder:
         rows = media_folder.placed(rows)
-    if asked.split is not None:
-        rows = _of_split(rows, asked.split)
+    if part.split is not None:
+        rows = _of_split(rows, part.split)
     if join is not None:
         rows = join(rows)
     if asked.columns:
@@ -174,11 +183,27 @@ def rows_of(
     layout = part.layout or _INNER.get(part.reader)
     if layout == "vlmevalkit":
         rows = with_referenced_pictures(rows, partial(READERS[part.reader], part.source, Notes(), False))
-    return rows if layout is None else laid_out(rows, LAYOUTS[layout], notes)
+    if layout is not None:
+        return laid_out(rows, LAYOUTS[layout], notes)
+    once = part.source.root is None and asked.format is None and part.reader in ("jsonl", "json", "csv", "tsv")
+    return recognised(rows, notes) if once else rows
+
+
+def _layout_of_line(line: bytes) -> str | None:
+    """Return the layout of the first row of a stream, whose rows can be read only once."""
+    try:
+        columns = loads(line)
+    except RowError:
+        return None
+    layout = layout_of(columns) if isinstance(columns, dict) else None
+    return None if layout is None else layout.name
 
 
 def _of_split(rows: Iterable[Row], split: str) -> Iterator[Row]:
-    """Yield the rows of a split, where they have a column ``split``."""
+    """Yield the rows whose column ``split`` is ``split``; a row without this column is an error."""
     for row in rows:
-        if isinstance(row, RowError) or row.columns.get("split", split) == split:
+        if isinstance(row, RowError) or row.columns.get("split") == split:
             yield row
+        elif "split" not in row.columns:
+            what = f"the row does not say its split, and {shown(split)} is asked for"
+            yield row.located(RowError(what, "leave out --split, or give the rows a column 'split'"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from mmprompt.datasets import openai_chat
 from mmprompt.datasets.column_roles import with_roles
-from mmprompt.datasets.layouts import laid_out, layout_of
+from mmprompt.datasets.layouts import recognised
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
@@ -45,13 +44,7 @@ def _read(rows: _Once, columns: Mapping[str, str], notes: Notes) -> Iterator[Row
     read = _python_rows(rows)
     if columns:
         read = with_roles(read, columns, templates=True)
-    for row in read:
-        if isinstance(row, RowError):
-            yield row
-            continue
-        every = itertools.chain((row,), read)
-        layout = layout_of(row.columns)
-        yield from openai_chat.of_rows(every) if layout is None else laid_out(every, layout, notes)
+    return openai_chat.of_rows(recognised(read, notes))
 
 
 def _python_rows(rows: _Once) -> Iterator[Row]:

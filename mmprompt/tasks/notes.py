@@ -106,7 +106,8 @@ class RowCounts:
                 self._others += 1
         seen.count += 1
         for name in seen.unplaced:
-            if sample.columns[name] not in (None, "", []):
+            placed = name in sample.sent and self._media_slots  # in ``content``
+            if not placed and sample.columns[name] not in (None, "", []):
                 hint = f"write {{{name}}} in a media part of the template"
                 _count(self._found, (f"{shown(name)} holds media, and the template has no place for it", hint), 1)
         if seen.media and self._sent.lacks_media(sample.columns, seen.media):

@@ -158,7 +158,80 @@ def test_a_folder_without_a_dataset_and_one_with_several_splits_are_told(tmp_pat
         open_dataset(tmp_path)
     for name in ("train", "test"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"question": name}) + "\n")
-    with pytest.raises(DatasetError, match="several datasets: 'test', 'train'"):
+    with pytest.raises(DatasetError, match="several splits or datasets: 'test', 'train'"):
         open_dataset(tmp_path)
     (row,) = open_dataset(tmp_path, split="test")
     assert row.columns["question"] == "test"
+
+
+def test_a_split_is_a_file_of_a_folder_or_a_column_of_the_rows(tmp_path):
+    rows = [{"question": "a", "split": "test"}, {"question": "b", "split": "train"}, {"question": "c"}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for path in (tmp_path, tmp_path / "rows.jsonl"):
+        first, error = open_dataset(path, split="test")
+        assert first.columns["question"] == "a"
+        assert "does not say its split" in str(error)
+
+
+def test_a_stream_has_published_layouts_too(tmp_path):
+    row = {"messages": [{"role": "user", "content": "<image>What?"}], "images": ["a.jpg"]}
+    turns = {"image": "a.jpg", "conversations": [{"from": "human", "value": "<image>What?"}]}
+    parts = '[{"type":"image_url","image_url":{"url":"a.jpg"}},{"type":"text","text":"What?"}]'
+    (tmp_path / "a.jpg").write_bytes((MEDIA / "coffee.jpg").read_bytes())
+    for text in (json.dumps(row), json.dumps(turns), json.dumps([turns], indent=1), json.dumps([row])):
+        done = subprocess.run(
+            [sys.executable, "-m", "mmprompt", "render", "-", "--media", "keep", "--media-root", str(tmp_path)],
+            input=text, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert parts in done.stdout, done.stderr
+
+
+def test_zstandard_is_read_from_text_and_tar_files(tmp_path):
+    zstandard = pytest.importorskip("zstandard", reason="needs zstandard: pip install zstandard")
+    plain = tar(tmp_path / "rows.tar", ("a.json", b'{"question": "q"}')).read_bytes()
+    for name, data in (("rows.jsonl.zst", b'{"question": "q"}\n'), ("rows.tar.zst", plain)):
+        (tmp_path / name).write_bytes(zstandard.compress(data))
+        (row,) = open_dataset(tmp_path / name)
+        assert row.columns == {"question": "q"}
+
+
+def test_a_metadata_file_alone_is_its_folder(tmp_path):
+    (tmp_path / "metadata.jsonl").write_text('{"file_name": "a.jpg", "question": "q"}\n')
+    for path in (tmp_path, tmp_path / "metadata.jsonl"):
+        dataset = open_dataset(path)
+        (row,) = dataset
+        assert (dataset.format, row.columns) == ("imagefolder", {"image": "a.jpg", "question": "q"})
+
+
+def test_a_member_that_cannot_be_read_is_the_error_of_its_row(tmp_path):
+    path = tar(tmp_path / "rows.tar", ("a.json", b"{"), ("b.txt", b"\xff"), ("c.json", b'{"question": "q"}'))
+    broken, bytes_, good = open_dataset(path)
+    assert (broken.where.sample, broken.where.column) == ("a", "json")
+    assert (bytes_.where.sample, bytes_.where.column, "not UTF-8" in bytes_.what) == ("b", "txt", True)
+    assert (good.id, good.row) == ("c", 2)
+
+
+def test_wrong_offsets_of_an_arrow_file_are_no_reading_beyond_it(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    path = tmp_path / "rows.arrow"
+    with pa.OSFile(str(path), "wb") as sink:
+        table = pa.table({"question": ["abcdefgh", "ijklmnop"]})
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write(table)
+    offsets = (0).to_bytes(4, "little") + (8).to_bytes(4, "little") + (16).to_bytes(4, "little")
+    data = path.read_bytes()
+    assert data.count(offsets) == 1
+    for wrong in (-5, 1 << 30):
+        path.write_bytes(data.replace(offsets, offsets[:4] + wrong.to_bytes(4, "little", signed=True) + offsets[8:]))
+        with pytest.raises(DatasetError, match="damaged"):
+            list(open_dataset(path))
+
+
+def test_gzip_data_that_are_damaged_are_told(tmp_path):
+    import gzip
+
+    data = bytearray(gzip.compress(b'{"question": "q"}\n' * 1000))
+    data[20:40] = bytes(20)
+    (tmp_path / "rows.jsonl.gz").write_bytes(bytes(data))
+    with pytest.raises(DatasetError, match="damaged gzip file"):
+        list(open_dataset(tmp_path / "rows.jsonl.gz"))

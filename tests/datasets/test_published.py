@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,15 @@ def test_a_published_format_gives_the_messages_written_by_hand(case, tmp_path: P
     assert task.dataset.format == made.format
     assert sent_rows(task, made.roots) == made.rows
     assert [row.id for row in task.samples()] == [row.id for row in made.rows]
+
+
+def test_questions_of_vqav2_without_annotations_name_their_pictures(tmp_path: Path):
+    question = {"image_id": 262144, "question": "What?", "question_id": 262144000}
+    for subset, named in (("test-dev2015", "test2015"), ("test2015", "test2015"), ("train2014", "train2014")):
+        path = tmp_path / f"v2_OpenEnded_mscoco_{subset}_questions.json"
+        path.write_text(json.dumps({"data_type": "mscoco", "data_subtype": subset, "questions": [question]}), "utf-8")
+        task = dataset_task(path)
+        (row,) = task.samples()
+        assert row.columns["image"] == f"COCO_{named}_000000262144.jpg"
+        assert "answer" not in row.columns
+        assert any("no file of annotations lies beside it" in note for note in task.notes())

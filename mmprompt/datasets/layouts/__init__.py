@@ -6,6 +6,7 @@ A layout names the columns that mmprompt sends (``image``, ``audio``, ``video``,
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from mmprompt.datasets.layouts import (
@@ -69,6 +70,17 @@ def laid_out(rows: Iterable[Row], layout: Layout, notes: Notes) -> Iterator[Row]
             yield fitted
         except MMPromptError as error:
             yield row.located(RowError(error.what, error.hint, error.where._replace(message=None, part=None)))
+
+
+def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
+    """Yield rows; if the first one has a layout, all of them as ``laid_out`` yields them."""
+    for row in rows:
+        if isinstance(row, RowError):
+            yield row
+            continue
+        every = itertools.chain((row,), rows)
+        layout = layout_of(row.columns)
+        yield from every if layout is None else laid_out(every, layout, notes)
 
 
 def _fitted(row: Sample, layout: Layout) -> Sample:

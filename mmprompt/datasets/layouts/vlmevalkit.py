@@ -32,10 +32,10 @@ def _read(sample: Sample) -> Sample:
     ]
     if "image" in columns and "image_path" in columns and columns["image"] not in (None, ""):
         pictures = [item for item in list_of_cell(columns["image"], cells=True) if item not in (None, "")]
-    if not pictures:
+    if not pictures and not columns.keys().isdisjoint(("image", "image_path")):
         raise RowError("the row has no picture", "fill 'image' or 'image_path'").located(column="image")
     new = {
-        "image": pictures[0] if len(pictures) == 1 else pictures,
+        "image": pictures[0] if len(pictures) == 1 else pictures or None,
         "hint": columns.get("hint") or None,
         "question": text_of(sample, "question"),
     }
@@ -49,12 +49,15 @@ def image_index(columns: Mapping[str, object]) -> str | None:
     return str(picture) if short and str(picture).isdecimal() else None
 
 
+_SHORTEST = 1000
+"""Characters of a picture as base64, by which its column is recognised."""
+
+
 def _recognises(columns: Mapping[str, object]) -> bool:
-    return (
-        {"index", "question"} <= columns.keys()
-        and ("image_path" in columns or (isinstance(columns.get("image"), str) and "answer" in columns))
-        and not isinstance(columns.get("index"), int)
-    )
+    """Its rows come from a file of text, so their index is text too."""
+    if not isinstance(columns.get("index"), str) or "question" not in columns:
+        return False
+    return "image_path" in columns or "A" in columns or len(str(columns.get("image", ""))) >= _SHORTEST
 
 
 LAYOUT = Layout("vlmevalkit", ("index", "question"), _recognises, _read)

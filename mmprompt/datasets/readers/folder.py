@@ -22,10 +22,14 @@ _LONGEST = 1 << 22
 
 
 class Contents(NamedTuple):
-    """The files of a folder that hold its rows, in order, and their format if their place in the folder says it."""
+    """The files of a folder that hold its rows, in order, and their format if their place in the folder says it.
+
+    ``split`` is True if they are those of the split that was asked for; if not, their rows may say their split.
+    """
 
     files: tuple[str, ...]
     format: str | None = None
+    split: bool = False
 
 
 def files_of(folder: str, split: str | None = None) -> Contents:
@@ -42,12 +46,14 @@ def files_of(folder: str, split: str | None = None) -> Contents:
         return saved
     metadata = {_split_of(path): path for path in _metadata(folder)}
     if metadata:
-        return Contents((_chosen(metadata, split, folder),), "imagefolder")
+        return Contents((_chosen(metadata, split, folder),), "imagefolder", split in metadata)
     for ends, name in (((".parquet",), "parquet"), ((".arrow",), "arrow"), (_tars(), "webdataset")):
         found = _found(folder, ends)
         if found:
-            return Contents(_chosen(_by_split(found), split, folder), name)
-    return Contents((_one_text(folder, split),))
+            shards = _by_split(found)
+            return Contents(_chosen(shards, split, folder), name, split in shards)
+    texts = _texts(folder)
+    return Contents((_chosen(texts, split, folder),), None, split in texts)
 
 
 def expanded(path: str) -> list[str]:
@@ -74,7 +80,9 @@ def _saved_dataset(folder: str, split: str | None) -> Contents | None:
     if not isinstance(files, list):
         return None
     names = [str(file.get("filename")) for file in files if isinstance(file, dict)]
-    return Contents(tuple([os.path.join(folder, os.path.basename(name)) for name in names]), "arrow")
+    return Contents(
+        tuple([os.path.join(folder, os.path.basename(name)) for name in names]), "arrow", isinstance(splits, list)
+    )
 
 
 def _json(path: str) -> dict[str, object]:
@@ -133,25 +141,24 @@ def _by_split(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _chosen(splits: dict[str, _T], split: str | None, folder: str) -> _T:
-    if split is not None:
+    if split is not None and (split in splits or len(splits) > 1):
         if split not in splits:
             raise DatasetError(f"{shown(folder)} has no split {shown(split)}", nearest(split, splits))
         return splits[split]
     if len(splits) > 1:
         named = ", ".join(map(shown, splits))
-        raise DatasetError(f"{shown(folder)} has several splits: {named}", f"choose one: --split {next(iter(splits))}")
+        hint = f"choose one: --split {next(iter(splits))}, or name the files"
+        raise DatasetError(f"{shown(folder)} holds several splits or datasets: {named}", hint)
     return next(iter(splits.values()))
 
 
-def _one_text(folder: str, split: str | None) -> str:
+def _texts(folder: str) -> dict[str, str]:
+    """Return the files of text in a folder by name; VQAv2's annotations are joined with its questions."""
     ends = tuple([suffix + packed for suffix in _TEXTS for packed in _PACKED])
     found = [path for path in _found(folder, ends) if os.path.basename(path) not in _NO_ROWS]
-    questions = [path for path in found if "questions" in os.path.basename(path)]  # VQAv2: annotations lie beside
+    questions = [path for path in found if "questions" in os.path.basename(path)]
     by_name = {os.path.basename(path).partition(".")[0]: path for path in questions or found}
     if not by_name:
         hint = "name a dataset file in it; a folder of media needs metadata.jsonl with file_name"
         raise DatasetError(f"{shown(folder)} is a directory in which no dataset was found", hint)
-    if len(by_name) > 1 and split is None:
-        named = ", ".join(map(shown, by_name))
-        raise DatasetError(f"{shown(folder)} is a directory with several datasets: {named}", "name one of the files")
-    return _chosen(by_name, split, folder)
+    return by_name

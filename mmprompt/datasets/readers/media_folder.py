@@ -31,11 +31,6 @@ def placed(rows: Iterable[Row]) -> Iterator[Row]:
             yield row._replace(columns=columns, scanned=False)
 
 
-def names_files(columns: Mapping[str, object]) -> bool:
-    """Return whether a first row is one of a metadata file."""
-    return any(_target(name) is not None for name in columns)
-
-
 def _with_media(columns: Mapping[str, object]) -> dict[str, object]:
     media: dict[str, object] = {}
     rest: dict[str, object] = {}

@@ -59,12 +59,11 @@ def _batches_of_parquet(parquet: ModuleType, stream: BinaryIO) -> Iterator[Any]:
 
 
 def _batches_of_arrow(ipc: ModuleType, stream: BinaryIO, *, is_file: bool) -> Iterator[Any]:
-    if not is_file:
-        yield from ipc.open_stream(stream)
-        return
-    opened = ipc.open_file(stream)
-    for number in range(opened.num_record_batches):
-        yield opened.get_batch(number)
+    opened = ipc.open_file(stream) if is_file else None
+    numbers = range(opened.num_record_batches if opened else 0)
+    for batch in map(opened.get_batch, numbers) if opened else ipc.open_stream(stream):
+        batch.validate(full=True)  # the library reads memory that is not its own where offsets are wrong
+        yield batch
 
 
 def _samples(batches: Iterator[Any], file: str) -> Iterator[Row]:

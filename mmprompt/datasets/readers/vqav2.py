@@ -16,7 +16,7 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
 
-_SUBSET = re.compile(r"(?:train|val|test)20\d\d")
+_SUBSET = re.compile(r"(train|val|test)(?:-dev)?(20\d\d)")
 
 
 def recognises(members: list[Member]) -> bool:
@@ -79,14 +79,14 @@ def _annotation(row: Sample, table: JoinTable) -> dict[str, object]:
 def _subset(source: DatasetFile) -> str:
     for member in json_members.head_members(source.head):
         if member.key == "data_subtype" and isinstance(member.value, str):
-            if not _SUBSET.match(member.value):
-                break
-            return "test2015" if member.value.startswith("test") else member.value
-    named = _SUBSET.search(os.path.basename(source.name))
+            named = _SUBSET.match(member.value)
+            break
+    else:
+        named = _SUBSET.search(os.path.basename(source.name))
     if named is None:
         hint = 'write "data_subtype": "val2014" at the beginning of the file'
         raise DatasetError(f"{shown(source.name)} does not say which COCO pictures it is about", hint)
-    return named[0]
+    return named[1] + named[2]  # test-dev2015 has the pictures of test2015
 
 
 def _beside(name: str) -> str | None:

@@ -86,7 +86,7 @@ def _sample(key: str, members: dict[str, bytes], file: str, row: int) -> Row:
         for extension, data in members.items():
             _add(columns, media, extension, data)
     except MMPromptError as error:
-        return RowError(error.what, error.hint, error.where).located(file=file, row=row, sample=key)
+        return RowError(error.what, error.hint, error.where).located(file=file, sample=key)
     return Sample({**media, **columns}, key, file, None, row, False)
 
 
