@@ -8,7 +8,7 @@ import soundfile
 from PIL import Image
 
 from mmprompt import PromptError, read_messages, to_hf
-from mmprompt.meta_template.chat_template import ChatTemplate, load_chat_template
+from mmprompt.meta_template.chat_template import ChatTemplate
 
 torch = pytest.importorskip("torch")
 import tiny_models as tiny  # noqa: E402  # after the skip
@@ -92,14 +92,6 @@ def test_the_placeholder_of_the_model_is_refused_in_text(made, form):
     with pytest.raises(PromptError, match="a special token of the model"):
         ChatTemplate(processor).to_messages(prompt)
     assert token in ChatTemplate(processor, special_tokens="allow").to_string(prompt)
-
-
-def test_the_processor_of_a_saved_model_is_loaded_whole(made, tmp_path):
-    tiny_model, modality = made
-    tiny_model.processor.save_pretrained(tmp_path)
-    tiny_model.model.save_pretrained(tmp_path)
-    prompt = prompt_of(modality, "What is this?")
-    assert load_chat_template(tmp_path).to_string(prompt) == ChatTemplate(tiny_model.processor).to_string(prompt)
 
 
 def test_media_that_the_model_has_no_place_for_are_refused(made):
