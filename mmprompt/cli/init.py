@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
 
     path = os.path.relpath(arguments.dataset, os.path.dirname(arguments.o) or ".")
-    text = starter_task(open_dataset(arguments.dataset, format=arguments.format), path, arguments.format)
+    text, notes = starter_task(open_dataset(arguments.dataset, format=arguments.format), path, arguments.format)
     try:
         with open(arguments.o, "x", encoding="utf-8") as file:
             file.write(text)
@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     request = next(iter(load_task(arguments.o).requests(on_error=errors.append)), None)
     for error in errors[:3]:
         say(str(error))
+    for note in notes:
+        say(f"note: {note}")
     if request is not None:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
     say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}")

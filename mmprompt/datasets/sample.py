@@ -21,7 +21,7 @@ class Sample(NamedTuple):
     in Python), ``line`` the 1-based line where the row begins (for rows given in Python its 1-based number), ``row``
     the 0-based number of the row, before any filter and counting rows that cannot be read. ``scanned`` is true if
     the texts of the format may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` are
-    remarks of the reader on the row. ``sent`` names the columns whose content stands in ``messages``.
+    remarks of the reader on the row. ``sent`` names the columns whose content stands in ``messages`` or in another.
     """
 
     columns: Mapping[str, object]

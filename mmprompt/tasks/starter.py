@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import choices_in, is_empty
@@ -51,8 +51,8 @@ class FoundColumns(NamedTuple):
     others: tuple[str, ...] = ()
 
 
-def starter_task(dataset: Dataset, path: str, format_name: str | None = None) -> str:
-    """Return the text of a YAML task file for a dataset.
+def starter_task(dataset: Dataset, path: str, format_name: str | None = None) -> tuple[str, list[str]]:
+    """Return the text of a YAML task file for a dataset, and notes on it.
 
     ``path`` is the dataset as the task file names it. ``format_name`` is its format if it has to be named. The first 50
     rows show what its columns hold.
@@ -77,10 +77,18 @@ def starter_task(dataset: Dataset, path: str, format_name: str | None = None) ->
         "# media: {fit: true}  # scale or re-encode media that the target would refuse",
         f"eval_cfg: {{scorer: {'choice' if found.choices else 'exact'}}}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", _notes(found)
 
 
-def found_columns(rows: Iterable[Sample], *, cells: bool) -> FoundColumns:
+def _notes(found: FoundColumns) -> list[str]:
+    """Return a note if the prompt has no text, and columns that could give it one."""
+    if found.is_whole or not found.others or "text" in found.content or found.question or found.hint or found.choices:
+        return []
+    what = "no column looks like the question, so the prompt holds media alone"
+    return [f'{what}; write text: "{{COLUMN}}" beside them (columns: {names_in_short(found.others)})']
+
+
+def found_columns(rows: Sequence[Sample], *, cells: bool) -> FoundColumns:
     """Return what the columns of these rows hold. With ``cells`` a cell may be a list written as text.
 
     Raises:
@@ -105,7 +113,7 @@ def found_columns(rows: Iterable[Sample], *, cells: bool) -> FoundColumns:
             tagged.update(span[0] for span in scan(content, lenient=True))
     free = [name for name in columns if name not in choices and "{" not in name and "}" not in name]
     answer, question, hint = (_first(free, names) for names in (_ANSWERS, _QUESTIONS, _HINTS))
-    beside = [name for name in free if name not in (answer, question, hint, *ID_COLUMNS)]
+    beside = [name for name in free if name not in {answer, question, hint, *ID_COLUMNS, *rows[0].sent}]
     media = {} if tagged else {n: m for n in beside if (m := _modality(columns[n], cells))}
     if not (tagged or media or question):
         hint_ = f"write a task file by hand (columns: {names_in_short(columns)})"
@@ -118,13 +126,17 @@ def found_columns(rows: Iterable[Sample], *, cells: bool) -> FoundColumns:
 
 
 def _reader_lines(found: FoundColumns) -> list[str]:
-    answer = found.answer or "answer"
     said = "hidden from prompts, and what replies are scored against"
-    lines = ["reader_cfg:", f"  output_column: {_quoted(answer)}  # {said}"]
+    lines = [f"  output_column: {_quoted(found.answer)}  # {said}"] if found.answer else []
     if found.optional:
         names = ", ".join(map(_quoted, found.optional))
         lines.append(f"  optional_columns: [{names}]  # rows without a value leave it empty")
-    return lines
+    unknown = (
+        []
+        if found.answer
+        else ["# reader_cfg: {output_column: NAME}  # name the column of the answers, if there is one"]
+    )
+    return [*unknown, *(["reader_cfg:", *lines] if lines else [])]
 
 
 def _template_lines(found: FoundColumns) -> list[str]:

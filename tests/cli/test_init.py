@@ -53,6 +53,38 @@ def test_the_task_file_sends_all_that_a_row_holds(name: str, tmp_path: Path, tou
     assert "wrote" in done.stderr.decode()
 
 
+def test_the_names_of_a_coco_picture_are_one_picture(tmp_path: Path, tour: Path, command: Any) -> None:
+    (tmp_path / "val2017").mkdir()
+    shutil.copy(tour / "media" / "coffee.jpg", tmp_path / "val2017")
+    urls = {"coco_url": "http://example.com/coffee.jpg", "flickr_url": "http://example.com/c.jpg"}
+    captions = {
+        "images": [{"id": 1, "file_name": "coffee.jpg", **urls}],
+        "annotations": [{"image_id": 1, "id": 2, "caption": "A cup."}],
+    }
+    (tmp_path / "captions_val2017.json").write_text(json.dumps(captions), encoding="utf-8")
+    done = command("init", tmp_path / "captions_val2017.json", "-o", tmp_path / "task.yaml")
+    assert done.returncode == 0, done.stderr
+    [content] = [message["content"] for message in json.loads(done.stdout)["messages"]]
+    assert [part["type"] for part in content] == ["image_url"]
+
+
+def test_an_answer_that_no_column_holds_is_not_named(tmp_path: Path, command: Any) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "q", "hint": "h"}\n{"question": "r"}\n', encoding="utf-8")
+    assert command("init", tmp_path / "rows.jsonl", "-o", tmp_path / "task.yaml").returncode == 0
+    written = (tmp_path / "task.yaml").read_text(encoding="utf-8")
+    assert "# reader_cfg: {output_column: NAME}  # name the column of the answers, if there is one" in written
+    assert b"no notes" in command("render", tmp_path / "task.yaml").stderr
+
+
+def test_a_prompt_of_media_alone_is_noted(tmp_path: Path, tour: Path, command: Any) -> None:
+    shutil.copy(tour / "media" / "coffee.jpg", tmp_path)
+    (tmp_path / "rows.csv").write_text("Nr,Foto,Frage\n1,coffee.jpg,Was?\n", encoding="utf-8")
+    done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
+    assert done.returncode == 0
+    what = "note: no column looks like the question, so the prompt holds media alone"
+    assert f'{what}; write text: "{{COLUMN}}" beside them (columns: Nr, Frage)' in done.stderr.decode()
+
+
 def test_a_file_that_exists_is_kept(tmp_path: Path, command: Any) -> None:
     (tmp_path / "rows.csv").write_text("question\nq\n", encoding="utf-8")
     (tmp_path / "task.yaml").write_text("mine", encoding="utf-8")

@@ -14,6 +14,9 @@ from mmprompt.datasets.readers.json_members import Member
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, RowError
 
+_NAMES = frozenset(("file_name", "coco_url", "flickr_url"))
+"""Columns that name the picture, which ``image`` holds."""
+
 _SUBSET = re.compile(r"(?:train|val|test)20\d\d")
 
 
@@ -55,6 +58,7 @@ def _captioned(row: Sample, table: JoinTable, folders: tuple[str, ...]) -> Row:
     try:
         if not captions:
             raise RowError("the picture has no caption", "give it one, or drop the picture").located(column="id")
-        return with_columns(row, {"image": beside(row, text_of(row, "file_name"), *folders), "answer": captions})
+        picture = beside(row, text_of(row, "file_name"), *folders)
+        return with_columns(row, {"image": picture, "answer": captions})._replace(sent=_NAMES)
     except RowError as error:
         return row.located(error)
