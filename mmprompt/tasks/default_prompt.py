@@ -92,7 +92,7 @@ def _no_column(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns) or "none"
     return TemplateError(
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
-        f"name the media with --map COLUMN=image, or use a task with a template (columns: {names})",
+        f"name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template (columns: {names})",
         Where(column=CONTENT, setting="columns"),
     )
 

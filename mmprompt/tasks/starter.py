@@ -131,12 +131,8 @@ def _reader_lines(found: FoundColumns) -> list[str]:
     if found.optional:
         names = ", ".join(map(_quoted, found.optional))
         lines.append(f"  optional_columns: [{names}]  # rows without a value leave it empty")
-    unknown = (
-        []
-        if found.answer
-        else ["# reader_cfg: {output_column: NAME}  # name the column of the answers, if there is one"]
-    )
-    return [*unknown, *(["reader_cfg:", *lines] if lines else [])]
+    unnamed = "# reader_cfg: {output_column: NAME}  # name the column of the answers, if there is one"
+    return [*([] if found.answer else [unnamed]), *(["reader_cfg:", *lines] if lines else [])]
 
 
 def _template_lines(found: FoundColumns) -> list[str]:

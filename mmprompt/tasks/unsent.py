@@ -129,7 +129,7 @@ def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str
 def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
     """Yield a note for the columns with text in a row of which only media are sent."""
     if names:
-        hint = f"tag the text in '{fed}'" if fed else "call the text 'question'"
+        hint = f"tag the text in '{fed}'" if fed else "name the text with --map COLUMN=question"
         left = names_in_short(map(repr, names))
         yield f"only media are sent, and not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
 

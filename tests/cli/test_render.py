@@ -881,7 +881,9 @@ def test_columns_of_other_names_are_told_once_with_their_names(
     code, lines, err = rendered(capfd, data)
     assert (code, lines) == (1, [])
     assert err.count("(columns: prompt, img)") == 2
-    assert re.search("… and 2 more rows have this error: .*; name the media with --map COLUMN=image", err)
+    assert re.search(
+        "… and 2 more rows have this error: .*; name them with --map COLUMN=image and --map COLUMN=question", err
+    )
 
 
 @pytest.mark.parametrize(("mark", "hint"), [(";", "save it with commas"), ("\t", "name its format: tsv")])

@@ -158,7 +158,9 @@ def test_nested_texts_beside_media_are_a_note() -> None:
     turns = [{"from": "human", "value": "What?"}]
     note, left = notes_of([{"image": "a.jpg", "dialogue": turns, "box": [1, 2], "size": 3}])
     assert left == "the row: 'box', 'size' are not sent; use a task with a template"
-    assert note.startswith("the row: only media are sent, and not the text of 'dialogue'; call the text")
+    assert note.startswith(
+        "the row: only media are sent, and not the text of 'dialogue'; name the text with --map COLUMN=question"
+    )
 
 
 def test_a_question_that_is_no_text_is_a_note() -> None:

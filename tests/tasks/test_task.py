@@ -453,7 +453,7 @@ def test_prompts_of_chat_rows_are_plain_data_and_their_messages_hold_the_media_r
 def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object], unsent: list[str]) -> None:
     task = load_task({"dataset": {"rows": [row, row]}})
     assert len(list(task.messages())) == 2
-    hint = "call the text 'question', or use a task with a template"
+    hint = "name the text with --map COLUMN=question, or use a task with a template"
     left = [note for note in task.notes() if "not sent" not in note]
     assert left == [f"all 2 rows: only media are sent, and not the text of {names}; {hint}" for names in unsent]
 
