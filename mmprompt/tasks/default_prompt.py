@@ -92,7 +92,8 @@ def _no_column(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns) or "none"
     return TemplateError(
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
-        f"name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template (columns: {names})",
+        "name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template"
+        f" (columns: {names})",
         Where(column=CONTENT, setting="columns"),
     )
 

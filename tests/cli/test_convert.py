@@ -83,6 +83,16 @@ def test_names_that_lead_nowhere_from_the_output_are_a_note(tmp_path: Path) -> N
     assert mmprompt(tmp_path, "render", "out/rows.jsonl", "--media-root", ".").returncode == 0
 
 
+def test_choices_of_any_number_and_their_answers_suit_vlmevalkit(tmp_path: Path) -> None:
+    row = {"image": "coffee.jpg", "question": "Which?"}
+    put(tmp_path, *[{"id": n, **row, "choices": ["x", "y", "z"][: 3 - n], "answer": 1} for n in range(2)])
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
+    assert done.returncode == 0, done.stderr
+    lines = map(json.loads, mmprompt(tmp_path, "render", "out.tsv").stdout.splitlines())
+    asked = [(line["messages"][0]["content"][1]["text"], line["answer"]) for line in lines]
+    assert asked == [("Which?\nA. x\nB. y\nC. z", "B"), ("Which?\nA. x\nB. y", "B")]
+
+
 def test_no_option_is_named_that_the_command_does_not_have(tmp_path: Path) -> None:
     put(tmp_path, ROW, *[{"id": n, "question": "no picture"} for n in range(5)])
     done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")

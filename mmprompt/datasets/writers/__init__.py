@@ -34,7 +34,7 @@ WRITERS: dict[str, Writing] = {
     "webdataset": Writing(column_rows.listed_row, table_files.TarFile, "embed", "struct", only="embed"),
     "imagefolder": Writing(column_rows.named_files, row_files.FolderMetadata, "files", only="files"),
     "audiofolder": Writing(column_rows.named_files, row_files.FolderMetadata, "files", only="files"),
-    "vlmevalkit": Writing(column_rows.vlmevalkit_row, row_files.TSVFile, "embed", "base64"),
+    "vlmevalkit": Writing(column_rows.vlmevalkit_row, row_files.VLMEvalKitFile, "embed", "base64"),
     "ais": Writing(chats.ais, row_files.JSONLines),
     "mm_custom": Writing(chats.mm_custom, row_files.JSONLines),
     "openai": Writing(chats.openai, row_files.JSONLines, "embed"),

@@ -92,7 +92,7 @@ def named_files(record: Record, store: MediaStore) -> Row:
 
 
 def vlmevalkit_row(record: Record, store: MediaStore) -> Row:
-    """Return a row of VLMEvalKit's TSV.
+    """Return a row of VLMEvalKit's TSV. An answer that is the number of a choice becomes its letter.
 
     Raises:
         RowError: the row has no picture, other media, or more choices than letters.
@@ -109,4 +109,6 @@ def vlmevalkit_row(record: Record, store: MediaStore) -> Row:
     made |= {"question": columns.pop("question", ""), "hint": columns.pop("hint", "")}
     made |= dict(zip(ascii_uppercase, record.choices, strict=False))
     made["answer"] = columns.pop("answer", "")
+    if type(record.answer) is int and 0 <= record.answer < len(record.choices):
+        made["answer"] = ascii_uppercase[record.answer]
     return made | columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from string import ascii_uppercase
 from typing import TextIO
 
 from mmprompt.datasets.media_columns import media_column
@@ -64,6 +65,8 @@ class CSVFile:
     """A header, then cells. The first row says which columns there are."""
 
     _delimiter = ","
+    blanks = frozenset(("hint", "options"))
+    """Columns whose empty cell is read as nothing, as that of a media column is."""
 
     def __init__(self, path: str) -> None:
         self._file: TextIO = create_text(path)
@@ -87,7 +90,9 @@ class CSVFile:
             if "\0" in text or "\r" in text or not _is_utf8(text):
                 what = f"a cell cannot hold a carriage return, a NUL or half a character, as {shown(name)} has"
                 raise RowError(what, "write --to jsonl").located(column=name)
-        missing = [name for name in self._header if name not in row and not _may_be_blank(name)]
+        missing = [
+            name for name in self._header if name not in row and name not in self.blanks and media_column(name) is None
+        ]
         if missing:
             raise RowError(f"the row has no {shown(missing[0])}, which the first row has", "write --to jsonl")
         self._writer.writerow([row.get(name, "") for name in self._header])
@@ -101,6 +106,12 @@ class TSVFile(CSVFile):
     """The same with tabs."""
 
     _delimiter = "\t"
+
+
+class VLMEvalKitFile(TSVFile):
+    """The TSV of VLMEvalKit, where rows may have fewer choices than the first."""
+
+    blanks = frozenset((*TSVFile.blanks, *ascii_uppercase))
 
 
 class FolderMetadata(JSONLines):
@@ -121,11 +132,6 @@ def json_text(value: object) -> str:
     except (TypeError, ValueError) as error:
         raise RowError(f"JSON cannot hold the row: {error}", "leave the column out") from None
     return text if _is_utf8(text) else json.dumps(value)
-
-
-def _may_be_blank(column: str) -> bool:
-    """Return whether an empty cell of a column is read as nothing."""
-    return column in ("hint", "options") or media_column(column) is not None
 
 
 def _is_utf8(text: str) -> bool:
