@@ -15,11 +15,13 @@ _MODALITIES = frozenset(("image", "audio", "video", "mm_url"))
 """Slots that the segments of a tagged column fill too."""
 
 
-def with_media_slots(rows: Iterable[Row], names: Collection[str]) -> Iterator[Row]:
-    """Yield the rows, and at the end an error for each of the media slots ``names`` that no row had a column for.
+def with_media_slots(rows: Iterable[Row], names: Collection[str], by: str = "a media slot") -> Iterator[Row]:
+    """Yield the rows, and at the end an error for each of the media columns ``names`` that no row had.
+
+    ``by`` is what names them, for messages: a slot of the template, or ``--map``.
 
     Raises:
-        TaskError: the first row lacks the column of a slot and has one of nearly that name.
+        TaskError: the first row lacks such a column and has one of nearly that name.
     """
     unfilled = dict.fromkeys(names)
     every: set[str] = set()
@@ -29,15 +31,15 @@ def with_media_slots(rows: Iterable[Row], names: Collection[str]) -> Iterator[Ro
             for name in [name for name in unfilled if _fills(name, row)]:
                 del unfilled[name]
             if not every:
-                _check_names(unfilled, row, names)
+                _check_names(unfilled, row, names, by)
             every.update(row.columns)
         yield row
         if not unfilled:
             break
     yield from stream
     for name in unfilled if every else ():
-        hint = f"name the media column in the template ({nearest(name, every)}), or remove the part"
-        yield RowError(f"no row has the column '{name}', which a media slot names", hint).located(column=name)
+        hint = f"name a media column of the rows ({nearest(name, every)}), or remove it"
+        yield RowError(f"no row has the column '{name}', which {by} names", hint).located(column=name)
 
 
 def _fills(name: str, sample: Sample) -> bool:
@@ -57,9 +59,9 @@ def _holds_tags(value: object) -> bool:
     return isinstance(value, str) and any(tag in value for tag in START_TAGS)
 
 
-def _check_names(unfilled: Collection[str], sample: Sample, slots: Collection[str]) -> None:
+def _check_names(unfilled: Collection[str], sample: Sample, slots: Collection[str], by: str) -> None:
     others = [name for name in sample.columns if name not in slots]
     for name in unfilled:
         if near := difflib.get_close_matches(name, others, n=1, cutoff=0.75):
-            what = f"the media slot {{{name}}} names no column of the first row"
+            what = f"the first row has no column '{name}', which {by} names"
             raise TaskError(what, f"did you mean '{near[0]}'?").located(file=sample.file, line=sample.line, column=name)

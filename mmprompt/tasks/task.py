@@ -136,7 +136,9 @@ class Task:
             raise TaskError("the task names no dataset", hint)
         rows = self.config.test_range
         chosen = self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
-        return chosen if self.assembly is None else with_media_slots(chosen, self.assembly.media_slots)
+        if self.assembly is None:
+            return with_media_slots(chosen, self.map_columns, "--map") if self.map_columns else chosen
+        return with_media_slots(chosen, self.assembly.media_slots)
 
     def notes(self) -> list[str]:
         """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""

@@ -815,7 +815,6 @@ def test_a_column_is_mapped_to_its_modality(folder: Path, capfd: pytest.CaptureF
 @pytest.mark.parametrize(
     ("row", "column", "said"),
     [
-        ({"question": "q", "photo": "media/coffee.jpg"}, "foto", "did you mean 'photo'?"),
         ({"question": "q"}, "question", "which --map names"),
         ({"content": "q", "photo": "media/coffee.jpg"}, "photo", "its 'content' is all it sends"),
     ],
@@ -827,6 +826,22 @@ def test_a_mapped_column_that_sends_nothing_is_noted(
     assert code == 0
     assert err.startswith(f"note: all 2 rows: no media of '{column}' is sent, which --map names; ")
     assert said in err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "code", "said"),
+    [
+        ("foto", 1, "the first row has no column 'foto', which --map names; did you mean 'photo'?"),
+        ("scene", 1, "no row has the column 'scene', which --map names; name a media column of the rows (known: "),
+    ],
+)
+def test_a_mapped_column_that_no_row_has_is_an_error(
+    column: str, code: int, said: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = write_rows(folder / "data.jsonl", {"question": "q", "photo": "media/coffee.jpg"})
+    found, _, err = rendered(capfd, data, "--map", f"{column}=image")
+    assert found == code
+    assert said in err
 
 
 def test_a_format_can_be_forced(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -158,7 +158,7 @@ def test_options_stay_as_they_are_under_the_rule_of_the_template_classes() -> No
 
 def test_a_media_slot_with_a_near_name_is_an_error_at_once() -> None:
     with pytest.raises(
-        TaskError, match=r"the media slot \{image\} names no column of the first row; did you mean 'imgae'"
+        TaskError, match="the first row has no column 'image', which a media slot names; did you mean 'imgae'"
     ):
         run(task_of(MM, [{"question": "q", "imgae": "a.jpg"}]))
 
