@@ -831,7 +831,7 @@ def test_a_mapped_column_that_sends_nothing_is_noted(
 @pytest.mark.parametrize(
     ("column", "code", "said"),
     [
-        ("foto", 1, "the first row has no column 'foto', which --map names; did you mean 'photo'?"),
+        ("Photo", 2, "the first row has no column 'Photo', which --map names; did you mean 'photo'?"),
         ("scene", 1, "no row has the column 'scene', which --map names; name a media column of the rows (known: "),
     ],
 )
