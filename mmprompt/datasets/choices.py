@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from math import isnan
 from string import ascii_lowercase, ascii_uppercase
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import RowError
 
 OPTIONS = "options"
 _LISTS = (OPTIONS, "choices", "candidates")
+_LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
+_T = TypeVar("_T")
 _NAMES = frozenset((*_LISTS, "A", "choice_a"))
 """A row with choices has one of these columns."""
 
@@ -57,6 +60,25 @@ def option_lines(choices: Sequence[str]) -> str:
     """Return choices as lines: ``A. cat``, ``B. dog``.
 
     Raises:
+        RowError: as ``letters_of``.
+    """
+    texts = without_letters(choices)
+    return "\n".join([f"{letter}. {text}" for letter, text in zip(letters_of(choices), texts, strict=True)])
+
+
+def without_letters(choices: Sequence[_T]) -> list[_T | str]:
+    """Return choices without the letters that they begin with, if they are ``A. cat``, ``B. dog`` and so on."""
+    heads = [_LETTERED.match(choice) if isinstance(choice, str) else None for choice in choices]
+    letters = [head[1] if head else "" for head in heads]
+    if letters != list(ascii_uppercase[: len(choices)]):
+        return list(choices)
+    return [str(choice)[head.end() :] for choice, head in zip(choices, heads, strict=True) if head]
+
+
+def letters_of(choices: Sequence[str]) -> str:
+    """Return the letters of choices.
+
+    Raises:
         RowError: a choice before the last is empty, or there are more choices than letters.
     """
     if len(choices) > len(ascii_uppercase):
@@ -64,7 +86,7 @@ def option_lines(choices: Sequence[str]) -> str:
         raise RowError(what, "write the choices into the question, or use a task with a template")
     if empty := [letter for letter, text in zip(ascii_uppercase, choices, strict=False) if not text.strip()]:
         raise RowError(f"choice {empty[0]} is empty", "give it a text, or remove it")
-    return "\n".join([f"{letter}. {text}" for letter, text in zip(ascii_uppercase, choices, strict=False)])
+    return ascii_uppercase[: len(choices)]
 
 
 def is_empty(value: object) -> bool:
@@ -80,12 +102,23 @@ def _lettered(first: str, columns: Mapping[str, object]) -> tuple[str, ...]:
 def _listed(value: object) -> list[object]:
     """Return the choices that one column holds, the empty ones too."""
     if isinstance(value, Mapping):
-        if isinstance(texts := value.get("text"), (list, tuple)):
-            return list(texts)
+        texts, labels = value.get("text"), value.get("label")
+        if isinstance(texts, (list, tuple)):
+            if not isinstance(labels, (list, tuple)) or len(labels) != len(texts):
+                return list(texts)
+            value = dict(zip(map(str, labels), texts, strict=True))
+            if len(value) != len(texts):
+                return list(texts)
         named = {str(key).upper(): text for key, text in value.items()}
-        if not named or any(len(key) != 1 or key not in ascii_uppercase for key in named):
+        if len(named) != len(value) or any(len(key) != 1 or key not in ascii_uppercase for key in named):
             return list(value.values())
         return [named.get(letter) for letter in ascii_uppercase[: ascii_uppercase.index(max(named)) + 1]]
-    if isinstance(value, (list, tuple)) or str(value).lstrip().startswith("["):
-        return list_of_cell(value, cells=True)
+    if not isinstance(value, str) or value.lstrip().startswith("["):
+        found = list_of_cell(value, cells=True)
+        return [] if len(found) == 1 and found[0] is value else [_text_of(choice) for choice in found]
     return []
+
+
+def _text_of(choice: object) -> object:
+    """Return a choice, of one such as ``{"label": "A", "text": "cat"}`` its text."""
+    return choice["text"] if isinstance(choice, Mapping) and isinstance(choice.get("text"), str) else choice

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from mmprompt.errors import DatasetError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+_FEED = 512
+"""Compressed bytes that are unpacked at once: they give 16 MiB at most."""
 
 
 def is_compressed(head: bytes) -> bool:
@@ -30,24 +33,62 @@ def decompressed(stream: BinaryIO, head: bytes) -> Iterator[BinaryIO]:
             yield io.BufferedReader(cast("io.RawIOBase", plain), 1 << 17)
     elif head.startswith(ZSTD):
         with _zstd_reader(stream) as plain:
-            yield io.BufferedReader(cast("io.RawIOBase", plain), 1 << 17)
+            yield io.BufferedReader(plain, 1 << 17)
     else:
         yield stream
 
 
-def _zstd_reader(stream: BinaryIO) -> BinaryIO:
+class _Frames(io.RawIOBase):
+    """What Zstandard frames hold. A file that ends inside a frame is an error, which the package's reader hides."""
+
+    def __init__(self, stream: BinaryIO, begun: Callable[[], Any], damage: type[Exception]) -> None:
+        self._stream = stream
+        self._begun = begun
+        self._damage = damage
+        self._frame: Any = None
+        self._rest = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
+        while not self._ready:
+            packed = self._rest or self._stream.read(_FEED)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError
+                return 0
+            self._unpack(packed)
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _unpack(self, packed: bytes) -> None:
+        if self._frame is None:
+            self._frame = self._begun()
+        try:
+            self._ready = memoryview(self._frame.decompress(packed))
+        except self._damage as error:
+            raise OSError(str(error)) from None
+        self._rest = b""
+        if self._frame.eof:
+            self._rest, self._frame = self._frame.unused_data, None
+
+
+def _zstd_reader(stream: BinaryIO) -> io.RawIOBase:
     try:
         import zstandard  # noqa: PLC0415  # only where such a file is read
     except ImportError:
         raise DatasetError(
             "reading .zst files needs zstandard", "pip install zstandard, or decompress it: zstd -d FILE"
         ) from None
-    opened: BinaryIO = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-    return opened
+    return _Frames(stream, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
 
 
-def kind_of_damage(error: OSError, head: bytes) -> str:
+def kind_of_damage(error: Exception, head: bytes) -> str:
     """Return the name of a compression whose data are damaged; empty if the error is another."""
-    if error.errno is not None or not is_compressed(head):
+    if getattr(error, "errno", None) is not None or not is_compressed(head):
         return ""
     return "gzip" if head.startswith(GZIP) else "Zstandard"

@@ -91,12 +91,13 @@ class DatasetFile:
                     return
                 with decompressed(stream, self._packed) as plain, transcoded(plain, self._encoding) as text:
                     yield text
-        except OSError as error:
+        except (OSError, EOFError, zlib.error) as error:
             if damage := kind_of_damage(error, self._packed):
-                raise DatasetError(f"{shown(self.name)} is a damaged {damage} file", "write it again") from None
+                what = f"a {damage} file that is cut off" if isinstance(error, EOFError) else f"a damaged {damage} file"
+                raise DatasetError(f"{shown(self.name)} is {what}", "write it again") from None
+            if not isinstance(error, OSError):
+                raise
             raise _unreadable(self.name, error) from None
-        except (EOFError, zlib.error):
-            raise DatasetError(f"{shown(self.name)} is a damaged gzip file", "write it again") from None
 
     def _open(self) -> BinaryIO:
         if self._stream is None:

@@ -24,7 +24,9 @@ def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
     """
     if isinstance(value, (list, tuple)):
         return [value] if is_sound_pair(value) else list(value)
-    if not cells or not isinstance(value, str):
+    if not isinstance(value, str):
+        return _elements(value)
+    if not cells:
         return [value]
     if not value.strip():
         return []
@@ -38,6 +40,14 @@ def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
             continue
         if isinstance(found, list):
             return found
+    return [value]
+
+
+def _elements(value: object) -> list[object]:
+    """Return the elements of an array of objects or texts, which is how pandas holds lists."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind in {"O", "U", "T"} and getattr(value, "ndim", 0) == 1:
+        return list(value.tolist())  # type: ignore[attr-defined]  # an array
     return [value]
 
 

@@ -98,6 +98,12 @@ def _no_column(columns: Collection[str]) -> TemplateError:
     )
 
 
+def _no_question(columns: Collection[str]) -> TemplateError:
+    names = names_in_short(columns)
+    hint = f"name its column with --map COLUMN=question, or use a task with a template (columns: {names})"
+    return TemplateError("the row has choices and no question", hint, Where(column=QUESTION, setting="columns"))
+
+
 def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
     for column, value in entry.columns.items():
         if column in media_columns:
@@ -113,6 +119,8 @@ def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_co
         for element in media_of_cell(value, cells=entry.list_cells):
             yield MediaRef(found[0], element)
     if text := question_text(entry.columns):
+        if QUESTION not in entry.columns and not any(media_column(c) or c in media_columns for c in entry.columns):
+            raise _no_question(entry.columns)
         yield TextPart(text)
 
 

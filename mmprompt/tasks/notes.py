@@ -50,10 +50,12 @@ class RowNotes:
     def observed(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows, and count them. Each iteration has its own counts. An id of NaN or infinity is an error."""
         counts = self._last = self._counts()
+        see = counts.see
         for row in rows:
             if type(row) is Sample:
-                counts.see(row)
-                if isinstance(row.id, float) and not isfinite(row.id):
+                see(row)
+                name = row.id
+                if type(name) is float and not isfinite(name):
                     yield row.located(RowError(f"the id is {finite(row.id)}", "give a text or a finite number"))
                     continue
             yield row

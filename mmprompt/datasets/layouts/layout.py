@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from mmprompt.datasets.choices import without_letters
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError, shown
-
-_LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
 
 
 class Layout(NamedTuple):
@@ -78,15 +76,7 @@ def choices_in(sample: Sample, column: str) -> list[object] | None:
         if choice is None or not str(choice).strip():
             what = f"choice {number} of column '{column}' is empty"
             raise RowError(what, "give it a text, or drop the row").located(column=column)
-    return _without_letters(found) or None
-
-
-def _without_letters(choices: list[object]) -> list[object]:
-    heads = [_LETTERED.match(choice) if isinstance(choice, str) else None for choice in choices]
-    letters = [head[1] if head else "" for head in heads]
-    if letters != [chr(ord("A") + number) for number in range(len(choices))]:
-        return choices
-    return [str(choice)[head.end() :] for choice, head in zip(choices, heads, strict=True) if head]
+    return without_letters(found) or None
 
 
 def beside(sample: Sample, name: str, *folders: str) -> str:

@@ -74,8 +74,9 @@ def _saved_dataset(folder: str, split: str | None) -> Contents | None:
     """Return the files of a dataset that ``datasets`` saved to disk."""
     splits = _json(os.path.join(folder, "dataset_dict.json")).get("splits")
     if isinstance(splits, list):
-        chosen = _chosen({str(name): str(name) for name in splits}, split, folder)
-        folder = os.path.join(folder, os.path.basename(chosen))
+        names = [os.path.basename(str(name)) for name in splits if str(name) not in {os.curdir, os.pardir}]
+        if names:
+            folder = os.path.join(folder, _chosen({name: name for name in names}, split, folder))
     files = _json(os.path.join(folder, "state.json")).get("_data_files")
     if not isinstance(files, list):
         return None
@@ -94,7 +95,7 @@ def _json(path: str) -> dict[str, object]:
     with DatasetFile(path).opened() as stream:
         try:
             value = json.loads(stream.read(_LONGEST))
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, dict) else {}
 

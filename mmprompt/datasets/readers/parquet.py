@@ -9,7 +9,7 @@ from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, shown
+from mmprompt.errors import DatasetError, RowError, shown
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -69,19 +69,40 @@ def _batches_of_arrow(ipc: ModuleType, stream: BinaryIO, *, is_file: bool) -> It
 def _samples(batches: Iterator[Any], file: str) -> Iterator[Row]:
     row = 0
     make: Any = tuple.__new__  # half the cost of the constructor, once a row
-    while True:
-        try:
-            batch = next(batches, None)
-            if batch is None:
-                return
-            rows = [columns for at in range(0, len(batch), _BATCH) for columns in batch.slice(at, _BATCH).to_pylist()]
-        except (OSError, ValueError, NotImplementedError) as error:  # ArrowInvalid is a ValueError
-            raise DatasetError(f"the file is damaged: {shown(str(error))}", "write it again").located(
-                file=file
-            ) from None
-        for columns in rows:
-            yield make(Sample, (columns, id_of(columns, row), file, None, row, False, None, (), _NONE))
-            row += 1
+    while (batch := _next(batches, file)) is not None:
+        for at in range(0, len(batch), _BATCH):
+            for columns in _rows(batch.slice(at, _BATCH)):
+                if type(columns) is dict:
+                    yield make(Sample, (columns, id_of(columns, row), file, None, row, False, None, (), _NONE))
+                else:
+                    yield columns.located(file=file, sample=str(row))
+                row += 1
+
+
+def _next(batches: Iterator[Any], file: str) -> Any:
+    try:
+        batch = next(batches, None)
+        names = [] if batch is None else batch.schema.names
+    except Exception as error:  # noqa: BLE001  # a damaged file gives errors of any type
+        what = f"the file is damaged: {shown(str(error))}"
+        raise DatasetError(what, "write it again").located(file=file) from None
+    if len(names) != len(set(names)):
+        twice = next(name for name in names if names.count(name) > 1)
+        what = f"two columns are named {shown(twice)}"
+        raise DatasetError(what, "rename one of them").located(file=file, column=twice)
+    return batch
+
+
+def _rows(batch: Any) -> list[Any]:
+    """Return the rows of a batch, with an error for each that Python cannot hold, such as a date in the year 40000."""
+    try:
+        batch.validate(full=True)  # damaged offsets would be followed out of the file's memory
+        rows: list[Any] = batch.to_pylist()
+    except Exception as error:  # noqa: BLE001  # pyarrow raises errors of any type here
+        if len(batch) == 1:
+            return [RowError(f"the row cannot be read: {shown(str(error))}", "correct its values")]
+        return [row for at in range(len(batch)) for row in _rows(batch.slice(at, 1))]
+    return rows
 
 
 def pyarrow_module(part: str) -> ModuleType:

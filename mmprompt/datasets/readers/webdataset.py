@@ -17,7 +17,10 @@ _MOST_MEMBERS = 10_000
 """Members of one row."""
 
 _LARGEST = 1 << 31
-"""Bytes of one member."""
+"""Bytes of all members of one row."""
+
+_LONGEST_CLASS = 18
+"""Digits of a number in ``KEY.cls``."""
 
 _TEXTS = {"txt", "text", "transcript", "caption"}
 
@@ -36,10 +39,32 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
         yield from _samples(stream, source.name, notes)
 
 
+class _Members:
+    """The members of one row, by extension. What is wrong with one is an error of the row, and the rest is skipped."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.data: dict[str, bytes] = {}
+        self.error: RowError | None = None
+        self._bytes = 0
+
+    def add(self, extension: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
+        self._bytes += member.size
+        if extension in self.data:
+            self.error = RowError("two members have this extension", "rename one of them").located(column=extension)
+        elif self._bytes > _LARGEST or len(self.data) == _MOST_MEMBERS:
+            what = f"the row has more than {_LARGEST >> 30} GiB or {_MOST_MEMBERS} members"
+            self.error = RowError(what, "split it into several rows")
+        if self.error is not None:
+            self.data = {extension: b""}
+            return
+        opened = archive.extractfile(member)
+        self.data[extension] = b"" if opened is None else opened.read()
+
+
 def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
     row = 0
-    key = ""
-    members: dict[str, bytes] = {}
+    members = _Members("")
     try:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17) as archive:
             for member in archive:
@@ -49,25 +74,16 @@ def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
                     if not member.isdir():
                         notes.add([Remark("member", None, f"{shown(member.name)} is no part of a row")], file, None)
                     continue
-                if split[0] != key and members:
-                    yield _sample(key, members, file, row)
-                    row += 1
-                    members = {}
-                key = split[0]
-                members[split[1]] = _content(archive, member, file)
-                if len(members) > _MOST_MEMBERS:
-                    raise DatasetError(f"row {shown(key)} has more than {_MOST_MEMBERS} members", "check the tar file")
+                if split[0] != members.key:
+                    if members.data:
+                        yield _sample(members, file, row, notes)
+                        row += 1
+                    members = _Members(split[0])
+                members.add(split[1], member, archive)
     except (tarfile.TarError, EOFError, OSError) as error:
         raise DatasetError(f"the tar file is damaged: {error}", "write it again").located(file=file) from None
-    if members:
-        yield _sample(key, members, file, row)
-
-
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, file: str) -> bytes:
-    if member.size > _LARGEST:
-        raise DatasetError(f"{shown(member.name)} has {member.size} bytes", "split it").located(file=file)
-    opened = archive.extractfile(member)
-    return b"" if opened is None else opened.read()
+    if members.data:
+        yield _sample(members, file, row, notes)
 
 
 def _key_of(name: str) -> tuple[str, str] | None:
@@ -79,19 +95,28 @@ def _key_of(name: str) -> tuple[str, str] | None:
     return folder + slash + stem, extension.lower()
 
 
-def _sample(key: str, members: dict[str, bytes], file: str, row: int) -> Row:
+def _sample(members: _Members, file: str, row: int, notes: Notes) -> Row:
     columns: dict[str, object] = {}
     media: dict[str, object] = {}
+    fields: dict[str, object] = {}
     try:
-        for extension, data in members.items():
-            _add(columns, media, extension, data)
+        if members.error is not None:
+            raise members.error
+        for extension, data in members.data.items():
+            _add(columns, media, fields, extension, data)
     except MMPromptError as error:
-        return RowError(error.what, error.hint, error.where).located(file=file, sample=key)
-    return Sample({**media, **columns}, key, file, None, row, False)
+        return RowError(error.what, error.hint, error.where).located(file=file, sample=members.key)
+    own = {**media, **columns}
+    for name in [name for name in fields if name in own]:
+        what = "the field of the .json is left out: a member of the row has its name"
+        notes.add([Remark(f"field {name}", name, what)], file, None)
+    return Sample({**media, **fields, **own}, members.key, file, None, row, False)
 
 
-def _add(columns: dict[str, object], media: dict[str, object], extension: str, data: bytes) -> None:
-    """Add a member to the columns of its row.
+def _add(
+    columns: dict[str, object], media: dict[str, object], fields: dict[str, object], extension: str, data: bytes
+) -> None:
+    """Add a member to the columns of its row, and the fields of ``KEY.json`` to ``fields``.
 
     Raises:
         RowError: it is no JSON, or no UTF-8.
@@ -108,8 +133,7 @@ def _add(columns: dict[str, object], media: dict[str, object], extension: str, d
         except MMPromptError as error:
             raise error.located(column=extension) from None
         if isinstance(value, dict) and extension == "json":
-            for name, field in value.items():
-                columns.setdefault(name, field)
+            fields.update(value)
         else:
             columns[extension] = value
         return
@@ -120,4 +144,5 @@ def _add(columns: dict[str, object], media: dict[str, object], extension: str, d
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RowError(f"it is not UTF-8 at byte {error.start}", "save it as UTF-8").located(column=extension) from None
-    columns[extension] = int(text) if last == "cls" and text.strip().isdecimal() else text
+    number = last == "cls" and text.strip().isdecimal() and len(text) <= _LONGEST_CLASS
+    columns[extension] = int(text) if number else text

@@ -1,0 +1,241 @@
+"""What a Jinja text may do: jinja2's immutable sandbox, with bounds on the work and the size of what it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, wraps
+from math import isnan
+from threading import local
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+LARGEST_OUTPUT = 4 << 20
+"""Characters that one text may become, and that one operation may give."""
+
+MOST_STEPS = 100_000
+"""How many numbers all ``range`` of one text may give."""
+
+MOST_WORK = 32 << 20
+"""Characters and elements that all operations of one text may take."""
+
+_STEP, _CALL = 32, 512  # what a step of a loop and a call count as
+_PADDING = frozenset(("center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "translate"))
+"""Methods of text that can make gigabytes of a few characters."""
+
+_NO_FILTERS = ("center", "format", "indent", "pprint", "random", "slice", "batch", "wordwrap", "xmlattr")
+_COUNTED, _JOINED = "counted by mmprompt", "joined by mmprompt"  # filters that no template can name
+
+
+class _Work(local):
+    """What is left of ``MOST_WORK`` for the text that this thread fills. Outside of a text it is nothing."""
+
+    left = 0
+
+
+_work = _Work()
+
+
+def begin_text() -> None:
+    """Give the next text of this thread its share of work."""
+    _work.left = MOST_WORK
+
+
+def bounded_range() -> Callable[..., range]:
+    """Return ``range`` for one text: all its calls together give at most ``MOST_STEPS`` numbers."""
+    left = MOST_STEPS
+
+    def bounded(*arguments: int) -> range:
+        nonlocal left
+        made = range(*arguments)
+        left -= len(made) + 1
+        if left < 0:
+            raise ValueError(f"range gives more than {MOST_STEPS} numbers")
+        return made
+
+    return bounded
+
+
+@lru_cache(maxsize=1)
+def environment() -> SandboxedEnvironment:
+    """Return the sandbox, which all texts share."""
+    from jinja2 import StrictUndefined, nodes  # noqa: PLC0415  # 20 ms, only for Jinja texts
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415  # 20 ms, only for Jinja texts
+    from jinja2.visitor import NodeTransformer  # noqa: PLC0415  # 20 ms, only for Jinja texts
+
+    class Bounded(NodeTransformer):
+        """Puts filters that count around what loops go over and ``~`` joins."""
+
+        def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # jinja2's name
+            self.generic_visit(node)
+            node.iter = nodes.Filter(node.iter, _COUNTED, [], [], None, None, lineno=node.lineno)
+            return node
+
+        def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802  # jinja2's name
+            self.generic_visit(node)
+            parts = nodes.List(node.nodes, lineno=node.lineno)
+            return nodes.Filter(parts, _JOINED, [], [], None, None, lineno=node.lineno)
+
+    class Environment(ImmutableSandboxedEnvironment):
+        """The sandbox, with bounds on what an expression can make."""
+
+        intercepted_binops = frozenset(("+", "*", "**", "%"))
+
+        def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+            tree: nodes.Template = Bounded().visit(super()._parse(source, name, filename))
+            return tree
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            _check_operation(operator, left, right)
+            return super().call_binop(context, operator, left, right)
+
+        def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
+            called, arguments = _bounded_call(called, arguments)
+            return super().call(context, called, *arguments, **named)
+
+        def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+            if isinstance(obj, bytes) and attr in _METHODS:
+                return False
+            return attr not in _PADDING and super().is_safe_attribute(obj, attr, value)
+
+        def wrap_str_format(self, value: Any) -> None:
+            """Give no ``format``, which jinja2 would allow: ``{:>1000000000}`` makes a gigabyte."""
+
+    made = Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printed)
+    made.globals = {name: made.globals[name] for name in ("namespace", "dict", "cycler", "joiner")}
+    made.filters = _bounded_filters(made.filters)
+    return made
+
+
+def _bounded_filters(filters: dict[str, Any]) -> dict[str, Any]:
+    """Return the filters that a text may use, each with its bounds."""
+    bounded = {name: _bounded(call) for name, call in filters.items() if name not in _NO_FILTERS}
+    own = {_COUNTED: _counted, _JOINED: _joined, "replace": _replaced, "string": text_of}
+    return {**bounded, "join": _bounded_join(filters["join"]), **own}
+
+
+def _check_operation(operator: str, left: Any, right: Any) -> None:
+    if operator == "%" and isinstance(left, str):
+        raise ValueError("% on a text is not allowed; join texts with ~")
+    if operator == "+":
+        _check_size(_size(left) + _size(right))
+    elif operator == "**":
+        _check_size(_bits(left) * abs(right))
+    elif operator == "*":
+        _check_size(_size(left) * right if not isinstance(left, (int, float)) else _size(right) * left)
+
+
+def _bounded_call(called: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Return what stands in for a call of a macro, a function or a method, and its arguments."""
+    _spend(_CALL + sum(map(_size, arguments)))
+    owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
+    if isinstance(owner, str) and name in _METHODS:
+        return _METHODS[name], (owner, *arguments)
+    if isinstance(owner, (str, bytes)):
+        _spend(len(owner))
+    return called, arguments
+
+
+def _bounded(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that counts the size of what it is given."""
+
+    @wraps(call)
+    def bounded(*arguments: Any, **named: Any) -> Any:
+        _spend(_STEP + max([_deep_size(value) for value in arguments], default=0))
+        return call(*arguments, **named)
+
+    return bounded
+
+
+def _bounded_join(call: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(call)
+    def bounded(context: Any, values: Iterable[object], separator: object = "", attribute: Any = None) -> Any:
+        found = list(values)
+        _check_size(sum(map(_deep_size, found)) + len(text_of(separator)) * len(found))
+        return call(context, found, separator, attribute)
+
+    return bounded
+
+
+def _counted(values: Iterable[object]) -> Iterator[object]:
+    for value in values:
+        _spend(_STEP)
+        yield value
+
+
+def _joined(values: Iterable[object]) -> str:
+    texts = [text_of(value) for value in values]
+    _check_size(sum(map(len, texts)))
+    return "".join(texts)
+
+
+def _join_method(separator: str, values: Iterable[str]) -> str:
+    texts = list(values)
+    _check_size(sum(map(_size, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
+def _replaced(text: object, old: object, new: object, count: int = -1) -> str:
+    held, wanted, put = text_of(text), text_of(old), text_of(new)
+    found = held.count(wanted)
+    _check_size(len(held) + (found if count < 0 else min(found, count)) * len(put))
+    return held.replace(wanted, put, count)
+
+
+_METHODS = {"join": _join_method, "replace": _replaced}
+"""Methods of text that are bounded."""
+
+
+def text_of(value: object) -> str:
+    """Return a value as text.
+
+    Raises:
+        ValueError: it is too long.
+    """
+    if not isinstance(value, str):
+        _check_size(_deep_size(value))
+    return str(value)
+
+
+def _printed(value: object) -> object:
+    """Return the text of a value that is printed."""
+    if value is None or (type(value) is float and isnan(value)):
+        raise ValueError("it prints a null value; test it with {% if … %}")
+    return text_of(value)
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, (str, bytes, list, tuple)) else 1
+
+
+def _deep_size(value: object) -> int:
+    """Return the size of a value with all that it holds, as often as it holds it; not much beyond the bound."""
+    if type(value) not in {list, tuple, dict}:
+        return _size(value)
+    pending, size = [value], 0
+    while pending and size <= LARGEST_OUTPUT:
+        held = pending.pop()
+        size += _size(held)
+        if isinstance(held, (list, tuple)):
+            pending.extend(held)
+        elif type(held) is dict:
+            pending.extend(held)
+            pending.extend(held.values())
+    return size
+
+
+def _bits(value: object) -> int:
+    return value.bit_length() if isinstance(value, int) else 1
+
+
+def _check_size(size: float) -> None:
+    if size > LARGEST_OUTPUT:
+        raise ValueError(f"it would make more than {LARGEST_OUTPUT} characters")
+    _spend(size)
+
+
+def _spend(work: float) -> None:
+    _work.left -= int(work)
+    if _work.left < 0:
+        raise ValueError("it takes too many steps")
