@@ -84,7 +84,7 @@ class JinjaText:
                 out.append(chunk)
         except UndefinedError as error:
             hint = "test it with {% if NAME is defined %}, or set reader_cfg.optional_columns: [NAME]"
-            if OPTIONS in self.columns and OPTIONS not in shown and "choices" in variables:
+            if OPTIONS in self.columns and OPTIONS not in shown and choices_in(columns).texts:
                 hint = "write the choices with {% for c in choices %}{{ c.letter }}. {{ c.text }}{% endfor %}"
             raise TemplateError(f"the Jinja text fails: {error.message}", hint) from None
         except (JinjaError, *_FAULTS) as error:

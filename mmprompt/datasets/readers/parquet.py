@@ -61,9 +61,7 @@ def _batches_of_parquet(parquet: ModuleType, stream: BinaryIO) -> Iterator[Any]:
 def _batches_of_arrow(ipc: ModuleType, stream: BinaryIO, *, is_file: bool) -> Iterator[Any]:
     opened = ipc.open_file(stream) if is_file else None
     numbers = range(opened.num_record_batches if opened else 0)
-    for batch in map(opened.get_batch, numbers) if opened else ipc.open_stream(stream):
-        batch.validate(full=True)  # the library reads memory that is not its own where offsets are wrong
-        yield batch
+    yield from map(opened.get_batch, numbers) if opened else ipc.open_stream(stream)
 
 
 def _samples(batches: Iterator[Any], file: str) -> Iterator[Row]:
@@ -96,7 +94,7 @@ def _next(batches: Iterator[Any], file: str) -> Any:
 def _rows(batch: Any) -> list[Any]:
     """Return the rows of a batch, with an error for each that Python cannot hold, such as a date in the year 40000."""
     try:
-        batch.validate(full=True)  # damaged offsets would be followed out of the file's memory
+        batch.validate(full=True)  # the library reads memory that is not its own where offsets are wrong
         rows: list[Any] = batch.to_pylist()
     except Exception as error:  # noqa: BLE001  # pyarrow raises errors of any type here
         if len(batch) == 1:
