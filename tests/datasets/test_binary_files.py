@@ -223,8 +223,7 @@ def test_wrong_offsets_of_an_arrow_file_are_no_reading_beyond_it(tmp_path):
     assert data.count(offsets) == 1
     for wrong in (-5, 1 << 30):
         path.write_bytes(data.replace(offsets, offsets[:4] + wrong.to_bytes(4, "little", signed=True) + offsets[8:]))
-        with pytest.raises(DatasetError, match="damaged"):
-            list(open_dataset(path))
+        assert ["the row cannot be read" in str(row) for row in open_dataset(path)] == [True, True]
 
 
 def test_gzip_data_that_are_damaged_are_told(tmp_path):
