@@ -53,7 +53,10 @@ def test_a_file_that_cannot_grow_is_named_and_the_older_one_stays(rows: Path, tm
     )
     words = [sys.executable, "-c", code, "render", str(rows), "-o", str(out)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (2, f"mmprompt: File too large: {out}\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"mmprompt: File too large: {out}\n"
+    )  # under coverage its own file is too large as well
     assert (out.read_text(), sorted(os.listdir(tmp_path))) == ("older", ["out.jsonl", "rows.jsonl"])
 
 

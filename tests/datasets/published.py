@@ -272,7 +272,10 @@ def internvl(folder: Path) -> Case:
 
 def mmmu(folder: Path) -> Case:
     """MMMU/MMMU on the hub, as parquet with Image features, made by ``datasets``"""
-    datasets = pytest.importorskip("datasets", reason="needs datasets: pip install datasets")
+    pytest.importorskip(
+        "datasets.features", reason="needs datasets: pip install datasets"
+    )  # not our folder of that name
+    datasets = pytest.importorskip("datasets")
     empty: dict[str, Any] = {f"image_{n}": None for n in range(1, 8)}
     rows = [
         {
@@ -436,7 +439,10 @@ def coco(folder: Path) -> Case:
 
 def videomme(folder: Path) -> Case:
     """lmms-lab/Video-MME on the hub, videomme/test-00000-of-00001.parquet, made by ``datasets``"""
-    datasets = pytest.importorskip("datasets", reason="needs datasets: pip install datasets")
+    pytest.importorskip(
+        "datasets.features", reason="needs datasets: pip install datasets"
+    )  # not our folder of that name
+    datasets = pytest.importorskip("datasets")
     put(folder, MP4, below="data")
     (folder / "data" / MP4).rename(folder / "data" / "fFjv93ACGo8.mp4")
     row = {
@@ -512,7 +518,10 @@ def air_bench(folder: Path) -> Case:
 
 def audiobench(folder: Path) -> Case:
     """AudioLLMs/AudioBench, src/dataset_src/cn_college_listen_mcq_test.py; parquet made by ``datasets``"""
-    datasets = pytest.importorskip("datasets", reason="needs datasets: pip install datasets")
+    pytest.importorskip(
+        "datasets.features", reason="needs datasets: pip install datasets"
+    )  # not our folder of that name
+    datasets = pytest.importorskip("datasets")
     row = {
         "context": {"bytes": data_of(WAV), "path": WAV},
         "instruction": "What is said?",
@@ -619,7 +628,10 @@ _SENT = [
 
 
 def _hub_dataset() -> Any:
-    datasets = pytest.importorskip("datasets", reason="needs datasets: pip install datasets")
+    pytest.importorskip(
+        "datasets.features", reason="needs datasets: pip install datasets"
+    )  # not our folder of that name
+    datasets = pytest.importorskip("datasets")
     rows = [{"image": {"bytes": data_of(row["picture"]), "path": row.pop("picture")}, **row} for row in _rows()]
     kinds = {name: datasets.Value("string") for name in ("id", "question", "answer")}
     return datasets.Dataset.from_list(rows, features=datasets.Features({**kinds, "image": datasets.Image()}))

@@ -19,7 +19,7 @@ NUMBERS = (
     | st.integers(-(1 << 200), 1 << 200)
     | st.integers((1 << 63) - 5, (1 << 64) + 5)
     | st.integers(-(1 << 63) - 5, -(1 << 63) + 5)
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.floats(9e18, 3e19)
 )
 VALUES = st.recursive(
