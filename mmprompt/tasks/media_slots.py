@@ -15,6 +15,10 @@ _MODALITIES = frozenset(("image", "audio", "video", "mm_url"))
 """Slots that the segments of a tagged column fill too."""
 
 
+class UnfilledSlotError(RowError):
+    """No row has the column of a media slot. It follows the last row and is about all of them, so it is no row."""
+
+
 def with_media_slots(rows: Iterable[Row], names: Collection[str]) -> Iterator[Row]:
     """Yield the rows, and at the end an error for each of the media slots ``names`` that no row had a column for.
 
@@ -37,7 +41,7 @@ def with_media_slots(rows: Iterable[Row], names: Collection[str]) -> Iterator[Ro
     yield from stream
     for name in unfilled if every else ():
         hint = f"name the media column in the template ({nearest(name, every)}), or remove the part"
-        yield RowError(f"no row has the column '{name}', which a media slot names", hint).located(column=name)
+        yield UnfilledSlotError(f"no row has the column '{name}', which a media slot names", hint).located(column=name)
 
 
 def _fills(name: str, sample: Sample) -> bool:
