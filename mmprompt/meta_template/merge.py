@@ -57,7 +57,7 @@ def merge(drafts: Sequence[MessageDraft]) -> list[Message]:
 
 
 def _message(group: Sequence[MessageDraft]) -> Message:
-    """Return one message of neighbours, which is what the last of them is."""
+    """Return neighbours as one message, with the role, name and tool calls of the last."""
     last = group[-1]
     parts = tuple([p for p in (last.parts if len(group) == 1 else joined(group)) if type(p) is not TextPart or p.text])
     return _new(Message, (ROLES.get(last.role, last.role), parts, last.name, last.tool_calls, last.tool_call_id))

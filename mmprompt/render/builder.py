@@ -85,8 +85,8 @@ class RequestBuilder:
 
     Raises:
         TargetError: the target is unknown.
-        TaskError: a change of media that go by name.
-        PolicyError: a root is no folder.
+        TaskError: a change is asked for, but the media go by name.
+        PolicyError: a root is not a folder.
     """
 
     def __init__(

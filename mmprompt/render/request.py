@@ -37,7 +37,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Request(Mapping[str, Any]):
-    """One request: a row's, or one of its turns' or labels'. Immutable and picklable.
+    """One request, of a row or of one of its turns or labels. Immutable and picklable.
 
     It is a mapping of the arguments of OpenAI's and Anthropic's SDKs, the model left out:
     ``client.chat.completions.create(model=NAME, **request)``. ``body()`` is the same request as bytes of JSON.
@@ -176,7 +176,7 @@ def task_requests(
 
 
 def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
-    """Return the changes of a task with these, named as in its ``media`` section, laid over them."""
+    """Return the task's changes, replaced by ``changes`` where both name one, as in the ``media`` section."""
     for key in changes:
         if key not in CHANGE_KEYS:
             raise TaskError(f"unknown change {shown(key)}", nearest(key, CHANGE_KEYS))

@@ -165,7 +165,7 @@ class MediaSkeleton(NamedTuple):
         A column that is missing, null or blank gives none. A number is put in as text.
 
         Raises:
-            SourceError: an element is no source.
+            SourceError: an element is not a source.
             TemplateError: the sample cannot fill the other slots.
         """
         if not self.slots:

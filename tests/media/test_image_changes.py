@@ -557,7 +557,7 @@ def test_a_tiff_that_may_be_read_becomes_a_png_without_loss(mode):
     theirs = image.convert("RGB") if mode == "CMYK" else image
     assert np.array_equal(pixels(fits), np.asarray(theirs))
     assert change_image(part, Changes(max_side=30), MORE).media_type == "image/png"
-    with pytest.raises(SourceError, match="TIFF, which is not read"):
+    with pytest.raises(SourceError, match="TIFF, which mmprompt does not read"):
         fit_image(part, target_room("vllm", "image"), POLICY)
 
 

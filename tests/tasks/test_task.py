@@ -455,7 +455,7 @@ def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object],
     assert len(list(task.messages())) == 2
     hint = "name the text with --map COLUMN=question, or use a task with a template"
     left = [note for note in task.notes() if "not sent" not in note]
-    assert left == [f"all 2 rows: only media are sent, and not the text of {names}; {hint}" for names in unsent]
+    assert left == [f"all 2 rows: only media are sent, but not the text of {names}; {hint}" for names in unsent]
 
 
 @pytest.mark.parametrize(

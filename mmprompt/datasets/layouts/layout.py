@@ -1,4 +1,4 @@
-"""What a layout of rows is, and what the layouts share."""
+"""``Layout``, and the functions that several layouts use."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def choices_in(sample: Sample, column: str) -> list[object] | None:
         return None
     found = list_of_cell(value, cells=True)
     if not isinstance(value, (list, tuple)) and found == [value]:
-        raise RowError(f"column '{column}' is no list: {shown(value)}", "give a list of choices").located(column=column)
+        raise RowError(f"column '{column}' is not a list: {shown(value)}", "give a list of choices").located(
+            column=column
+        )
     for number, choice in enumerate(found, 1):
         if choice is None or not str(choice).strip():
             what = f"choice {number} of column '{column}' is empty"

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 _PIXEL = 16
 """Bytes that a decoder may need for a pixel: four, in a few copies."""
 
-HINT = "the data may be damaged or hostile; leave the sample out, or look at it with care"
+HINT = "leave the sample out: its data may be damaged or hostile"
 
 LEAST_MEMORY = 256 << 20
 """Bytes; Python, NumPy and FFmpeg's threads take half of it before they decode anything."""

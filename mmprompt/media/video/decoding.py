@@ -47,7 +47,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
             f"the {video.kind.name} file cannot be read after {len(packets)} frames ({type(error).__name__})",
-            "it may be cut: fetch it again",
+            "fetch it again: it may be cut",
         ) from None
     first = next((at for at, packet in enumerate(packets) if packet.is_keyframe), 0)
     span = _span(packets)
