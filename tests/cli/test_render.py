@@ -824,7 +824,7 @@ def test_a_mapped_column_that_sends_nothing_is_noted(
 ) -> None:
     code, _, err = rendered(capfd, write_rows(folder / "data.jsonl", row, row), "--map", f"{column}=image")
     assert code == 0
-    assert err.startswith(f"note: all 2 rows: no media of '{column}' is sent, which --map names; ")
+    assert err.startswith(f"note: all 2 rows: no media of '{column}' are sent, although --map names it; ")
     assert said in err.splitlines()[0]
 
 

@@ -213,7 +213,7 @@ def test_a_video_without_frames_is_refused_by_a_target_that_takes_none(run: Any)
 
 def test_fit_changes_only_what_the_target_refuses(run: Any, tour: Path) -> None:
     row = {"images": ["media/spinner.gif", "media/coffee.jpg"]}
-    assert "let --fit choose" in run(row, "--target", "openai")[2]
+    assert "pass --fit to send the first" in run(row, "--target", "openai")[2]
     [line] = run(row, "--target", "openai", "--fit")[1]
     still, coffee = media_of(line)
     assert getattr(Image.open(io.BytesIO(still)), "n_frames", 1) == 1
@@ -515,7 +515,7 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
         code, lines, err = run(COFFEE, "--media", mode, "--max-side", 9, "--fit")
         names = "fit, max_side"
     assert (code, lines) == (2, [])
-    said = f"{names} with media mode {mode}; media that go by name cannot be changed; send them inline, or"
+    said = f"{names} with media mode {mode}; pass --media inline, or"
     assert err.startswith(f"mmprompt: {said}")
     assert err.count("\n") == 1
 
@@ -525,7 +525,7 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
     [
         (["--policy", "nonsense"], "unknown policy preset 'nonsense'; known: default, hostile, trusted"),
         (["--policy", "hostil"], "did you mean 'hostile'?"),
-        (["--policy", ""], "no preset ''"),
+        (["--policy", ""], "unknown policy preset ''"),
         (["--max-side", "0"], "'0' is not a whole number from 1"),
         (["--max-pixels", "many"], "'many' is not a whole number"),
         (["--frames", "1.5"], "'1.5' is not a whole number"),

@@ -21,7 +21,7 @@ def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_t
     template = {"prompt_template": {"type": "PromptTemplate", "template": "{question} {answer}"}}
     row = {"question": "q", "answer": "a"}
     [note] = notes_of([row, row], reader_cfg={"output_column": "anser"}, infer_cfg=template)
-    assert note.startswith("all 2 rows: no column 'anser', which output_column names, so no answer goes out")
+    assert note.startswith("all 2 rows: no column 'anser', which output_column names, so rows go out without an answer")
     assert note.endswith("did you mean 'answer'?")
     for reader in ({}, {"output_column": "answer"}, {"output_column": None}):
         assert notes_of([row], reader_cfg=reader, infer_cfg=template) == []
@@ -33,7 +33,7 @@ def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_t
 @pytest.mark.parametrize("name", ["Answer", "answers"])
 def test_an_answer_by_nearly_the_default_name_is_a_note(name: str) -> None:
     [note] = notes_of([{"question": "q", name: "a"}])
-    assert note.startswith("the row: no column 'answer', which output_column names, so no answer goes out")
+    assert note.startswith("the row: no column 'answer', which output_column names, so rows go out without an answer")
     assert note.endswith(f"did you mean '{name}'?")
     assert notes_of([{"question": "q", name: "a"}], reader_cfg={"output_column": name}) == []
     assert notes_of([{"question": "q", name: "a", "answer": "b"}]) == []

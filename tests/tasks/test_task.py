@@ -226,7 +226,7 @@ def test_a_row_error_ends_the_iteration_or_goes_to_on_error() -> None:
     task = task_of("{q}", rows)
     given = task.prompts()
     assert next(given) == (0, "a")
-    with pytest.raises(RowError, match="a row is a mapping"):
+    with pytest.raises(RowError, match="a row must be a mapping"):
         next(given)
     errors: list[MMPromptError] = []
     assert list(task.prompts(on_error=errors.append)) == [(0, "a"), (3, "b")]
