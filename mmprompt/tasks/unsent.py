@@ -118,12 +118,12 @@ def _sends_media(name: str, value: object, sent: SentColumns) -> bool:
 
 
 def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:
-    """Yield a note on the columns that ``--map`` names but of which nothing is sent."""
+    """Yield a note on the columns that ``--map`` names but from which nothing is sent."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
         hint = f"leave out --map: only '{fed}' is sent" if fed else near
-        yield f"no media of {', '.join(map(repr, unsent))} are sent, although --map names it", hint
+        yield f"no media are sent from {', '.join(map(repr, unsent))}, although --map asks for them", hint
 
 
 def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
