@@ -85,7 +85,7 @@ def joined(drafts: Iterable[MessageDraft]) -> list[Part]:
 
 
 def _sought(drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
-    """Return the drafts with each one that seeks before the first other of its role, and before loose text there."""
+    """Return the drafts, each one with ``seek`` moved before the first other of its role and the loose text there."""
     seeking = [d for d in drafts if d.seek]
     if not seeking:
         return drafts

@@ -87,7 +87,7 @@ def _message(message: object) -> Message:
 
 
 def _refuse_key(key: object, value: object) -> None:
-    """Raise for a message key that no field of a message holds, unless it says nothing."""
+    """Refuse a message key that ``Message`` has no field for; empty keys of replies are left out."""
     if key in _REPLY_ONLY:
         if value:
             raise TargetError(f"a message cannot hold the key {shown(key)}", "remove it")

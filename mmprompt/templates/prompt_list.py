@@ -237,7 +237,7 @@ def _spliced(text: str, src: str, dst: Sequence[PromptItem]) -> list[PromptItem 
 
 
 def copied(value: _T) -> _T:
-    """Return ``value`` with its mappings, lists and tuples copied, all the way down; other objects are shared."""
+    """Return a deep copy of ``value``: mappings, lists and tuples are copied, other objects are shared."""
     given: Any = value
     if isinstance(given, Mapping):
         contents = {key: copied(item) for key, item in given.items()}

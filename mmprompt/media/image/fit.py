@@ -139,7 +139,7 @@ def _fit_frames(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality:
 
 
 def _ways(facts: ImageFacts, room: TargetRoom, own: str, *, lossless: bool, clear: bool, side: int) -> list[_Way]:
-    """Return the formats to try, the one that loses least first; of those that the target takes and that we write.
+    """Return the formats to try, which the target takes and we can write; the one that loses least comes first.
 
     ``own`` is the format that it has or was asked for; ``lossless`` and ``clear`` say what there is to lose.
     """
