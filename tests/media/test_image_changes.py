@@ -539,7 +539,7 @@ def test_fit_changes_the_animations_that_the_target_refuses_and_no_others(name, 
         check_media(part, limits(target))
         assert fits is part
         return
-    with pytest.raises(TargetError, match=f"takes no animated {name}; send a single frame, or let --fit"):
+    with pytest.raises(TargetError, match=f"takes no animated {name}; send a single frame, or pass --fit"):
         check_media(part, limits(target))
     check_media(fits, limits(target))
     first = decode_image(fits.data, POLICY).convert("RGB").getpixel((0, 0))

@@ -386,7 +386,7 @@ def test_tiff_is_read_by_choice_and_its_first_page_only():
         assert "TIFF, which mmprompt does not read; convert it to PNG" in refusal(function, data)
     assert image_facts(data, MORE) == ("TIFF", "image/tiff", 9, 7, "L", 1, None, False, 8)
     assert decode_image(data, MORE).getpixel((0, 0)) == 0
-    assert "only its first page is read" in refusal(decode_image, data, MORE, frame=1)
+    assert "only the first page is read" in refusal(decode_image, data, MORE, frame=1)
     exif = Image.Exif()
     exif[0x0112] = 3
     turned = saved(Image.new("I;16", (9, 7)), "TIFF", exif=exif)
