@@ -92,5 +92,5 @@ def check_is_video(modality: str) -> None:
     if modality != "video":
         raise SourceError(
             f"several frames are given as {A_MODALITY[modality]}",
-            "tag them as video, or give each picture a segment of its own",
+            "tag them as video, or give each picture its own segment",
         )

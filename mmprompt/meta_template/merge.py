@@ -23,7 +23,7 @@ class MessageDraft(NamedTuple):
     def takes(self, following: MessageDraft) -> bool:
         """Return True if ``following`` can continue this message.
 
-        A tool call ends a message, and the result of a tool is a message of its own.
+        A tool call ends a message, and the result of a tool is a separate message.
         """
         if self.tool_calls or self.tool_call_id is not None or following.tool_call_id is not None:
             return False
@@ -102,7 +102,7 @@ def merge_meta(meta: Sequence[Message], prompt: Sequence[Message]) -> list[Messa
     """Return the messages of a prompt with those of a meta template put in.
 
     A message of the meta template goes to the next message of its role: the contents are joined, the meta template's
-    first. Where the rest of the prompt has no such message, it becomes a message of its own at that position.
+    first. Where the rest of the prompt has no such message, it becomes a separate message at that position.
     """
     out: list[Message] = []
     at = 0

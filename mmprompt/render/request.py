@@ -44,7 +44,7 @@ class Request(Mapping[str, Any]):
     Anthropic requires ``max_tokens``: give it to the SDK yourself if the task has no ``max_out_len``.
 
     Attributes:
-        id: the row's id, of its own type.
+        id: the row's id, with its type.
         answers: the right answers as the row has them; of a dialogue those of this turn. Empty if the row has none.
         choices: the texts of a multiple-choice row.
     """

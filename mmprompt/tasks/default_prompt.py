@@ -1,7 +1,7 @@
 """The prompt of a row without a template: one user message with the row's media and question.
 
 If the row has the tagged column ``content``, the message holds its parts. Otherwise it holds the media columns in their
-order, then a text: ``hint``, ``question`` and the choices, each on lines of its own. Tags in this text are not read:
+order, then a text: ``hint``, ``question`` and the choices, each on separate lines. Tags in this text are not read:
 only a task makes another column tagged.
 """
 

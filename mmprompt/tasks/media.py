@@ -129,7 +129,7 @@ def _named(asked: Changes) -> str:
 
 
 def task_changes(task: Task, **given: object) -> Changes:
-    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
+    """Return the changes that a task asks for; those ``given`` that are not None replace them.
 
     A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
     """

@@ -376,7 +376,9 @@ def test_images_too_large_or_of_no_known_mode_are_refused(reader):
     assert "mode F" in str(refusal(reader, Image.new("F", (4, 4))))
     assert "not a sound" in str(refusal(reader, Image.new("RGB", (4, 4)), "audio"))
     cut = Image.open(io.BytesIO(JPEG[:2000]))
-    assert "cannot be encoded (OSError); its file may be cut" in str(refusal(reader, cut))
+    assert "cannot be encoded (OSError); open it anew, or give its path: its file may be cut" in str(
+        refusal(reader, cut)
+    )
     assert read(reader, np.zeros((4, 5, 3), "uint8")).media_type == "image/jpeg"
     assert "not an image" in str(refusal(reader, np.zeros((4, 5), "f4")))
 

@@ -35,7 +35,7 @@ def has(*names: str) -> Callable[[Mapping[str, object]], bool]:
 def with_columns(
     sample: Sample, new: Mapping[str, object], drop: Iterable[str] = (), renamed: Iterable[str] = ()
 ) -> Sample:
-    """Return a sample with these columns in place of its own, without those of ``drop``; its text has no tags.
+    """Return a sample with these columns replaced and those of ``drop`` removed; its text has no tags.
 
     A new column that is None is left out. What the columns ``renamed`` hold is sent under a new name; they stay, since
     a template may name them.

@@ -83,7 +83,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
             ``max_pixels``, all frames up to this one ``ANIMATION_PICTURES`` times that. Time is checked between reads.
     """
     if frame < 0:
-        raise SourceError(f"there is no frame {frame}", "count from 0")
+        raise SourceError(f"the frame number is {frame}", "give 0 or more")
     image, facts = _open(data, policy, frame + 1)
     if frame >= (facts.frames or 1):
         known = (
@@ -127,7 +127,7 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
         if name == "JPEG":
             image.draft("L", (1, 1))
         elif name == "PNG":
-            # before the pixels, and on an image of its own: it leaves one that cannot be loaded
+            # before the pixels, and on a separate image: it leaves one that cannot be loaded
             read_header(data, name, policy).verify()
             if not png_has_all_rows(data):
                 raise EOFError

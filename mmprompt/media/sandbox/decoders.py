@@ -71,7 +71,7 @@ class InlineDecoder:
 class IsolatedDecoder:
     """Runs decoders in child processes with limits. Threads may share it; it survives a fork; it pickles.
 
-    Each thread that runs something has a child of its own: a call takes an idle child or starts one. ``close`` (or
+    Each thread that runs something has its own child: a call takes an idle child or starts one. ``close`` (or
     leaving the context, or the end of the object) ends the idle children; a later call starts new ones. A forked
     process and a pickled copy start without children.
 

@@ -113,7 +113,7 @@ class DecoderProcess:
         """Return the answer to the oldest job without one, within so many seconds.
 
         Raises:
-            EndedError: there is no answer; end the child.
+            EndedError: the child did not answer; end it.
             MMPromptError: the error that the job raised; the child can be used again.
         """
         kind, value = self._message(time.monotonic() + seconds)

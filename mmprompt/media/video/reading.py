@@ -144,7 +144,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         most = str(2 * policy.max_pixels + _BLOCKS)
         stream.codec_context.options = {"max_pixels": most, "err_detect": "explode"}
         # a decoder lives until the garbage collector finds it, as PyAV's streams and containers hold each other; with
-        # one thread it has none of its own that would live on
+        # one thread it starts no further thread that would live on
         stream.codec_context.thread_count = 1
         yield OpenVideo(kind, container, stream)
 

@@ -26,7 +26,7 @@ from mmprompt.templates.prompt_list import PromptList
 
 
 class TaskRows:
-    """The requests and prompts of a task file, asked for by rows of its own table.
+    """The requests and prompts of a task file, asked for by the rows of its table.
 
     ``abbr`` chooses one of the datasets of a runner's config; the other arguments are those of ``RunnerBuilder``.
     """
