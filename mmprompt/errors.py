@@ -187,7 +187,7 @@ def shown(value: object, limit: int = SHOWN) -> str:
 def expect(
     value: object, kind: type | tuple[type, ...], place: str, hint: str, error: type[MMPromptError] = TaskError
 ) -> None:
-    """Refuse an argument that is of none of the types ``kind``, with the message ``<place> is <type>; <hint>``."""
+    """Refuse an argument of another type than ``kind``, with the message ``<place> is <type>; <hint>``."""
     if not isinstance(value, kind):
         raise error(f"{place} is {'None' if value is None else type(value).__name__}", hint)
 

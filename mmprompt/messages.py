@@ -1,7 +1,7 @@
 """Content parts and messages: immutable values between a template and a wire form.
 
 ``MediaRef`` is what a sample *named*. ``MediaPart`` is what was *read*. They are different types because a string that
-names a medium is no permission to read it. Target writers refuse a ``MediaRef``, unless the target takes names.
+names a medium is not a permission to read it. Target writers refuse a ``MediaRef``, unless the target takes names.
 
 All are named tuples: cheap to create by the million, picklable, and equal if their fields are.
 """

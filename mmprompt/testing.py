@@ -164,7 +164,7 @@ def assert_sends(
         MMPromptError: the task, the dataset or a medium of ``expected`` cannot be read.
     """
     if not isinstance(expected, Mapping):
-        raise PromptError(f"what is expected is {type(expected).__name__}", "give a mapping from ids to messages")
+        raise PromptError(f"'expected' is {type(expected).__name__}", "give a mapping from ids to messages")
     task = _task(source)
     root = task.dataset.root if task.dataset is not None else None
     folder = base if base is not None else root or ""
@@ -179,16 +179,16 @@ def assert_sends(
         else:
             wanted = sent(messages, target=target, base=folder)
         if key not in sends_all:
-            raise AssertionError(f"there is no sample {shown(key)}{_near(task, key)}")
+            raise AssertionError(f"no sample has the id {shown(key)}{_near(task, key)}")
         place, expects, sends = _difference(cast("JSONObject", wanted), cast("JSONObject", sends_all[key]), "")
         if place:
-            what = f"sample {shown(key)} is sent otherwise than expected, at {place[1:]}"
+            what = f"sample {shown(key)} is not sent as expected, at {place[1:]}"
             raise AssertionError(f"{what}\n  expected: {expects}\n      sent: {sends}")
 
 
 def _task(source: Source) -> Task:
     from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the first use
-    from mmprompt.tasks.task import Task  # noqa: PLC0415  # likewise
+    from mmprompt.tasks.task import Task  # noqa: PLC0415  # loads with the first use
 
     if isinstance(source, Task):
         return source

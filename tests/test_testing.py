@@ -69,7 +69,7 @@ def test_a_dataset_that_sends_what_is_expected(tour: Path) -> None:
     [
         (
             {"tour-01": user("What drink is in the cup?", image="media/chelsea.jpg")},
-            r"sample 'tour-01' is sent otherwise than expected, at messages\[0\]\.content\[0\]\.image_url\.url\n  expected: 'data:image/jpeg;base64,<27255 bytes, sha256 4d01.*\n      sent: 'data:image/jpeg;base64,<42121 bytes, sha256 a16a",
+            r"sample 'tour-01' is not sent as expected, at messages\[0\]\.content\[0\]\.image_url\.url\n  expected: 'data:image/jpeg;base64,<27255 bytes, sha256 4d01.*\n      sent: 'data:image/jpeg;base64,<42121 bytes, sha256 a16a",
         ),
         (
             {"tour-01": user("What?", image="media/coffee.jpg")},
@@ -86,8 +86,8 @@ def test_a_dataset_that_sends_what_is_expected(tour: Path) -> None:
         ),
         ({"tour-01": assistant(image("media/coffee.jpg"), "What drink is in the cup?")}, r"at messages\[0\]\.role\n"),
         ({"tour-01": []}, r"at messages\n"),
-        ({"tour-1": user("x")}, "there is no sample 'tour-1'; did you mean 'tour-"),
-        ({1: user("x")}, "there is no sample '1'; "),
+        ({"tour-1": user("x")}, "no sample has the id 'tour-1'; did you mean 'tour-"),
+        ({1: user("x")}, "no sample has the id '1'; "),
     ],
 )  # fmt: skip
 def test_what_differs_is_said(tour: Path, expected: Any, said: str) -> None:
@@ -97,16 +97,16 @@ def test_what_differs_is_said(tour: Path, expected: Any, said: str) -> None:
 
 def test_an_id_of_another_type_is_told(tmp_path: Path) -> None:
     source = {"dataset": {"rows": [{"id": 7, "question": "q"}]}}
-    with pytest.raises(AssertionError, match=r"^there is no sample '7'; the id is int: write 7$"):
+    with pytest.raises(AssertionError, match=r"^no sample has the id '7'; the id is int: write 7$"):
         assert_sends(source, {"7": user("q")})
     (tmp_path / "a.csv").write_text("id,question\n7,q\n", encoding="utf-8")
-    with pytest.raises(AssertionError, match=r"^there is no sample '7'; the id is str: write '7'$"):
+    with pytest.raises(AssertionError, match=r"^no sample has the id '7'; the id is str: write '7'$"):
         assert_sends(tmp_path / "a.csv", {7: user("q")})
 
 
 def test_expected_messages_without_their_ids_are_refused(tour: Path) -> None:
     messages: Any = [user("x")]
-    with pytest.raises(PromptError, match=r"^what is expected is list; give a mapping from ids to messages$"):
+    with pytest.raises(PromptError, match=r"^'expected' is list; give a mapping from ids to messages$"):
         assert_sends(tour / "tour.jsonl", messages)
 
 

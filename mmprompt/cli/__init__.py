@@ -26,7 +26,7 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``mmprompt`` and return its exit code.
 
-    0 fine, 1 findings or failed rows, 2 usage, 3 internal, 130 interrupted.
+    0 success, 1 findings or failed rows, 2 wrong usage, 3 internal error, 130 interrupted.
 
     Raises:
         SystemExit: the arguments are wrong, or ask for help.

@@ -46,7 +46,7 @@ def dataset_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def tell_format(dataset: Dataset | None, given: str | None) -> None:
-    """Say on standard error which format was recognised, where it is more than lines or cells."""
+    """Say on standard error which format was recognised, unless it is JSON lines or another plain one."""
     if dataset is not None and given is None and dataset.format not in (*_PLAIN, "rows"):
         say(f"mmprompt: {dataset.path} is read as {dataset.format}")
 

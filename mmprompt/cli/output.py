@@ -27,7 +27,7 @@ def check_output(path: str | None) -> None:
 def output(path: str | None) -> Iterator[ChunkWriter]:
     """Open the output.
 
-    A regular file gets its name when it is complete; until then an older file of that name stays as it is.
+    A regular file appears under its name when it is complete. Until then an older file of that name stays.
 
     Raises:
         TaskError: standard output is closed.

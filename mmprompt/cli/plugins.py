@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the states, or write the example, and return the exit code.
 
     Raises:
-        MMPromptError: there is no example for that runner, or its files exist already.
+        MMPromptError: the runner is unknown, or its files exist already.
         OSError: the example cannot be written.
     """
     if arguments.init is not None:

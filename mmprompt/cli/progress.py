@@ -34,7 +34,7 @@ class RowCounter:
 
 @contextmanager
 def progress(counter: RowCounter, errors: ErrorReport, dataset: Dataset | None, limit: int | None) -> Iterator[None]:
-    """Show a bar on a terminal while the block runs. The counter moves it, and it gives way to errors."""
+    """Show a bar on a terminal while the block runs. The counter moves it; an error clears it first."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return

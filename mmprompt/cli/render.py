@@ -225,7 +225,7 @@ def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
 
 
 def _check_apart(written: str | None, *others: str | None) -> None:
-    """Refuse to write over a file that is read, or written too."""
+    """Refuse an output that the run also reads, or writes under another option."""
     if written is None or (os.path.exists(written) and not os.path.isfile(written)):
         return
     for name in others:

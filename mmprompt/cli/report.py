@@ -35,7 +35,7 @@ Message = tuple[str, str]
 
 
 class ErrorReport:
-    """Writes the error of each row that is left out; of alike errors the first ones, and the number of the others.
+    """Writes the error of each row that is left out. Of similar errors it writes the first ones and counts the others.
 
     An error of the task or the command, which many rows share, is written once. ``data`` receives every error as a line
     of JSON. ``optional`` says that the command has the option ``--errors``, which names the file of ``data``.
@@ -80,7 +80,7 @@ class ErrorReport:
 
 
 class NoteReport:
-    """Keeps the notes of a run for its end; of alike notes the first ones, and the number of the others."""
+    """Keeps the notes of a run for its end. Of similar notes it keeps the first ones and counts the others."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -147,7 +147,7 @@ class Outcome(NamedTuple):
     """The counts of a run, for its last line.
 
     ``written`` and ``left_out`` are rows; ``size`` is in bytes. ``output`` is the file, None for standard output.
-    ``stopped`` says why the run ended early; a file is then left as it was, as it is if no row could be rendered.
+    ``stopped`` says why the run ended early. If it did, or if no row could be rendered, an older output file stays.
     """
 
     written: int

@@ -16,10 +16,10 @@ ROLES = (*MODALITIES, *COLUMNS, "id")
 
 
 def check_roles(roles: Mapping[str, str]) -> None:
-    """Refuse an unknown role, and a role that two columns have and only one can.
+    """Refuse an unknown role, and two columns with a role that only one column can have.
 
     Raises:
-        DatasetError: such a role.
+        DatasetError: a role is unknown or given twice.
     """
     taken: dict[str, str] = {}
     for column, role in roles.items():
@@ -44,7 +44,7 @@ def with_roles(rows: Iterable[Row], roles: Mapping[str, str], *, templates: bool
         needed = [column for column, role in roles.items() if role not in MODALITIES]
         missing = next((column for column in needed if column not in row.columns), None)
         if missing is not None:
-            what = f"no column {shown(missing)}, to which the role {roles[missing]} is given"
+            what = f"no column {shown(missing)}, which has the role {roles[missing]}"
             yield row.located(RowError(what, nearest(missing, row.columns)).located(column=missing))
             continue
         yield _with_columns(row, roles, templates)

@@ -27,7 +27,7 @@ class DatasetFile:
 
     ``name`` is the path as given. ``root`` is the directory where its media paths begin, None for a stream. ``head``
     holds the first bytes: at least the first line that is not blank, unless that line is very long. A file compressed
-    with gzip or Zstandard gives what it holds. With an ``encoding`` its text is given as UTF-8.
+    with gzip or Zstandard is decompressed. Text in another ``encoding`` is given as UTF-8.
     """
 
     __slots__ = ("_encoding", "_packed", "_spent", "_stream", "head", "name", "root")
@@ -60,7 +60,7 @@ class DatasetFile:
             raise _unreadable(self.name, error) from None
 
     def _plain_head(self, head: bytes) -> bytes:
-        """Return the head as readers see it; of a compressed stream, which is read once, nothing is known."""
+        """Return the head as readers see it; that of a compressed stream, readable only once, stays compressed."""
         if is_compressed(head):
             self._packed = head[:8]
             if self._stream is None:

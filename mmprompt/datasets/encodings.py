@@ -15,7 +15,7 @@ _CHUNK = 1 << 16
 
 @contextmanager
 def transcoded(stream: BinaryIO, encoding: str | None, *, final: bool = True) -> Iterator[BinaryIO]:
-    """Give ``stream`` as UTF-8, or unchanged if no encoding is named. Without ``final`` it may end in a character.
+    """Give ``stream`` as UTF-8, or unchanged without an encoding. Without ``final`` it may end inside a character.
 
     Raises:
         DatasetError: the encoding is unknown, or the text is not in it.

@@ -158,9 +158,9 @@ def sample_of(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
     except RowError as error:
         return error.located(file=file, line=line)
     if not isinstance(value, dict):
-        return RowError(f"a row is an object, this is {type_name(value)}", "give an array of objects").located(
-            file=file, line=line
-        )
+        return RowError(
+            f"a row must be an object, and this one is {type_name(value)}", "give an array of objects"
+        ).located(file=file, line=line)
     return Sample(value, id_of(value, row), file, line, row, True, None, remarks)
 
 
@@ -168,7 +168,7 @@ def check_array(head: bytes) -> None:
     """Refuse a file whose first bytes show that it does not hold an array.
 
     Raises:
-        DatasetError: such a file.
+        DatasetError: the file does not hold an array.
     """
     first = head.decode("utf-8", "replace").removeprefix(BOM).lstrip(_BLANKS)[:1]
     if first and first != "[":

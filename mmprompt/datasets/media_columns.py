@@ -17,7 +17,7 @@ _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
 
 
 def holds_no_medium(value: object) -> bool:
-    """Return True for what a media column holds where there is no medium: null, NaN, blank text, lists of only these.
+    """Return True for a cell of a media column without a medium: null, NaN, blank text, or a list of only these.
 
     A Hugging Face struct without bytes and path is null too.
     """

@@ -80,7 +80,8 @@ def own_settings(sample: Sample) -> Wire | None:
 class LastAssistant:
     """Takes the closing assistant message of each chat as its answer: ``--drop-last-assistant``.
 
-    ``taken`` counts the answers. A row that is no chat, or whose last message is another's, stays as it is.
+    ``taken`` counts the answers. A row stays as it is if it is not a chat, or if its last message is not the
+    assistant's.
     """
 
     def __init__(self, column: str) -> None:

@@ -1,4 +1,4 @@
-"""The files of a dataset: how each is read, recognised from its content unless the caller names its format."""
+"""The files of a dataset, and how each is read: the format comes from its content unless the caller names it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Settings(NamedTuple):
 
 
 def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | None]:
-    """Return the files of a dataset, and the folder that was given in their place."""
+    """Return the files of a dataset, and the folder if the caller gave a folder."""
     parts: list[Part] = []
     given = None
     for path in [file for pattern in paths for file in folder.expanded(pattern)]:
@@ -190,7 +190,7 @@ def rows_of(
 
 
 def _layout_of_line(line: bytes) -> str | None:
-    """Return the layout of the first row of a stream, whose rows can be read only once."""
+    """Return the layout of the first row of a stream; its rows can be read only once."""
     try:
         columns = loads(line)
     except RowError:

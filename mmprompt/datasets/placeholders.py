@@ -107,7 +107,7 @@ def marked_text(parts: Sequence[Part]) -> tuple[str, dict[str, list[MediaRef | M
             if holds_mark(part.text):
                 raise RowError("a text holds a mark such as <image>, which would be read as a medium", "reword it")
             if text_before or (part.text.isspace() and len(parts) > 1):
-                raise RowError("texts side by side, or blank ones, cannot be told apart", "join the texts")
+                raise RowError("neighbouring or blank texts would not be read back as they are", "join the texts")
             pieces.append(f"\n{part.text}" if marked else part.text)
             text_before = True
         else:

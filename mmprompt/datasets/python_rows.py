@@ -51,7 +51,8 @@ def _python_rows(rows: _Once) -> Iterator[Row]:
     for row, columns in enumerate(rows):
         if not isinstance(columns, Mapping):  # what callers give is not checked by a type checker
             yield RowError(
-                f"a row is a mapping, this is {type(columns).__name__}", "give a mapping of column to value"
+                f"a row must be a mapping, and this one is {type(columns).__name__}",
+                "give a mapping of column to value",
             ).located(line=row + 1)
             continue
         made = columns if type(columns) is dict else dict(columns)

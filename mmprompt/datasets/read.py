@@ -96,7 +96,7 @@ def open_dataset(
     roots = dict.fromkeys(os.path.abspath(part.source.root) if part.source.root else None for part in parts)
     if len(roots) > 1 and not in_folder:
         raise DatasetError(
-            "the files lie in different folders, and names of media begin at each file's own",
+            "the files lie in different folders, so relative media paths would begin at different places",
             "give the files of one folder at a time",
         )
     formats = dict.fromkeys(part.format for part in parts)
@@ -139,7 +139,7 @@ def _numbered(parts: Sequence[Part], asked: Settings, notes: Notes, join: Join |
 def _with_partners(rows: Iterable[Row], name: str, asked: Settings, notes: Notes) -> Iterator[Row]:
     file, colon, column = name.rpartition(":")
     if not colon or not file or not column:
-        raise DatasetError(f"--join {name} names no file and column", "write --join FILE:COLUMN")
+        raise DatasetError(f"--join {name} is not of the form FILE:COLUMN", "write --join FILE:COLUMN")
     others = open_dataset(file, key=None if asked.format else asked.key, encoding=asked.encoding)
     missing = Missing(file)
     with join_table() as table:
@@ -151,7 +151,7 @@ def _with_partners(rows: Iterable[Row], name: str, asked: Settings, notes: Notes
 def rows_dataset(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> Dataset:
     """Return the dataset of rows given in Python. Values may also be bytes, images, lists and segments.
 
-    If the first row is a chat, all of them are read as chats; likewise a published layout such as MMMU's. A row that
+    If the first row is a chat, or has a published layout such as MMMU's, all rows are read in the same way. A row that
     is not a mapping from names to values yields a ``RowError``. An iterator can be read once. A ``datasets`` Dataset
     is read without decoding its media.
 

@@ -1,4 +1,4 @@
-"""Text files: UTF-8 whatever the locale. Bytes that are not UTF-8 make one bad row, not a bad file."""
+"""Text files: UTF-8 whatever the locale. Bytes that are not UTF-8 cost one row, not the file."""
 
 from __future__ import annotations
 

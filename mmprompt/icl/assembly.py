@@ -107,7 +107,7 @@ class Assembly:
         return self._template
 
     def unknown_slots(self, columns: Collection[str]) -> dict[str, str]:
-        """Return the names in braces that are no columns of a sample, each with what becomes of it.
+        """Return the names in braces that are not columns of a sample, each with what happens to it.
 
         A slot that ``reader_cfg`` names, or whose absence is an error of the row, is not among them.
         """

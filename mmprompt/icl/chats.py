@@ -24,7 +24,7 @@ def chat_prompts(entry: SampleView, columns: tuple[str, ...], infer_mode: str) -
     Each message of the assistant is a turn, whose prompt is what comes before it. A chat without one is one prompt.
 
     Raises:
-        TemplateError: the column holds something that is no message.
+        TemplateError: the column holds something that is not a message.
     """
     if len(columns) != 1 or not _is_chat(chat := entry.raw.get(columns[0])):
         return None

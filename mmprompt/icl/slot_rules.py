@@ -33,7 +33,7 @@ class Columns(NamedTuple):
     strict: bool = False
 
     def fate(self, name: str, *, in_text: bool) -> str:
-        """Return what becomes of a slot without a column; nothing if ``reader_cfg`` names it, or the row is an error.
+        """Return what happens to a slot without a column; empty if ``reader_cfg`` names it, or the row is an error.
 
         ``in_text`` is False for a variable that only Jinja texts have.
         """

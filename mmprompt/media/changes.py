@@ -91,7 +91,7 @@ def changes_of(asked: Mapping[str, Any]) -> Changes:
     values: dict[str, Any] = {}
     for name, value in asked.items():
         if name not in Changes._fields:
-            raise TaskError(f"there is no change of media called {shown(name)}", nearest(name, Changes._fields))
+            raise TaskError(f"unknown change of media {shown(name)}", nearest(name, Changes._fields))
         if value is not None:
             values[name] = _checked(name, value)
     changes = Changes(**values)
@@ -100,9 +100,7 @@ def changes_of(asked: Mapping[str, Any]) -> Changes:
     if len(ways) > 1:
         raise TaskError(f"{' and '.join(ways)} each choose the frames of a video", "give one of them")
     if changes.sound_track and (ways or changes.frames):
-        raise TaskError(
-            f"sound_track and {(*ways, 'frames')[0]} each stand in the place of a video", "give one of them"
-        )
+        raise TaskError(f"sound_track and {(*ways, 'frames')[0]} each replace the video", "give one of them")
     return changes
 
 

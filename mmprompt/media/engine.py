@@ -121,7 +121,10 @@ class MediaEngine:
         def make() -> CacheEntry:
             made = self._decoder.run(make_changes, bare, steps, self.policy)
             if not is_well_formed(made):
-                raise SourceError("the decoder gave what is no medium", "leave the sample out, or look at it with care")
+                raise SourceError(
+                    "the decoder returned something that is not a medium",
+                    "leave the sample out: its data may be damaged or hostile",
+                )
             return made
 
         if self._cache is None:

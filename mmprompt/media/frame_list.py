@@ -81,7 +81,7 @@ def _checked(frames: Iterable[bytes], most: int) -> tuple[bytes, ...]:
 
 
 def check_count(count: int, policy: MediaPolicy) -> None:
-    """Refuse too many frames before an object is made of each: a frame of three bytes takes a hundred then."""
+    """Refuse too many frames before objects are made of them: an object takes more memory than a short text."""
     if count > policy.max_frames:
         what = f"{count} frames are more than max_frames ({policy.max_frames})"
         raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted")
@@ -92,5 +92,5 @@ def check_is_video(modality: str) -> None:
     if modality != "video":
         raise SourceError(
             f"several frames are given as {A_MODALITY[modality]}",
-            "tag them as video, or give each picture a segment of its own",
+            "tag them as video, or give each picture its own segment",
         )

@@ -19,6 +19,7 @@ from mmprompt.media.library_errors import library_errors
 from mmprompt.media.picture_size import check_picture_size
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.after_fork import forget_after_fork
+from mmprompt.media.type_check import A_MODALITY
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,7 +63,7 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         hint = "give (samples, rate)"
         if modality == "video":  # a column of several media takes a list of frames for one of them
             hint = "give its frames as a list (in a list of media as a list inside it), or the bytes of a video file"
-        raise SourceError(f"a value of type {type(source).__name__} is no {modality}", hint)
+        raise SourceError(f"a value of type {type(source).__name__} is not {A_MODALITY[modality]}", hint)
     return encode_image(source, policy)
 
 
@@ -76,7 +77,7 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
     check_picture_size("the image", image.width, image.height, policy)
     if mode in _UNSCALED:
         raise SourceError(f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled")
-    hint = "its file may be cut or closed: open it anew, or give its path"
+    hint = "open it anew, or give its path: its file may be cut or closed"
     with library_errors(f"the image of mode {mode}", "cannot be encoded", hint):
         image, findings = _own(image)
         clear = image.has_transparency_data
@@ -132,7 +133,7 @@ def _as_image(source: object) -> Image:
     pixels = len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
     if not pixels or str(getattr(source, "dtype", "")) != "uint8" or 0 in shape:
         raise SourceError(
-            f"an array of shape {shape} and type {getattr(source, 'dtype', None)} is no image",
+            f"an array of shape {shape} and type {getattr(source, 'dtype', None)} is not an image",
             "give uint8 pixels of height x width x 3",
         )
     array: Any = source
@@ -176,7 +177,7 @@ def _read_bounded(stream: Any, limit: int) -> bytes:
 
 def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPolicy) -> Encoded:
     if modality != "audio":
-        raise SourceError(f"an array with a sampling rate is no {modality}", "tag it as audio")
+        raise SourceError(f"an array with a sampling rate is a sound, not {A_MODALITY[modality]}", "tag it as audio")
     import numpy as np  # noqa: PLC0415  # heavy
 
     if isinstance(rate, bool) or not isinstance(rate, (int, float, np.integer, np.floating)):
@@ -185,7 +186,7 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
     if not LOWEST_RATE <= rate <= HIGHEST_RATE or rate != int(rate):
         hint = f"give a whole number of {LOWEST_RATE} to {HIGHEST_RATE} hertz"
         raise SourceError(f"the sampling rate is {shown(rate)}", hint)
-    with library_errors("the list of samples", "is no array", "give one array of samples"):
+    with library_errors("the list of samples", "is not an array", "give one array of samples"):
         array = np.asarray(samples)
     changes = []
     if array.ndim == 2 and array.shape[0] <= MOST_CHANNELS < array.shape[1]:
@@ -194,7 +195,7 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
     channels = array.shape[1] if array.ndim == 2 else 1
     if array.ndim not in (1, 2) or not array.size or not 1 <= channels <= MOST_CHANNELS:
         raise SourceError(
-            f"an array of shape {array.shape} is no sound", f"give samples x channels, 1 to {MOST_CHANNELS} channels"
+            f"an array of shape {array.shape} is not a sound", f"give samples x channels, 1 to {MOST_CHANNELS} channels"
         )
     seconds = array.shape[0] / int(rate)
     if policy.max_seconds is not None and seconds > policy.max_seconds:

@@ -11,7 +11,7 @@ RAISE_PIXELS = "raise max_pixels to allow it, or use --policy trusted"
 def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) -> None:
     """Refuse a picture of more than ``max_pixels``, or with a side longer than ``max_side_pixels``.
 
-    A side has a limit of its own because scaling takes about 50 bytes for each pixel of a side, however short the other
+    A side has its own limit because scaling takes about 50 bytes for each pixel of a side, however short the other
     side is.
 
     Args:

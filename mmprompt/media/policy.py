@@ -138,7 +138,7 @@ class MediaPolicy:
         formats = (read_also,) if isinstance(read_also, str) else tuple(read_also)
         for name in formats:
             if name not in READ_ALSO:
-                raise PolicyError(f"read_also names {shown(name)}", nearest(name, READ_ALSO))
+                raise PolicyError(f"unknown format {shown(name)} in read_also", nearest(name, READ_ALSO))
         object.__setattr__(self, "read_also", formats)
         object.__setattr__(self, "roots", _paths("root", roots))
         object.__setattr__(self, "files", _paths("file", files))
@@ -157,10 +157,10 @@ class MediaPolicy:
             PolicyError: an unknown preset, an unknown field, or a bad value for one.
         """
         if name not in _PRESETS:
-            raise PolicyError(f"there is no preset {shown(name)}", nearest(name, _PRESETS))
+            raise PolicyError(f"unknown policy preset {shown(name)}", nearest(name, _PRESETS))
         for key in changes:
             if key not in cls.__dataclass_fields__:
-                raise PolicyError(f"a policy has no {shown(key)}", nearest(key, cls.__dataclass_fields__))
+                raise PolicyError(f"unknown field {shown(key)} of a policy", nearest(key, cls.__dataclass_fields__))
         return cls(roots, **{**_PRESETS[name], **changes})
 
     def with_files(self, *paths: PathName) -> MediaPolicy:

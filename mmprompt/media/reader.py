@@ -115,7 +115,7 @@ class MediaReader:
         return _new(MediaPart, fields)
 
     def _rooted(self, ref: MediaRef, source: RootedPath, path: str) -> MediaPart | MediaRef:
-        """Read a path that begins at a folder of its own; messages show it as it was written."""
+        """Read a path that begins at its own root; messages show it as it was written."""
         try:
             return self._file(ref, path, str(source))
         except MediaError as error:

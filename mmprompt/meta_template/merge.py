@@ -23,7 +23,7 @@ class MessageDraft(NamedTuple):
     def takes(self, following: MessageDraft) -> bool:
         """Return True if ``following`` can continue this message.
 
-        A tool call ends a message, and the result of a tool is a message of its own.
+        A tool call ends a message, and the result of a tool is a separate message.
         """
         if self.tool_calls or self.tool_call_id is not None or following.tool_call_id is not None:
             return False
@@ -57,7 +57,7 @@ def merge(drafts: Sequence[MessageDraft]) -> list[Message]:
 
 
 def _message(group: Sequence[MessageDraft]) -> Message:
-    """Return one message of neighbours, which is what the last of them is."""
+    """Return neighbours as one message, with the role, name and tool calls of the last."""
     last = group[-1]
     parts = tuple([p for p in (last.parts if len(group) == 1 else joined(group)) if type(p) is not TextPart or p.text])
     return _new(Message, (ROLES.get(last.role, last.role), parts, last.name, last.tool_calls, last.tool_call_id))
@@ -85,7 +85,7 @@ def joined(drafts: Iterable[MessageDraft]) -> list[Part]:
 
 
 def _sought(drafts: Sequence[MessageDraft]) -> Sequence[MessageDraft]:
-    """Return the drafts with each one that seeks before the first other of its role, and before loose text there."""
+    """Return the drafts, each one with ``seek`` moved before the first other of its role and the loose text there."""
     seeking = [d for d in drafts if d.seek]
     if not seeking:
         return drafts
@@ -102,7 +102,7 @@ def merge_meta(meta: Sequence[Message], prompt: Sequence[Message]) -> list[Messa
     """Return the messages of a prompt with those of a meta template put in.
 
     A message of the meta template goes to the next message of its role: the contents are joined, the meta template's
-    first. Where the rest of the prompt has no such message, it becomes a message of its own at that position.
+    first. Where the rest of the prompt has no such message, it becomes a separate message at that position.
     """
     out: list[Message] = []
     at = 0

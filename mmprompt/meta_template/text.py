@@ -120,7 +120,7 @@ def affix_text(pieces: Affix, tokenizer: Tokenizer | None = None) -> str:
 
 
 def joined_lines(items: Sequence[PromptItem], writer: RoleWriter) -> str:
-    """Return a prompt without a meta template: the items that are not empty, each on a line of its own."""
+    """Return a prompt without a meta template: the items that are not empty, each on its own line."""
     out = ""
     for number, item in enumerate(items):
         if isinstance(item, str):

@@ -153,7 +153,7 @@ def _generates(items: Iterable[PromptItem]) -> bool:
 
 
 def _calls(item: PromptItem) -> bool:
-    """Return True for an item that calls a tool: it is said, not asked for."""
+    """Return True for an item that calls a tool: the model is not asked for it."""
     return isinstance(item, Mapping) and bool(item.get("tool_calls"))
 
 

@@ -1,6 +1,6 @@
 """The runners that have a plugin, and whether each is installed and finds and loads it.
 
-The runner is imported in a process of its own: its failures and its imports stay there.
+The runner is imported in a separate process: its failures and its imports stay there.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def runner_named(name: str) -> Runner:
     for runner in RUNNERS:
         if runner.name == name:
             return runner
-    raise TaskError(f"there is no runner {shown(name)}", nearest(name, [runner.name for runner in RUNNERS]))
+    raise TaskError(f"unknown runner {shown(name)}", nearest(name, [runner.name for runner in RUNNERS]))
 
 
 class State(NamedTuple):

@@ -13,7 +13,7 @@ def write_example(name: str, folder: str) -> list[str]:
     """Write the example of a runner into ``folder`` and return the names of its files. Creates the folder if needed.
 
     Raises:
-        TaskError: there is no such runner, or the folder has a file of that name; then nothing is written.
+        TaskError: the runner is unknown, or the folder has a file of that name; then nothing is written.
         OSError: the folder cannot be written.
     """
     source = resources.files("mmprompt.plugins") / "examples" / runner_named(name).name

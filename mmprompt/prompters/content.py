@@ -128,7 +128,7 @@ def _wire_part(part: Part) -> JSONObject:
         source = os.fspath(source)
     if not isinstance(source, str):
         what = f"{part.modality} {shown(in_short(source))} is an object in memory, which a message cannot name"
-        raise PromptError(what, "give its path, URL or data URI, or let it be read first: read_messages(...)")
+        raise PromptError(what, "give its path, URL or data URI, or read it first: read_messages(...)")
     return _copied(part_dict(part._replace(form=form), source if form else as_written(source, part.modality)))
 
 

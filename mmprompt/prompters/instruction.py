@@ -139,7 +139,7 @@ def divide_input(instruction: Instruction, value: object) -> DividedInput:
         TemplateError: no input, a slot without a value, several keys that are not slots, or one text for several slots.
     """
     if value is None:
-        raise TemplateError("there is no input", "give text or a mapping of slots; '' is an empty turn")
+        raise TemplateError("the input is missing", "give text or a mapping of slots; '' is an empty turn")
     slots = instruction.slots
     if isinstance(value, Mapping):
         return _from_mapping(slots, value)

@@ -46,7 +46,7 @@ class SeedRules:
     }
     formats: tuple[str, ...] = ("openai",)
     takes_other_keys = False  # accepts other keys in a dict instruction
-    takes_fractions = True  # accepts numbers that are no integers as an input
+    takes_fractions = True  # accepts fractions as an input
     takes_tuples = True  # accepts tuples as pairs of a history
     takes_tools_twice = False  # accepts tools at construction and call; the call's win
     keeps_empty_system = False  # writes a system message without text

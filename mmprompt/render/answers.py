@@ -1,4 +1,4 @@
-"""The answers of rows: of a dialogue, each turn has its own."""
+"""The answers of rows. In a dialogue, each turn has its own answer."""
 
 from __future__ import annotations
 

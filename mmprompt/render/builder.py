@@ -85,8 +85,8 @@ class RequestBuilder:
 
     Raises:
         TargetError: the target is unknown.
-        TaskError: a change of media that go by name.
-        PolicyError: a root is no folder.
+        TaskError: a change is asked for, but the media go by name.
+        PolicyError: a root is not a folder.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ def prepared_rows(
 ) -> AbstractContextManager[Iterator[RowRequests]]:
     """Return a context that gives the requests of each row, in order; ``prepare`` stands in for the builder's own.
 
-    With ``workers`` above 1 that many threads prepare rows, each with a decoding process of its own. Rows whose media
+    With ``workers`` above 1 that many threads prepare rows, each with its own decoding process. Rows whose media
     are only read gain nothing from threads, so they are prepared in the calling thread.
     """
     keep_heap()

@@ -1,4 +1,4 @@
-"""The media of a request: in its wire form, as ``Request.media`` lists them, and their bytes in memory."""
+"""The media of a request: how ``Request.media`` lists them, and how many bytes they take in memory."""
 
 from __future__ import annotations
 

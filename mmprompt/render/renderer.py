@@ -55,7 +55,7 @@ class Renderer:
     Raises:
         TaskError: ``emit`` is unknown, or a batch is asked for without a model or of a task that compares labels.
         TargetError: the target is unknown, or has no such lines.
-        PolicyError: a root is no folder.
+        PolicyError: a root is not a folder.
     """
 
     def __init__(

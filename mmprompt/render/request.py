@@ -38,7 +38,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Request(Mapping[str, Any]):
-    """One request: a row's, or one of its turns' or labels'. Immutable and picklable.
+    """One request, of a row or of one of its turns or labels. Immutable and picklable.
 
     It is a mapping of the arguments of OpenAI's and Anthropic's SDKs, the model left out:
     ``client.chat.completions.create(model=NAME, **request)``. ``body()`` is the same request as bytes of JSON.
@@ -46,7 +46,7 @@ class Request(Mapping[str, Any]):
     The settings of a line of OpenAI's Batch API stand in place of the task's where the wire form is OpenAI's.
 
     Attributes:
-        id: the row's id, of its own type.
+        id: the row's id, with its type.
         answers: the right answers as the row has them; of a dialogue those of this turn. Empty if the row has none.
         choices: the texts of a multiple-choice row.
     """
@@ -185,7 +185,7 @@ def task_requests(
 
 
 def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
-    """Return the changes of a task with these, named as in its ``media`` section, laid over them."""
+    """Return the task's changes, replaced by ``changes`` where both name one, as in the ``media`` section."""
     for key in changes:
         if key not in CHANGE_KEYS:
             raise TaskError(f"unknown change {shown(key)}", nearest(key, CHANGE_KEYS))

@@ -88,7 +88,7 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     repeated = 0
     for line, first in ids.repeats():
         repeated += 1
-        again = RowError(f"the id is that of line {first}", "give each row an id of its own")
+        again = RowError(f"the same id stands in line {first}", "give each row its own id")
         again = again.located(file=file, line=line, column="id")
         on_error(FailedRow(again, again), None)
     return repeated

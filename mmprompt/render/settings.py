@@ -59,11 +59,11 @@ class RequestSettings(NamedTuple):
         settings of the row, which stand in place of the task's.
 
         Raises:
-            TargetError: the target is ``hf``, which is no server, or is rendered for no server.
+            TargetError: the target has no server, such as ``hf``.
             TaskError: Anthropic requires the length of the reply, and the task does not say it.
         """
         if self.wire not in _MAX_TOKENS:
-            raise TargetError(f"{self.target} is no server, so its requests have no body", "use request.messages")
+            raise TargetError(f"{self.target} is not a server, so its requests have no body", "use request.messages")
         body: Wire = self.keys_of(turn, own)
         if self.wire == "anthropic" and "max_tokens" not in body:
             hint = "set infer_cfg.inferencer.max_out_len, or model.generation.max_tokens"

@@ -98,7 +98,7 @@ def read_caller_media(
     def read(ref: MediaRef) -> MediaPart | MediaRef:
         for path in _caller_paths([ref]):
             if not os.path.lexists(named[path]):
-                hint = f"it was looked for in {os.path.dirname(named[path])}{name_hint(path)}"
+                hint = f"check the path: it was looked for in {os.path.dirname(named[path])}{name_hint(path)}"
                 raise SourceError(f"no such file: {shown(path)}", hint)
         return reader.read(ref)
 

@@ -29,7 +29,7 @@ _NEAR = 0.75
 
 
 class Exchange(NamedTuple):
-    """The messages that were sent, with their media read, and the reply; None if there was none."""
+    """The messages that were sent, with their media read, and the reply; None without a reply."""
 
     messages: Sequence[Message]
     reply: Reply | None

@@ -44,7 +44,7 @@ def loads(line: bytes | str) -> object:
 
 
 def loads_with_remarks(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
-    """Return what ``loads`` returns, and all remarks of ``loads_noting`` but those on repeated keys, at no cost."""
+    """Return what ``loads`` returns, and the remarks of ``loads_noting`` except on repeated keys. Just as fast."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -132,7 +132,7 @@ def _decoded(line: bytes) -> str:
 def invalid(message: str, offset: int, length: int) -> RowError:
     """Return the error for invalid JSON in a row of ``length`` characters, from the message and offset of ``json``."""
     cut = offset >= length or message.startswith("Unterminated string")
-    hint = "it looks cut off: write the row again" if cut else "write one JSON value"
+    hint = "write the row again: it looks cut off" if cut else "write one JSON value"
     return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), hint).located(offset=offset)
 
 

@@ -17,7 +17,7 @@ from mmprompt.messages import MODALITIES, MediaPart
 
 
 class ModalityLimits(NamedTuple):
-    """What a target takes of one modality. A limit is ``None`` if none is known.
+    """What a target takes of one modality. ``None`` means that no limit is known.
 
     ``formats`` are media types. ``still``: formats accepted only as single-frame images. ``forms`` are content part
     types, the target's own first. ``max_bytes`` limits one file before base64, ``max_count`` the parts of one request,
@@ -192,7 +192,7 @@ def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
     """
     taken = modality_limits(known, part.modality)
     if part.media_type not in taken.formats:
-        hint = HEIC.hint if part.media_type == HEIC.image else "convert it, or let --fit do it"
+        hint = HEIC.hint if part.media_type == HEIC.image else "convert it, or pass --fit"
         if part.modality == "video":
             hint = _frames_of(known)
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
@@ -200,10 +200,10 @@ def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
     if part.media_type in taken.still and is_animated(part.data):
         kind = part.media_type.partition("/")[2].upper()
         raise TargetError(
-            f"{known.name} takes no animated {kind}", "send a single frame, or let --fit choose the first"
+            f"{known.name} takes no animated {kind}", "send a single frame, or pass --fit to send the first"
         )
     if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
-        hint = _frames_of(known) if part.modality == "video" else "shrink it, or let --fit do it"
+        hint = _frames_of(known) if part.modality == "video" else "shrink it, or pass --fit"
         if part.frames:
             hint = "send fewer or smaller frames: --frames N, --max-side N"
         raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", hint)
@@ -223,7 +223,7 @@ def _check_side(picture: bytes, target: str, most: int) -> None:
     if max(width, height) > most:
         size = f"{width} x {height} pixels"
         raise TargetError(
-            f"the image has {size}, {target} takes {most} a side", "shrink it: --max-side N, or let --fit do it"
+            f"the image has {size}, {target} takes {most} a side", "shrink it: pass --max-side N or --fit"
         )
 
 

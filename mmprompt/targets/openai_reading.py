@@ -73,12 +73,12 @@ def _message(message: object) -> Message:
         raise TargetError(f"{type(message).__name__} is not a mapping", "give role and content")
     role = message.get("role")
     if not isinstance(role, str) or not role:
-        raise TargetError("there is no role", "give a role such as user")
+        raise TargetError("the message has no role", "give a role such as user")
     for key in message:
         if key not in _FIELDS:
             _refuse_key(key, message[key])
     if role == "user" and message.get("content") is None and not message.get("tool_calls"):
-        raise TargetError("there is no content", "give text or parts, or remove the message")
+        raise TargetError("the message has no content", "give text or parts, or remove the message")
     parts = [_part(part, number) for number, part in enumerate(_contents(message.get("content")), 1)]
     calls = plain(message.get("tool_calls") or [])
     if not isinstance(calls, list):
@@ -87,7 +87,7 @@ def _message(message: object) -> Message:
 
 
 def _refuse_key(key: object, value: object) -> None:
-    """Raise for a message key that no field of a message holds, unless it says nothing."""
+    """Refuse a message key that ``Message`` has no field for; empty keys of replies are left out."""
     if key in _REPLY_ONLY:
         if value:
             raise TargetError(f"a message cannot hold the key {shown(key)}", "remove it")

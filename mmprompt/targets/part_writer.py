@@ -44,7 +44,7 @@ PayloadWriter = Callable[[str, MediaPart], Union[str, Payload]]
 RefReader = Callable[[MediaRef], Union[MediaPart, MediaRef]]
 """Reads a medium that was only named, such as ``MediaReader.read``."""
 
-READ_FIRST = "let it be read first: read_messages(...)"
+READ_FIRST = "read it first: read_messages(...)"
 
 
 def text_payload(prefix: str, part: MediaPart) -> str:

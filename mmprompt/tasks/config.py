@@ -90,7 +90,7 @@ class TaskConfig(NamedTuple):
     ``output_column`` is the column that goes out as ``answer``. ``names_output`` is True if the task names it.
     ``masked`` is the column that prompts hide, None if the task says that it has no answer. Requests send
     ``model_name`` and ``generation`` to a server. ``scorer`` is one of ``SCORERS``. With ``strict_slots`` each slot
-    needs a column, but those of ``optional_columns`` and ``literal_slots``.
+    needs a column, except those of ``optional_columns`` and ``literal_slots``.
     """
 
     dataset: DatasetSection

@@ -96,7 +96,7 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
 
 
 def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[str]:
-    """Return a note if relative names, which begin at ``roots``, lead nowhere from the folder of the output."""
+    """Return a note if relative names, which begin at ``roots``, do not exist below the folder of the output."""
     folders = list(dict.fromkeys(map(os.path.realpath, roots)))
     if not folders or os.path.dirname(os.path.realpath(output)) in folders:
         return []
@@ -108,16 +108,16 @@ def _writing(to: str, store: str | None) -> tuple[Writing, str]:
     """Return how a format is written, and how its media are stored.
 
     Raises:
-        DatasetError: the format is unknown, or cannot store media so.
+        DatasetError: the format is unknown, or does not store media in this way.
     """
     from mmprompt.datasets.writers import WRITERS  # noqa: PLC0415  # loads when something is written
 
     if to not in WRITERS:
-        raise DatasetError(f"unknown format {shown(to)} to write", nearest(to, WRITERS))
+        raise DatasetError(f"unknown output format {shown(to)}", nearest(to, WRITERS))
     writing = WRITERS[to]
     chosen = store or writing.store
     if writing.only is not None and chosen != writing.only:
-        raise DatasetError(f"{to} holds media as --store {writing.only} alone", f"use --store {writing.only}")
+        raise DatasetError(f"{to} stores media only with --store {writing.only}", f"use --store {writing.only}")
     return writing, chosen
 
 

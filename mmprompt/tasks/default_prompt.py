@@ -1,7 +1,7 @@
 """The prompt of a row without a template: one user message with the row's media and question.
 
 If the row has the tagged column ``content``, the message holds its parts. Otherwise it holds the media columns in their
-order, then a text: ``hint``, ``question`` and the choices, each on lines of its own. Tags in this text are not read:
+order, then a text: ``hint``, ``question`` and the choices, each on separate lines. Tags in this text are not read:
 only a task makes another column tagged.
 """
 
@@ -37,8 +37,8 @@ def default_messages(
     """
     if media_columns and SYSTEM in media_columns.values():
         media = {column: modality for column, modality in media_columns.items() if modality != SYSTEM}
-        told = entry.raw.get(SYSTEM)
-        begin = [] if told in (None, "") else [Message(SYSTEM, str(told))]
+        text = entry.raw.get(SYSTEM)
+        begin = [] if text in (None, "") else [Message(SYSTEM, str(text))]
         return [*begin, *default_messages(entry, media, output_column)]
     value = entry.raw.get(CONTENT)
     if isinstance(value, str) and entry.hidden != CONTENT:
@@ -88,7 +88,7 @@ def _nothing(columns: Collection[str]) -> TemplateError:
 
 
 def _no_column(columns: Collection[str]) -> TemplateError:
-    """Return the error of a row without any column that the message could use: its dataset has other names."""
+    """Return the error of a row in which no column has a name that the message uses."""
     names = names_in_short(columns) or "none"
     return TemplateError(
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",

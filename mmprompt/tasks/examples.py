@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | None, chosen: slice) -> None:
     """Read the rows ``chosen`` of the training set, if the task takes examples from it.
 
-    Without any dataset nothing is bound: the task can still be compiled, and a dataset given later.
+    A task without a dataset is left as it is: it can be compiled, and given a dataset later.
 
     Raises:
         TaskError: the retriever needs examples, and the task names no file of them.

@@ -67,12 +67,12 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -
     except UnicodeDecodeError as error:
         raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
     except RecursionError:
-        raise TaskError(f"{shown(path)} is nested too deeply", "a task is a few levels deep") from None
+        raise TaskError(f"{shown(path)} is nested too deeply", "flatten it") from None
     if isinstance(value, TaskFile):
         return value
     if not isinstance(value, Mapping):
         found = "nothing" if value is None else type(value).__name__
-        raise TaskError(f"{shown(path)} holds {found}", f"a task is a mapping of {', '.join(known)}")
+        raise TaskError(f"{shown(path)} holds {found}", f"write a mapping of {', '.join(known)}")
     _check_numbers(value)
     return TaskFile(value, is_data=True)
 
@@ -117,7 +117,7 @@ def _toml(path: str) -> ConfigValue:
     text = _text(path)
     if any(key.count(".") > _MOST_DOTS for key in re.split(r"[=\n,{}\[\]]", _NO_KEYS.sub("", text))):
         # the parser keeps each beginning of a key: 40,000 dots take gigabytes
-        raise malformed("TOML", f"a key with more than {_MOST_DOTS} dots", "a task is a few levels deep", None, None)
+        raise malformed("TOML", f"a key with more than {_MOST_DOTS} dots", "flatten it", None, None)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,6 +1,6 @@
-"""What a task file of data may read by itself, and what only the command line or the caller can allow.
+"""What a YAML, TOML or JSON task file may read by itself, and what only the command line or the caller can allow.
 
-A YAML, TOML or JSON file may come from a stranger. By itself it opens the folders of the datasets it names and roots
+Such a file may come from a stranger. By itself it opens the folders of the datasets it names and roots
 inside its own folder, and it sets limits up to those of the default policy. Everything else needs a ``Grants``.
 """
 
@@ -21,9 +21,9 @@ _LISTED = 10
 
 
 class Grants(NamedTuple):
-    """What the command line or the caller allows, in the words of ``MediaPolicy``.
+    """What the command line or the caller allows. The fields are those of ``MediaPolicy``.
 
-    ``decided`` is True if the caller gave a whole policy: it counts alone, and what the task file asks for does not.
+    ``decided`` is True if the caller gave a whole policy. The requests of the task file are then ignored.
     """
 
     preset: str | None = None
@@ -44,7 +44,7 @@ class _Request(NamedTuple):
 def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grants: Grants) -> TaskConfig:
     """Return the settings of a task file of data that count; ``folder`` is its own, ``named`` the datasets it names.
 
-    Under ``--policy hostile``, and where the caller gave a policy, the rest is left out.
+    Under ``--policy hostile``, and if the caller gave a policy, requests that are not allowed are left out.
 
     Raises:
         TaskError: it asks for more than ``grants`` allows. The message prints the options that allow it.
@@ -106,7 +106,7 @@ def _higher(media: MediaSection) -> Iterator[str]:
 
 
 def is_tighter(name: str, value: float | None, most: float | None) -> bool:
-    """Return whether a task's limit is stricter than a policy's; None is no limit."""
+    """Return whether a task's limit is stricter than a policy's; None means no limit."""
     if name == "isolate":
         return bool(value and not most)
     return value is not None and (most is None or value < most)

@@ -34,7 +34,7 @@ def load_task(
 
     A file of YAML, TOML or JSON may come from a stranger, so by itself it opens the folders of the datasets it names
     and roots inside its own folder. Further roots, hosts, formats and higher limits need the caller's ``policy``. A
-    mapping and a Python file are the caller's own word.
+    mapping and a Python file are the caller's own and may allow themselves everything.
 
     Args:
         task: the file or mapping. A relative path in a task file begins at that file. A dataset gives the default
@@ -88,7 +88,7 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
     policy: MediaPolicy | None,
     grants: Grants | None,
 ) -> Task:
-    """Return the task of a file's content; ``grants`` is None if the content is the caller's own word."""
+    """Return the task of a file's content; ``grants`` is None if the caller wrote the content."""
     if file.upstream and dataset is None:
         raise TaskError(
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"

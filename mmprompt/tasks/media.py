@@ -41,7 +41,9 @@ class TaskMedia:
         self.reader = MediaReader(policy or task.policy or task_policy(task), mode or task.media["mode"])
         asked = task_changes(task) if changes is None else changes
         if self.reader.policy.fetch and self.reader.mode != "inline":
-            raise TaskError(f"fetching with media mode {self.reader.mode}", "what is fetched goes inline")
+            raise TaskError(
+                f"fetching with media mode {self.reader.mode}", "use --media inline: fetched media go inline"
+            )
         self._splits = limits(target).frames_as_images
         self._changer: MediaChanger | None = None
         if asked == _NOTHING:
@@ -49,7 +51,7 @@ class TaskMedia:
         if self.reader.mode != "inline":
             raise TaskError(
                 f"{_named(asked)} with media mode {self.reader.mode}",
-                "media that go by name cannot be changed; send them inline, or ask for no change",
+                "pass --media inline, or ask for no change: media that go by name cannot be changed",
             )
         self._changer = MediaChanger(self.reader.policy, asked, target, cache)
 
@@ -127,7 +129,7 @@ def _named(asked: Changes) -> str:
 
 
 def task_changes(task: Task, **given: object) -> Changes:
-    """Return the changes that a task asks for; those ``given`` that are not None take the place of its own.
+    """Return the changes that a task asks for; those ``given`` that are not None replace them.
 
     A ``given`` way of choosing frames takes the place of the task's ways that do not go with it.
     """

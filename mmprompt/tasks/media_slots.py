@@ -1,4 +1,4 @@
-"""Finds media slots that no row fills. A row may have no media, so only all rows together show a wrong name."""
+"""Finds media slots that no row fills. A row may lack media, so a wrong name shows only after all rows."""
 
 from __future__ import annotations
 

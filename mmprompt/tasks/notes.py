@@ -31,7 +31,7 @@ _MOST_COLUMNS = 20
 
 
 class RowNotes:
-    """Notes on the rows of a task, from the last iteration over them.
+    """Collects notes on the rows of a task during an iteration; the last iteration counts.
 
     Args:
         config: the columns that the task names.
@@ -157,7 +157,7 @@ class RowCounts:
 
 
 def _count(found: dict[str, list[Any]], note: Note, rows: int) -> None:
-    """Add rows to a note. Notes of the same fact are one, with the hint of the first."""
+    """Add rows to a note. Notes with the same text are merged and keep the hint of the first."""
     fact, hint = note
     if fact in found:
         found[fact][0] += rows
@@ -178,7 +178,7 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[Note]:
     """
     named = config.names_output or not ANSWERS.isdisjoint(columns)
     if named and config.masked is not None and config.masked not in columns:
-        what = "so no answer goes out, and none is hidden from prompts"
+        what = "so rows go out without an answer, and prompts hide no column"
         yield f"no column {shown(config.masked)}, which output_column names, {what}", nearest(config.masked, columns)
     for name in config.tagged_columns or ():
         if name not in columns:

@@ -49,10 +49,10 @@ class SentColumns(NamedTuple):
 def empty_note(
     shapes: Sequence[tuple[Sequence[str], int, Groups, int]], slots: Sequence[str] | None
 ) -> tuple[int, str, str] | None:
-    """Return how many rows lack media, what to say of it, and what to do; None if none does.
+    """Return how many rows lack media, the text of the note and its hint; None if every row has media.
 
     Each of ``shapes`` has the columns of rows, their number, their media columns, and how many lack media. A column
-    is missing if other rows have it, or if one of ``slots`` with a name of its own asks for it.
+    is missing if other rows have it, or if one of ``slots``, other than the modalities, names it.
     """
     present = {name for _, _, media, _ in shapes for name in media}
     strange = [n for n in slots or () if n not in present and n not in (*CONTENT_SLOTS, "mm_url")]

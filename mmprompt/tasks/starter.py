@@ -202,7 +202,7 @@ def _text(found: FoundColumns) -> str:
 
 
 def _first(names: Iterable[str], wanted: Iterable[str]) -> str | None:
-    """Return the first of the wanted names that is there, whatever its case."""
+    """Return the first of the wanted names among the columns, in upper or lower case."""
     known = {name.lower(): name for name in reversed(list(names))}
     return next((known[name] for name in wanted if name in known), None)
 

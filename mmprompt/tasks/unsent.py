@@ -1,4 +1,4 @@
-"""What a task without a template does not send of a row."""
+"""Notes on the content of a row that a task without a template does not send."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
     question = columns.get(QUESTION)
     if not fed and isinstance(question, (list, Mapping)):
         notes.append((f"'question' is {type(question).__name__}, sent as Python writes it", USE_TEMPLATE))
-    told: list[str] = []
+    noted: list[str] = []
     if not text:
-        told += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
-        notes += _unsent_texts(told, fed)
+        noted += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
+        notes += _unsent_texts(noted, fed)
     if not media and not mapped:
         looks = {name: found for name, value in beside.items() if (found := looks_like(value, sent.list_cells))}
-        told += looks
+        noted += looks
         notes += islice(_unsent_media(looks, fed), _MOST_COLUMNS)
     last = sample.messages[-1] if sample.messages and sent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
         hint = f"if it is the answer, pass --drop-last-assistant, or give it as {shown(sent.output_column)}"
-        notes.append(("the last message is the assistant's, and the model is shown it", hint))
-    others = [name for name, value in beside.items() if name not in told and not is_empty(value)]
+        notes.append(("the last message is the assistant's, and it is sent to the model", hint))
+    others = [name for name, value in beside.items() if name not in noted and not is_empty(value)]
     return notes, [name for name in others if fed or not _sends_media(name, columns[name], sent)]
 
 
@@ -118,12 +118,12 @@ def _sends_media(name: str, value: object, sent: SentColumns) -> bool:
 
 
 def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:
-    """Yield a note on the columns that ``--map`` names but of which nothing is sent."""
+    """Yield a note on the columns that ``--map`` names but from which nothing is sent."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
-        hint = f"its '{fed}' is all it sends" if fed else near
-        yield f"no media of {', '.join(map(repr, unsent))} is sent, which --map names", hint
+        hint = f"leave out --map: only '{fed}' is sent" if fed else near
+        yield f"no media are sent from {', '.join(map(repr, unsent))}, although --map asks for them", hint
 
 
 def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
@@ -131,7 +131,7 @@ def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
     if names:
         hint = f"tag the text in '{fed}'" if fed else "name the text with --map COLUMN=question"
         left = names_in_short(map(repr, names))
-        yield f"only media are sent, and not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
+        yield f"only media are sent, but not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
 
 
 def _has_text(value: object) -> bool:
@@ -144,7 +144,7 @@ def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[Note]:
     """Yield a note for each column that looks like media (column to modality) in a row of which only text is sent."""
     for name, modality in columns.items():
         hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
-        yield f"only text is sent, and {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
+        yield f"only text is sent, but {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
 
 
 def looks_like(value: object, cells: bool) -> str | None:

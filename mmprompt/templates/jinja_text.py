@@ -2,7 +2,7 @@
 
 The row's columns are the variables, and ``row`` holds all of them, for names such as ``row["Question Text"]``.
 ``choices`` is a list of ``letter`` and ``text``. A variable that the row lacks is an error. The result is data like any
-other text: braces and tags in it mean nothing.
+other text: its braces and tags are not read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def is_jinja(value: object) -> TypeGuard[Mapping[str, str]]:
 
 
 class JinjaText:
-    """A compiled Jinja text; it has what a ``SlotText`` has. The in-context examples have no place in it.
+    """A compiled Jinja text, with the methods of a ``SlotText``. It has no place for in-context examples.
 
     Raises:
-        TemplateError: the text is no Jinja.
+        TemplateError: the text is not valid Jinja.
     """
 
     __slots__ = ("_has_choices", "_render", "_source", "columns")
@@ -98,7 +98,7 @@ class JinjaText:
 
 
 Text = Union[SlotText, JinjaText]
-"""A compiled text: with slots, or Jinja"""
+"""A compiled text: with slots, or Jinja."""
 
 
 def slot_columns(text: Text) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
 
 
 def _is_asked(line: Line, generating: Collection[str]) -> bool:
-    """Return True for an item of a generating role, unless it calls a tool: that is said, not asked for."""
+    """Return True for an item of a generating role, unless it calls a tool, which the model is not asked for."""
     return isinstance(line, RoleLine) and line.keys["role"] in generating and not line.keys.get("tool_calls")
 
 

@@ -42,7 +42,7 @@ class PartDict(dict[str, object]):
         return self._part if len(now) == len(self._written) and all(map(is_, now, self._written)) else None
 
     def copied(self, contents: Mapping[str, object]) -> PartDict:
-        """Return this dict with ``contents``, which are a copy of its own."""
+        """Return a copy of this dict that holds ``contents``, which are copies of its values."""
         part = self._kept()
         if isinstance(part, MediaRef) and (part.options or not isinstance(part.source, str)):
             part = None  # it would share what was copied
@@ -165,7 +165,7 @@ class MediaSkeleton(NamedTuple):
         A column that is missing, null or blank gives none. A number is put in as text.
 
         Raises:
-            SourceError: an element is no source.
+            SourceError: an element is not a source.
             TemplateError: the sample cannot fill the other slots.
         """
         if not self.slots:

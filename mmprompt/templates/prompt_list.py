@@ -106,7 +106,7 @@ def text_of(item: object) -> str:
     if isinstance(item, str):
         return item
     if not isinstance(item, Mapping):
-        raise PromptError(f"a prompt holds {type(item).__name__}", "its items are strings and role dicts")
+        raise PromptError(f"a prompt holds {type(item).__name__}", "give strings and role dicts")
     prompt = item.get("prompt")
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
@@ -120,7 +120,7 @@ def _text_of_part(part: object) -> str:
     if isinstance(part, Mapping):
         return str(part.get("text", "")) if part.get("type") == "text" else ""
     if not isinstance(part, PARTS):
-        raise PromptError(f"a prompt holds {type(part).__name__}", "its list holds content parts")
+        raise PromptError(f"a prompt holds {type(part).__name__}", "give a list of content parts")
     return part.text if isinstance(part, TextPart) else ""
 
 
@@ -158,7 +158,7 @@ class PromptList(list[Any]):
             elif src in text_of(item):
                 raise PromptError(
                     f"{shown(src)} stands inside the prompt of role {item.get('role')}",
-                    "put it into a string of its own: a list cannot replace part of a role's prompt",
+                    "put it into a separate string: a list cannot replace part of a role's prompt",
                 )
             else:
                 out.append(item)
@@ -237,7 +237,7 @@ def _spliced(text: str, src: str, dst: Sequence[PromptItem]) -> list[PromptItem 
 
 
 def copied(value: _T) -> _T:
-    """Return ``value`` with its mappings, lists and tuples copied, all the way down; other objects are shared."""
+    """Return a deep copy of ``value``: mappings, lists and tuples are copied, other objects are shared."""
     given: Any = value
     if isinstance(given, Mapping):
         contents = {key: copied(item) for key, item in given.items()}

@@ -113,7 +113,7 @@ class RawPromptTemplate:
             return PartsContent(skeletons_of_list(content, _NO_TOKENS, place), place, PartsOptions(is_list=True))
         if isinstance(content, str) and self._ice_token and self._ice_token in content:
             what = f"the ice_token {shown(self._ice_token)} stands inside a text"
-            hint = "make it an element of its own: the examples are messages"
+            hint = "make it a separate element: the examples are messages"
             raise TemplateError(what, hint).located(template=place)
         return TextContent(_NO_TOKENS.compile_any(content, place), place)
 
@@ -241,7 +241,7 @@ def _checked_list(messages: object) -> list[object]:
         hint = 'give a list of {"role": …, "content": …}'
         raise TemplateError(f"messages is {type(messages).__name__}", hint).located(template="messages")
     if not messages:
-        raise TemplateError("there are no messages", "give at least one").located(template="messages")
+        raise TemplateError("the list of messages is empty", "give at least one").located(template="messages")
     return list(messages)
 
 

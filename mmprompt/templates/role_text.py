@@ -96,7 +96,7 @@ class Tokens(NamedTuple):
         return compile_text(text, tokens=self.columns, ice_token=self.ice, sep_token=self.sep)
 
     def compile_any(self, text: str | Mapping[str, str], place: str) -> Text:
-        """Return a text or Jinja text compiled; in Jinja the tokens mean nothing.
+        """Return a text or Jinja text compiled; a Jinja text keeps the tokens as text.
 
         Raises:
             TemplateError: a Jinja text is malformed; ``where.template`` is ``place``.

@@ -200,16 +200,16 @@ def _checked_tokens(column_token_map: Mapping[str, str] | None, ice_token: str |
     if column_token_map is not None and not isinstance(column_token_map, Mapping):
         raise TemplateError(f"column_token_map is {type(column_token_map).__name__}", "give a dict of column to token")
     if ice_token and ice_token == sep_token:
-        raise TemplateError("ice_token and sep_token are the same", "give each a text of its own")
+        raise TemplateError("ice_token and sep_token are the same", "give each its own text")
     tokens: dict[str, str] = {}
     for column, token in (column_token_map or {}).items():
         if not isinstance(token, str) or not token:
             raise TemplateError(f"the token of column '{column}' is empty or not a string", "give a literal text")
         if token in tokens:
             what = f"columns '{tokens[token]}' and '{column}' have the same token {shown(token)}"
-            raise TemplateError(what, "give each a text of its own")
+            raise TemplateError(what, "give each its own text")
         for name, other in given.items():
             if token == other:
-                raise TemplateError(f"the token of column '{column}' is the {name}", "give each a text of its own")
+                raise TemplateError(f"the token of column '{column}' is the {name}", "give each its own text")
         tokens[token] = column
     return Tokens(ice_token, sep_token, tokens)

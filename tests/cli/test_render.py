@@ -815,8 +815,8 @@ def test_a_column_is_mapped_to_its_modality(folder: Path, capfd: pytest.CaptureF
 @pytest.mark.parametrize(
     ("row", "column", "said"),
     [
-        ({"question": "q"}, "question", "which --map names"),
-        ({"content": "q", "photo": "media/coffee.jpg"}, "photo", "its 'content' is all it sends"),
+        ({"question": "q"}, "question", "although --map asks"),
+        ({"content": "q", "photo": "media/coffee.jpg"}, "photo", "leave out --map: only 'content' is sent"),
     ],
 )
 def test_a_mapped_column_that_sends_nothing_is_noted(
@@ -824,7 +824,7 @@ def test_a_mapped_column_that_sends_nothing_is_noted(
 ) -> None:
     code, _, err = rendered(capfd, write_rows(folder / "data.jsonl", row, row), "--map", f"{column}=image")
     assert code == 0
-    assert err.startswith(f"note: all 2 rows: no media of '{column}' is sent, which --map names; ")
+    assert err.startswith(f"note: all 2 rows: no media are sent from '{column}', although --map asks for them; ")
     assert said in err.splitlines()[0]
 
 

@@ -266,7 +266,7 @@ def test_strict_notes_make_notes_a_finding_and_write_all_the_same(
     data = write_rows(tmp_path / "data.jsonl", row, {"question": "q"}, row)
     found, text, err = rendered(capfd, data, *options)
     assert (found, text.count("\n"), closing(err).notes) == (code, 3, 1)
-    assert closing(err).told.startswith("note: 2 of 3 rows: only text is sent, and 'photo' looks like image")
+    assert closing(err).told.startswith("note: 2 of 3 rows: only text is sent, but 'photo' looks like image")
     write_rows(data, {"question": "q"})
     assert rendered(capfd, data, *options)[0] == 0
 

@@ -67,7 +67,7 @@ def test_members_of_a_tar_file_touch_no_file(tmp_path):
     assert [(row.id, row.columns) for row in dataset] == [
         ("../escaped", {"question": "a"}), ("/tmp/absolute", {"question": "b"}), ("c", {"question": "c"}),
     ]  # fmt: skip
-    assert "'c.jpg' is no part of a row (and 1 more)" in dataset.notes[0]
+    assert "'c.jpg' is not part of a row and is skipped (and 1 more)" in dataset.notes[0]
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -116,7 +116,7 @@ def test_interleaved_chats_keep_their_order_through_every_form_that_holds_them(t
         ("vlmevalkit", {"id": "1", "question": "q"}, "pictures, and the row has none"),
         ("mm_custom", {"question": "no media"}, "media of one modality, and the row has: none"),
         ("llava", {"image": "CUP", "question": "what is <image>?"}, "a text holds a mark"),
-        ("llava", {"question": "q", "answer": 3}, "the answer is int"),
+        ("llava", {"question": "q", "answer": 3}, "the answer is of type int"),
         ("webdataset", {"id": "a.b", "question": "q"}, "cannot be the name of a member"),
         ("imagefolder", {"question": "q"}, "the row has no medium"),
         ("ais", {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "one message"),

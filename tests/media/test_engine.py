@@ -165,7 +165,7 @@ def test_what_a_child_that_was_taken_over_answers_is_an_error_of_its_sample(monk
     monkeypatch.setattr(engine_module, "make_changes", decode_targets.wrong_medium)
     with MediaEngine(CHILD, SMALL) as engine:
         for number in range(7):
-            with pytest.raises(SourceError, match="the decoder gave what is no medium"):
+            with pytest.raises(SourceError, match="the decoder returned something that is not a medium"):
                 engine.change(MediaPart("image", "image/jpeg", bytes(number)))
 
 

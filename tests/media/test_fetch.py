@@ -310,7 +310,7 @@ def test_the_command_line_fetches_from_the_hosts_it_allows(tmp_path, server, com
     assert [source_of(line) for line in plain.stdout.decode().splitlines()] == [server.url("/a.png?n=1"), other]
     kept = command("render", rows, "--fetch", "--allow-domain", server.entry, "--media", "keep")
     assert (kept.returncode, kept.stdout) == (2, b"")
-    assert b"fetching with media mode keep; what is fetched goes inline" in kept.stderr
+    assert b"fetching with media mode keep; use --media inline: fetched media go inline" in kept.stderr
     assert len(server.requests) == 1
 
 

@@ -539,7 +539,7 @@ def test_fit_changes_the_animations_that_the_target_refuses_and_no_others(name, 
         check_media(part, limits(target))
         assert fits is part
         return
-    with pytest.raises(TargetError, match=f"takes no animated {name}; send a single frame, or let --fit"):
+    with pytest.raises(TargetError, match=f"takes no animated {name}; send a single frame, or pass --fit"):
         check_media(part, limits(target))
     check_media(fits, limits(target))
     first = decode_image(fits.data, POLICY).convert("RGB").getpixel((0, 0))
@@ -557,7 +557,7 @@ def test_a_tiff_that_may_be_read_becomes_a_png_without_loss(mode):
     theirs = image.convert("RGB") if mode == "CMYK" else image
     assert np.array_equal(pixels(fits), np.asarray(theirs))
     assert change_image(part, Changes(max_side=30), MORE).media_type == "image/png"
-    with pytest.raises(SourceError, match="TIFF, which is not read"):
+    with pytest.raises(SourceError, match="TIFF, which mmprompt does not read"):
         fit_image(part, target_room("vllm", "image"), POLICY)
 
 

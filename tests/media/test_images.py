@@ -383,10 +383,10 @@ def test_tiff_is_read_by_choice_and_its_first_page_only():
     data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     assert bare(data).n_frames == 300  # Pillow walks them all
     for function in ALL:
-        assert "TIFF, which is not read; convert it to PNG" in refusal(function, data)
+        assert "TIFF, which mmprompt does not read; convert it to PNG" in refusal(function, data)
     assert image_facts(data, MORE) == ("TIFF", "image/tiff", 9, 7, "L", 1, None, False, 8)
     assert decode_image(data, MORE).getpixel((0, 0)) == 0
-    assert "only its first page is read" in refusal(decode_image, data, MORE, frame=1)
+    assert "only the first page is read" in refusal(decode_image, data, MORE, frame=1)
     exif = Image.Exif()
     exif[0x0112] = 3
     turned = saved(Image.new("I;16", (9, 7)), "TIFF", exif=exif)
@@ -408,7 +408,7 @@ def test_a_tiff_is_turned_no_more_than_other_pictures(compression):
 def test_avif_is_read_by_choice():
     data = saved(PHOTO, "AVIF")
     for function in ALL:
-        assert "AVIF, which is not read" in refusal(function, data)
+        assert "AVIF, which mmprompt does not read" in refusal(function, data)
     assert image_facts(data, MORE)[:7] == ("AVIF", "image/avif", 96, 64, "RGB", 1, 1)
     difference = np.asarray(decode_image(data, MORE)).astype(int) - np.asarray(PHOTO)
     assert abs(difference).mean() < 6
@@ -420,7 +420,7 @@ def test_an_svg_a_page_and_text_are_refused_by_name():
         bare(svg)
     assert "an SVG drawing, not an image; convert it to PNG" in refusal(check_image, svg)
     assert "HTML page" in refusal(check_image, b"<!DOCTYPE html><html></html>")
-    assert "WAV, which is no image" in refusal(check_image, b"RIFF\x24\0\0\0WAVEfmt " + bytes(20))
+    assert "WAV, not an image" in refusal(check_image, b"RIFF\x24\0\0\0WAVEfmt " + bytes(20))
     assert "empty" in refusal(check_image, b"")
 
 

@@ -374,11 +374,13 @@ def test_exif_orientation_is_not_applied_and_is_a_finding(reader):
 def test_images_too_large_or_of_no_known_mode_are_refused(reader):
     assert "pixels" in str(refusal(MediaReader(MediaPolicy(max_pixels=10)), Image.new("RGB", (4, 4))))
     assert "mode F" in str(refusal(reader, Image.new("F", (4, 4))))
-    assert "no audio" in str(refusal(reader, Image.new("RGB", (4, 4)), "audio"))
+    assert "not a sound" in str(refusal(reader, Image.new("RGB", (4, 4)), "audio"))
     cut = Image.open(io.BytesIO(JPEG[:2000]))
-    assert "cannot be encoded (OSError); its file may be cut" in str(refusal(reader, cut))
+    assert "cannot be encoded (OSError); open it anew, or give its path: its file may be cut" in str(
+        refusal(reader, cut)
+    )
     assert read(reader, np.zeros((4, 5, 3), "uint8")).media_type == "image/jpeg"
-    assert "no image" in str(refusal(reader, np.zeros((4, 5), "f4")))
+    assert "not an image" in str(refusal(reader, np.zeros((4, 5), "f4")))
 
 
 def test_frames_of_pictures_and_arrays_are_a_video(reader):
@@ -451,7 +453,7 @@ def test_sound_arrays_that_are_no_sound_are_refused(reader, source):
 def test_sound_longer_than_the_policy_is_refused():
     limited = MediaReader(MediaPolicy(max_seconds=0.5))
     assert "lasts 1.0 s" in str(refusal(limited, (np.zeros(16000, "f4"), 16000), "audio"))
-    assert "no image" in str(refusal(limited, (np.zeros(16, "f4"), 16000), "image"))
+    assert "not an image" in str(refusal(limited, (np.zeros(16, "f4"), 16000), "image"))
 
 
 def test_open_files_are_read_from_where_they_stand_and_left_open(reader):

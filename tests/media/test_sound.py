@@ -206,9 +206,9 @@ def test_measures_tell_silence_clipping_and_values_that_are_no_numbers():
 
 def test_what_is_no_sound_is_named():
     for data, what in (
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "the sound is PNG, which holds none"),
-        (b"<!DOCTYPE html><html>", "the sound is an HTML page"),
-        (b"", "the sound is empty"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "the sound source is PNG, not a sound"),
+        (b"<!DOCTYPE html><html>", "the sound source is an HTML page"),
+        (b"", "the sound source is empty"),
         (b"RIFF\x24\0\0\0WAVE", "the WAV file cannot be opened"),
         (wav_header(16000, 1, b""), "nothing of the WAV sound can be decoded"),
         (b"fLaC" + bytes(100), "the FLAC file cannot be opened"),

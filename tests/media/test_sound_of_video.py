@@ -111,7 +111,7 @@ def test_pictures_and_sounds_are_left_as_they_are(tour):
 
 
 def test_sound_and_frames_are_asked_for_one_at_a_time(folder):
-    with pytest.raises(TaskError, match="sound_track and frames each stand in the place of a video"):
+    with pytest.raises(TaskError, match="sound_track and frames each replace the video"):
         change_messages(video(folder), sound_track=True, frames=2)
     with pytest.raises(TaskError, match="sound_track is '1'"):
         change_messages(video(folder), sound_track=1)

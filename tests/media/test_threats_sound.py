@@ -156,7 +156,7 @@ def test_a_lone_dash_is_no_name_of_standard_input():
     data = written(tone(16000, 440), 16000)
     bare = in_a_process("import soundfile; print(soundfile.SoundFile('-').samplerate)", data)
     assert bare.stdout.strip() == b"16000", bare.stderr
-    with pytest.raises(SourceError, match="the sound is plain text"):
+    with pytest.raises(SourceError, match="the sound source is plain text"):
         audio_facts(b"-", POLICY)
 
 
@@ -175,7 +175,7 @@ def samples_of(container) -> int:
 
 def refused(data: bytes) -> None:
     """Ours refuses by its look at the first bytes, and each decoder behind that look does too."""
-    with pytest.raises(SourceError, match=r"the sound is (an HLS|a concat|an SDP)"):
+    with pytest.raises(SourceError, match=r"the sound source is (an HLS|a concat|an SDP)"):
         audio_facts(data, POLICY)
     for kind in (WAV, FLAC, MP3, AAC, OGG, MP4, WEBM):
         try:

@@ -339,7 +339,7 @@ def test_a_picture_is_no_video():
     Image.new("RGB", (32, 32)).save(buffer, "JPEG")
     with av.open(io.BytesIO(buffer.getvalue())) as bait:
         assert bait.streams.video[0].width == 32
-    assert "JPEG, which is no video; tag it as image" in refused(buffer.getvalue())
+    assert "JPEG, not a video; tag it as image" in refused(buffer.getvalue())
 
 
 def sound_alone(cover=b""):

@@ -61,9 +61,9 @@ def test_all_that_is_wrong_is_told_before_anything_is_sent(tmp_path, caplog):
     with pytest.raises(DatasetError) as caught:
         task_requests(open_task(str(path)))
     text = str(caught.value)
-    assert text.startswith("3 requests cannot be made; mend them, or skip_bad=true\n")
+    assert text.startswith("3 requests cannot be made; correct their rows, or pass skip_bad=true\n")
     assert f"{path}:1" in text
-    assert f"{path}:3 (sample 2): the id 2 comes again" in text
+    assert f"{path}:3 (sample 2): two rows have the id 2" in text
     assert f"{path}:4" in text
     [left] = task_requests(open_task(str(path)), skip_bad=True)
     assert left.id == 2

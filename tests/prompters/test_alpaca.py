@@ -216,7 +216,7 @@ def test_numbers_are_written_as_text():
 
 
 def test_no_input_is_refused():
-    with pytest.raises(TemplateError, match="there is no input"):
+    with pytest.raises(TemplateError, match="the input is missing"):
         AlpacaPrompter("go").generate_prompt()
 
 

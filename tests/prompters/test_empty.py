@@ -70,7 +70,7 @@ def test_several_keys_and_no_input_are_refused():
         match="keys that are not slots: 'a', 'b'; give one key for the user's turn, since the instruction has no slots",
     ):
         EmptyPrompter().generate_prompt({"a": "1", "b": "2"})
-    with pytest.raises(TemplateError, match="there is no input"):
+    with pytest.raises(TemplateError, match="the input is missing"):
         EmptyPrompter().generate_prompt()
 
 

@@ -99,7 +99,7 @@ def test_the_permission_is_for_the_files_of_frames_too(tour: Path, monkeypatch: 
     names = ["media/clock.jpg", Path("media/coffee.jpg")]
     [frames] = read_caller_media([user(video([*names, (tour / "media/clock.jpg").read_bytes()]))], tour)[0].parts
     assert frames.frames == tuple((tour / name).read_bytes() for name in (*names, names[0]))
-    with pytest.raises(SourceError, match=r"^no such file: 'media/none.jpg'; it was looked for in "):
+    with pytest.raises(SourceError, match=r"^no such file: 'media/none.jpg'; check the path: it was looked for in "):
         read_caller_media([user(video(["media/clock.jpg", "media/none.jpg"]))], tour)
     with pytest.raises(SourceError, match=r"^'media/train.wav' is WAV, not an image"):
         read_caller_media([user(video=[["media/train.wav"]])], tour)
@@ -108,7 +108,7 @@ def test_the_permission_is_for_the_files_of_frames_too(tour: Path, monkeypatch: 
 
 
 def test_what_is_wrong_is_said(tour: Path, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=rf"no such file: 'dog.jpg'; it was looked for in {tmp_path}"):
+    with pytest.raises(SourceError, match=rf"no such file: 'dog.jpg'; check the path: it was looked for in {tmp_path}"):
         read_caller_media([user(image="dog.jpg")], tmp_path)
     with pytest.raises(SourceError, match=r"it was looked for in .*; write / for the backslashes$"):
         read_caller_media([user(image="media\\coffee.jpg")], tour)

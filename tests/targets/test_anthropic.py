@@ -155,7 +155,7 @@ class TestTurns:
         assert to_anthropic([Message("HUMAN", "a"), Message("BOT", "b "), Message("HUMAN", "c ")])
 
     def test_other_roles_and_names_are_refused(self):
-        with pytest.raises(TargetError, match=r"^message 1: unknown role 'API'; anthropic takes user, assistant, tool"):
+        with pytest.raises(TargetError, match=r"^message 1: unknown role 'API'; use one of user, assistant, tool"):
             to_anthropic([Message("API", "x")])
         with pytest.raises(TargetError, match=r"^message 1: anthropic does not take the name 'Ann'"):
             to_anthropic([Message("HUMAN", "x", name="Ann")])

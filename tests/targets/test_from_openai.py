@@ -64,7 +64,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("message", "words"),
         [
-            ({"content": "x"}, "^message 1: there is no role"),
+            ({"content": "x"}, "^message 1: the message has no role"),
             ({"role": "user", "content": 3}, "^message 1: the content is int"),
             ({"role": "user", "content": [{"type": "imageurl"}]}, "^message 1, part 1: unknown content part type 'imageurl'; did you mean 'image_url'"),
             ({"role": "user", "content": [{"type": "image"}]}, "holds no image"),
@@ -77,8 +77,8 @@ class TestReading:
             ({"role": "tool", "tool_call_id": 3}, "tool_call_id is '3'; give a string"),
             ({"role": "assistant", "tool_calls": {"a": 1}}, "tool_calls is dict; give a list"),
             ("hello", "not a mapping"),
-            ({"role": "user"}, "^message 1: there is no content; give text or parts"),
-            ({"role": "user", "content": None}, "^message 1: there is no content"),
+            ({"role": "user"}, "^message 1: the message has no content; give text or parts"),
+            ({"role": "user", "content": None}, "^message 1: the message has no content"),
         ],
     )  # fmt: skip
     def test_what_is_no_message_is_refused(self, message, words):

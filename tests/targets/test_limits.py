@@ -206,7 +206,7 @@ def test_a_heic_goes_where_it_is_taken_and_has_no_decoder_elsewhere():
     assert check_media(part, limits("gemini"))
     with pytest.raises(TargetError, match=r"not image/heic; convert it to PNG or JPEG$"):
         check_media(part, limits("openai"))
-    with pytest.raises(SourceError, match="HEIC, which is not read; convert it to PNG or JPEG"):
+    with pytest.raises(SourceError, match="HEIC, which mmprompt does not read; convert it to PNG or JPEG"):
         image_facts(part.data, reader.policy)
 
 
@@ -215,7 +215,7 @@ def test_a_picture_with_too_long_a_side_is_refused_without_fit():
     Image.new("L", (9000, 2)).save(buffer, "PNG")
     message = Message("HUMAN", [MediaPart("image", "image/png", buffer.getvalue())])
     with pytest.raises(
-        TargetError, match=r"9000 x 2 pixels, anthropic takes 8000 a side; shrink it: --max-side N, or let --fit"
+        TargetError, match=r"9000 x 2 pixels, anthropic takes 8000 a side; shrink it: pass --max-side N or --fit"
     ):
         to_anthropic([message])
 

@@ -224,7 +224,7 @@ def test_a_prompt_whose_text_only_the_runner_knows_is_an_error(tmp_path, prompt,
         ("x_datasets = 3", None, "lists no dataset"),
         ("x_datasets = [dict(abbr='x')]", None, "has no infer_cfg"),
         ("x_datasets = [dict(abbr='x', infer_cfg=3)]", None, "has int as infer_cfg"),
-        ("a = {}\na['a'] = a\nx_datasets = [dict(abbr='x', infer_cfg=a)]", None, "nests too deep"),
+        ("a = {}\na['a'] = a\nx_datasets = [dict(abbr='x', infer_cfg=a)]", None, "nested too deeply"),
         ("x_datasets = [dict(abbr='x', infer_cfg={}), dict(abbr='x', infer_cfg=dict(a=1))]", None, "lists 2 datasets"),
     ],
 )
@@ -260,7 +260,7 @@ def test_a_config_named_from_its_package_is_found_in_its_own_folder_tree(tmp_pat
     written(tmp_path, text, "opencompass/configs/datasets/x/x_gen.py")
     user = "from opencompass.configs.datasets.x.x_gen import x_datasets as all_datasets"
     assert read_upstream(written(tmp_path, user, "opencompass/configs/y.py")).infer_cfg == {"retriever": 1}
-    assert "no folder above this file is 'opencompass'" in str(fault(written(tmp_path, user, "elsewhere/y.py")))
+    assert "no folder 'opencompass' above this file" in str(fault(written(tmp_path, user, "elsewhere/y.py")))
 
 
 def test_star_imports_and_packages_of_configs_work(tmp_path):

@@ -162,7 +162,7 @@ def message_of(path: Path) -> str:
         ("task.yaml", "- 1\n- 2\n", "holds list"),
         ("task.yaml", "dataset: d.jsonl\nmodel: {a: &x [*x]}\n", "task.yaml:2: malformed YAML at column 12: found un"),
         ("task.yaml", "media: &x\n  roots: *x\n", "write the value out: it holds itself"),
-        ("task.yaml", "", "holds nothing; a task is a mapping of dataset, reader_cfg"),
+        ("task.yaml", "", "holds nothing; write a mapping of dataset, reader_cfg"),
         ("task.yaml", "a: [1\nb: 2\n", "task.yaml:2: malformed YAML at column 2: expected ',' or ']', but got ':'"),
         ("task.yaml", "a: [1\nb: 2\n", "that begins at line 1, column 4; close it"),
         ("task.yaml", "a: b: c\n", "task.yaml:1: malformed YAML at column 5: mapping values are not allowed here; put"),

@@ -213,7 +213,7 @@ def test_a_video_without_frames_is_refused_by_a_target_that_takes_none(run: Any)
 
 def test_fit_changes_only_what_the_target_refuses(run: Any, tour: Path) -> None:
     row = {"images": ["media/spinner.gif", "media/coffee.jpg"]}
-    assert "let --fit choose" in run(row, "--target", "openai")[2]
+    assert "pass --fit to send the first" in run(row, "--target", "openai")[2]
     [line] = run(row, "--target", "openai", "--fit")[1]
     still, coffee = media_of(line)
     assert getattr(Image.open(io.BytesIO(still)), "n_frames", 1) == 1
@@ -255,7 +255,7 @@ def test_a_tiff_becomes_a_png_where_it_may_be_read_and_fit_is_asked(policy: str,
     assert "scan.tif' is TIFF, which is not sent unchanged; convert it to PNG or JPEG, or pass --read-also tiff" in err
     code, lines, err = run(row, "--read-also", "tiff")
     assert (code, lines) == (1, [])
-    assert "not image/tiff; convert it, or let --fit do it" in err
+    assert "not image/tiff; convert it, or pass --fit" in err
     code, [line], err = run(row, "--read-also", "tiff", "--fit", "--policy", policy)
     assert (code, err) == (0, "")
     [picture] = pictures(line)
@@ -515,7 +515,7 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
         code, lines, err = run(COFFEE, "--media", mode, "--max-side", 9, "--fit")
         names = "fit, max_side"
     assert (code, lines) == (2, [])
-    said = f"{names} with media mode {mode}; media that go by name cannot be changed; send them inline, or"
+    said = f"{names} with media mode {mode}; pass --media inline, or"
     assert err.startswith(f"mmprompt: {said}")
     assert err.count("\n") == 1
 
@@ -523,9 +523,9 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--policy", "nonsense"], "there is no preset 'nonsense'; known: default, hostile, trusted"),
+        (["--policy", "nonsense"], "unknown policy preset 'nonsense'; known: default, hostile, trusted"),
         (["--policy", "hostil"], "did you mean 'hostile'?"),
-        (["--policy", ""], "no preset ''"),
+        (["--policy", ""], "unknown policy preset ''"),
         (["--max-side", "0"], "'0' is not a whole number from 1"),
         (["--max-pixels", "many"], "'many' is not a whole number"),
         (["--frames", "1.5"], "'1.5' is not a whole number"),
@@ -558,11 +558,11 @@ def test_a_wrong_option_is_one_line(options: Any, said: str, run: Any) -> None:
         ({"times": 3}, "give a list of seconds"),
         ({"background": [1, 2]}, "give red, green and blue from 0 to 255"),
         ({"frames": 2, "times": [1]}, "media: times and frames each choose the frames of a video; give one of them"),
-        ({"policy": "hostil"}, "media: there is no preset 'hostil'; did you mean 'hostile'?"),
+        ({"policy": "hostil"}, "media: unknown policy preset 'hostil'; did you mean 'hostile'?"),
         ({"policy": ["hostile"]}, "media.policy is list"),
         ({"isolate": "yes"}, "media: isolate is 'yes'"),
         ({"max_bytes": 0}, "media: max_bytes is '0'"),
-        ({"read_also": ["gif"]}, "media: read_also names 'gif'"),
+        ({"read_also": ["gif"]}, "media: unknown format 'gif' in read_also"),
         ({"read_also": 3}, "media.read_also is not a list of formats; give a format, or a list of them"),
         ({"fetch": True, "allow_domains": "http://a.example/"}, "'http://a.example/' is not a host name"),
     ],

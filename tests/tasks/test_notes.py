@@ -21,7 +21,7 @@ def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_t
     template = {"prompt_template": {"type": "PromptTemplate", "template": "{question} {answer}"}}
     row = {"question": "q", "answer": "a"}
     [note] = notes_of([row, row], reader_cfg={"output_column": "anser"}, infer_cfg=template)
-    assert note.startswith("all 2 rows: no column 'anser', which output_column names, so no answer goes out")
+    assert note.startswith("all 2 rows: no column 'anser', which output_column names, so rows go out without an answer")
     assert note.endswith("did you mean 'answer'?")
     for reader in ({}, {"output_column": "answer"}, {"output_column": None}):
         assert notes_of([row], reader_cfg=reader, infer_cfg=template) == []
@@ -33,7 +33,7 @@ def test_an_output_column_that_is_not_there_is_a_note_since_the_answer_goes_to_t
 @pytest.mark.parametrize("name", ["Answer", "answers"])
 def test_an_answer_by_nearly_the_default_name_is_a_note(name: str) -> None:
     [note] = notes_of([{"question": "q", name: "a"}])
-    assert note.startswith("the row: no column 'answer', which output_column names, so no answer goes out")
+    assert note.startswith("the row: no column 'answer', which output_column names, so rows go out without an answer")
     assert note.endswith(f"did you mean '{name}'?")
     assert notes_of([{"question": "q", name: "a"}], reader_cfg={"output_column": name}) == []
     assert notes_of([{"question": "q", name: "a", "answer": "b"}]) == []
@@ -61,7 +61,7 @@ def test_a_tagged_column_that_is_not_there_is_a_note_since_its_tags_go_out_as_te
 def test_media_in_a_column_of_another_name_are_a_note(value: object, modality: str) -> None:
     [note] = notes_of([{"id": 1, "Image": value, "question": "What is it?"}])
     assert note == (
-        f"the row: only text is sent, and 'Image' looks like {modality}; add --map Image={modality}, or use a task with a template"
+        f"the row: only text is sent, but 'Image' looks like {modality}; add --map Image={modality}, or use a task with a template"
     )
 
 
@@ -117,7 +117,7 @@ def test_media_beside_a_chat_are_a_note(tmp_path: Path) -> None:
     list(task.messages())
     note, left = task.notes()
     assert left == "the row: 'source' is not sent; use a task with a template"
-    assert note.startswith("the row: only text is sent, and 'photos' looks like image; put it into 'messages', or")
+    assert note.startswith("the row: only text is sent, but 'photos' looks like image; put it into 'messages', or")
 
 
 GOLD = {"output_column": "gold"}
@@ -132,7 +132,7 @@ def test_a_chat_that_ends_with_the_answer_is_a_note_and_goes_out_as_it_is() -> N
     [(_, messages)] = task.messages()
     assert [message.text for message in messages] == ["user speaks", "assistant speaks"]
     [note] = task.notes()
-    assert note.startswith("the row: the last message is the assistant's, and the model is shown it; if it is the ")
+    assert note.startswith("the row: the last message is the assistant's, and it is sent to the model; if it is the ")
     assert note.endswith("answer, pass --drop-last-assistant, or give it as 'gold'")
 
 
@@ -151,7 +151,7 @@ def test_a_chat_that_ends_with_somebody_else_is_no_note(roles: tuple[str, ...]) 
 
 def test_a_question_beside_a_content_column_of_media_alone_is_a_note() -> None:
     [note] = notes_of([{"content": "<AIS_IMAGE_START>a.jpg", "question": "What is it?"}])
-    assert note.startswith("the row: only media are sent, and not the text of 'question'; tag the text in 'content'")
+    assert note.startswith("the row: only media are sent, but not the text of 'question'; tag the text in 'content'")
 
 
 def test_nested_texts_beside_media_are_a_note() -> None:
@@ -159,7 +159,7 @@ def test_nested_texts_beside_media_are_a_note() -> None:
     note, left = notes_of([{"image": "a.jpg", "dialogue": turns, "box": [1, 2], "size": 3}])
     assert left == "the row: 'box', 'size' are not sent; use a task with a template"
     assert note.startswith(
-        "the row: only media are sent, and not the text of 'dialogue'; name the text with --map COLUMN=question"
+        "the row: only media are sent, but not the text of 'dialogue'; name the text with --map COLUMN=question"
     )
 
 

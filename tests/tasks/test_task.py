@@ -226,7 +226,7 @@ def test_a_row_error_ends_the_iteration_or_goes_to_on_error() -> None:
     task = task_of("{q}", rows)
     given = task.prompts()
     assert next(given) == (0, "a")
-    with pytest.raises(RowError, match="a row is a mapping"):
+    with pytest.raises(RowError, match="a row must be a mapping"):
         next(given)
     errors: list[MMPromptError] = []
     assert list(task.prompts(on_error=errors.append)) == [(0, "a"), (3, "b")]
@@ -455,7 +455,7 @@ def test_texts_that_stay_at_home_beside_media_are_a_note(row: dict[str, object],
     assert len(list(task.messages())) == 2
     hint = "name the text with --map COLUMN=question, or use a task with a template"
     left = [note for note in task.notes() if "not sent" not in note]
-    assert left == [f"all 2 rows: only media are sent, and not the text of {names}; {hint}" for names in unsent]
+    assert left == [f"all 2 rows: only media are sent, but not the text of {names}; {hint}" for names in unsent]
 
 
 @pytest.mark.parametrize(

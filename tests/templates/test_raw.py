@@ -192,7 +192,7 @@ def test_examples_without_a_place_are_told_once_and_can_be_refused(messages, ice
     ("messages", "place", "message"),
     [
         ("x", "messages", "is str"),
-        ([], "messages", "no messages"),
+        ([], "messages", "the list of messages is empty"),
         ([3], "messages[0]", "is int"),
         ([user("a"), "stray"], "messages[1]", "'stray' is not a message"),
         ([{"role": "user"}], "messages[0]", "without content"),

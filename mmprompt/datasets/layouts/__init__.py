@@ -1,4 +1,4 @@
-"""Layouts of rows that datasets are published in, whatever file holds them: one file a layout, one row of ``LAYOUTS``.
+"""Layouts of published datasets, in any file format: one file for each layout, and one row of ``LAYOUTS``.
 
 A layout names the columns that mmprompt sends (``image``, ``audio``, ``video``, ``question``, ``hint``, ``options``,
 ``answer``), or the messages of a row that marks the places of its media.

@@ -82,7 +82,7 @@ def turns_of(sample: Sample, column: str, role_key: str, text_key: str) -> list[
     """
     value = sample.columns.get(column)
     if not isinstance(value, (list, tuple)) or not value:
-        what = f"column '{column}' is no list of turns"
+        what = f"column '{column}' is not a list of turns"
         raise RowError(what, f'give [{{"{role_key}": …, "{text_key}": …}}]').located(column=column)
     return [_turn(turn, number, (column, role_key, text_key)) for number, turn in enumerate(value, 1)]
 

@@ -1,4 +1,4 @@
-"""What a layout of rows is, and what the layouts share."""
+"""``Layout``, and the functions that several layouts use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def has(*names: str) -> Callable[[Mapping[str, object]], bool]:
 def with_columns(
     sample: Sample, new: Mapping[str, object], drop: Iterable[str] = (), renamed: Iterable[str] = ()
 ) -> Sample:
-    """Return a sample with these columns in place of its own, without those of ``drop``; its text has no tags.
+    """Return a sample with these columns replaced and those of ``drop`` removed; its text has no tags.
 
     A new column that is None is left out. What the columns ``renamed`` hold is sent under a new name; they stay, since
     a template may name them.
@@ -71,7 +71,9 @@ def choices_in(sample: Sample, column: str) -> list[object] | None:
         return None
     found = list_of_cell(value, cells=True)
     if not isinstance(value, (list, tuple)) and found == [value]:
-        raise RowError(f"column '{column}' is no list: {shown(value)}", "give a list of choices").located(column=column)
+        raise RowError(f"column '{column}' is not a list: {shown(value)}", "give a list of choices").located(
+            column=column
+        )
     for number, choice in enumerate(found, 1):
         if choice is None or not str(choice).strip():
             what = f"choice {number} of column '{column}' is empty"

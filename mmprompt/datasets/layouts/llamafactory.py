@@ -34,7 +34,9 @@ def _alpaca_turns(sample: Sample) -> list[tuple[str, str]]:
     history = columns.get("history") or ()
     for pair in history if isinstance(history, (list, tuple)) else ():
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise RowError("an element of the history is no pair", "give [question, answer]").located(column="history")
+            raise RowError("an element of the history is not a pair", "give [question, answer]").located(
+                column="history"
+            )
         turns += [("user", str(pair[0])), ("assistant", str(pair[1]))]
     asked = text_of(sample, "instruction")
     more = columns.get("input")

@@ -1,6 +1,6 @@
 """ScienceQA: ``question``, ``choices``, ``hint``, an index as ``answer``, and a picture in some rows.
 
-In ``problems.json`` the keys are the ids, and ``image`` is the name of a file below ``images/SPLIT/ID/``.
+In ``problems.json`` the keys of the object are the ids, and ``image`` is the name of a file below ``images/SPLIT/ID/``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def _read(sample: Sample) -> Sample:
     if isinstance(picture, str) and picture and "/" not in picture:
         split = sample.columns.get("split")
         if not isinstance(split, str):
-            raise RowError("the row names a picture but no split, whose folder holds it", "give 'split'").located(
+            raise RowError("the row names a picture, but not the split whose folder holds it", "give 'split'").located(
                 column="split"
             )
         picture = beside(sample, f"{split}/{sample.id}/{picture}", "images")

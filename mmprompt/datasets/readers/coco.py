@@ -37,7 +37,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     """Yield a ``Sample`` for each picture, with its captions as ``answer``.
 
     Raises:
-        DatasetError: the annotations are no captions.
+        DatasetError: the annotations are not captions.
     """
     found = _SUBSET.search(source.name)
     folders = (found[0],) if found else ()

@@ -1,4 +1,4 @@
-"""A folder as a dataset: which files of it hold the rows."""
+"""A folder as a dataset: finds the files that hold its rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def files_of(folder: str, split: str | None = None) -> Contents:
     one file of text. ``split`` chooses where the folder has several splits.
 
     Raises:
-        DatasetError: nothing was found, or several splits and none is chosen.
+        DatasetError: nothing was found, or the folder has several splits and ``split`` is not given.
     """
     saved = _saved_dataset(folder, split)
     if saved is not None:
@@ -119,7 +119,7 @@ def _folders(folder: str) -> list[str]:
 
 
 def _found(folder: str, ends: tuple[str, ...]) -> list[str]:
-    """Return the files with such an end in a folder or, if it has none, in its folders."""
+    """Return the files of a folder with this ending or, if it has none, those of its subfolders."""
     for pattern in ("*", "*/*"):
         found = [path for path in glob.glob(os.path.join(glob.escape(folder), pattern)) if path.endswith(ends)]
         if found:

@@ -52,7 +52,7 @@ class JoinTable:
 
 @contextmanager
 def join_table() -> Iterator[JoinTable]:
-    """Give an empty table, which is gone at the end of the ``with`` block."""
+    """Give an empty table; the end of the ``with`` block deletes it."""
     database = sqlite3.connect("", isolation_level=None)  # a temporary file, which SQLite removes
     try:
         database.execute("begin")
@@ -65,7 +65,7 @@ def table_of(rows: Iterable[Row], column: str, table: JoinTable, name: str) -> N
     """Store rows in a table by the value of a column.
 
     Raises:
-        DatasetError: a row has no such column, or holds what JSON cannot.
+        DatasetError: a row lacks the column, or holds a value that JSON cannot hold.
     """
     for row in rows:
         if isinstance(row, RowError):
@@ -81,7 +81,7 @@ def table_of(rows: Iterable[Row], column: str, table: JoinTable, name: str) -> N
 
 
 def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing) -> Iterator[Row]:
-    """Yield rows with the columns of their partners; a row's own columns stay. ``missing`` hears of those without."""
+    """Yield rows with the columns of their partners; a row's own columns stay. ``missing`` counts partners."""
     for row in rows:
         if isinstance(row, RowError):
             yield row
@@ -108,7 +108,7 @@ class Missing:
         self._counts = [0, 0]
 
     def count(self, row: Sample, partners: int) -> None:
-        """Count a row with so many partners."""
+        """Count a row by its number of partners."""
         if partners != 1:
             kind = min(partners, 2) // 2
             self._counts[kind] += 1

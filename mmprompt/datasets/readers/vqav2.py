@@ -1,4 +1,4 @@
-"""VQAv2: a file with ``questions``, and beside it the file with their ``annotations``, which is joined unasked."""
+"""VQAv2: a file with ``questions``, joined with the file of ``annotations`` beside it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _asked(row: Sample, subset: str, table: JoinTable | None) -> Row:
     try:
         number = row.columns.get("image_id")
         if type(number) is not int:
-            raise RowError("'image_id' is no number", "give the number of a COCO picture").located(column="image_id")
+            raise RowError("'image_id' is not a number", "give the number of a COCO picture").located(column="image_id")
         new: dict[str, object] = {
             "image": beside(row, f"COCO_{subset}_{number:012d}.jpg", subset),
             "question": text_of(row, "question"),

@@ -32,7 +32,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     columns of their modality; if a row has several of one modality, all but the first keep their extension as name.
 
     Raises:
-        DatasetError: the file is no tar file, or is cut off.
+        DatasetError: the file is not a tar file, or is cut off.
     """
     del thorough
     with source.opened() as stream:
@@ -72,7 +72,11 @@ def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
                 split = _key_of(member.name)
                 if split is None or not member.isfile():
                     if not member.isdir():
-                        notes.add([Remark("member", None, f"{shown(member.name)} is no part of a row")], file, None)
+                        notes.add(
+                            [Remark("member", None, f"{shown(member.name)} is not part of a row and is skipped")],
+                            file,
+                            None,
+                        )
                     continue
                 if split[0] != members.key:
                     if members.data:
@@ -119,7 +123,7 @@ def _add(
     """Add a member to the columns of its row, and the fields of ``KEY.json`` to ``fields``.
 
     Raises:
-        RowError: it is no JSON, or no UTF-8.
+        RowError: it is not JSON, or not UTF-8.
     """
     last = extension.rpartition(".")[2]
     kind = suffix_type(f"x.{last}")

@@ -1,6 +1,6 @@
-"""Writers: samples to a file. A format is a *form*, what a row looks like, in a *file*, how rows are stored.
+"""Writers: samples to a file. A format joins a *form* (what a row looks like) and a *file* (how rows are stored).
 
-What a format cannot hold is refused by name. Media go as bytes (``embed``), as files beside the output (``files``) or
+A row that the format cannot hold is an error. Media go as bytes (``embed``), as files beside the output (``files``) or
 by the names that they have (``keep``).
 """
 

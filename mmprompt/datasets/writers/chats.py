@@ -126,7 +126,9 @@ def _marked(
     if record.answer is not None:
         if not isinstance(record.answer, str) or holds_mark(record.answer):
             kind = type(record.answer).__name__
-            raise RowError(f"the answer is {kind} or holds a mark, and a turn is text", "write --to openai")
+            raise RowError(
+                f"the answer is of type {kind} or holds a mark, but a turn holds only text", "write --to openai"
+            )
         turns.append({role_key: roles["assistant"], text_key: record.answer})
     elif record.messages[-1].role == "assistant":
         raise RowError("the last message is the assistant's, and would be read as the answer", "write --to openai")

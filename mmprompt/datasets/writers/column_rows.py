@@ -46,7 +46,7 @@ def _with_texts(record: Record, columns: Row, text: str) -> Row:
     columns |= {name: value for name, value in own.items() if value is not None}
     for name, value in record.others.items():
         if name in columns or media_column(name):
-            raise RowError(f"the column {shown(name)} would be taken for another", "rename it")
+            raise RowError(f"the column {shown(name)} has the name of a column that the format uses", "rename it")
         columns[name] = value
     return columns
 
@@ -92,7 +92,7 @@ def named_files(record: Record, store: MediaStore) -> Row:
         else:
             named["file_name" if "file_name" not in named else f"{name}_file_name"] = value
     if not any("file_name" in name for name in named):
-        raise RowError("the row has no medium, and a row of the folder is one", "write --to jsonl")
+        raise RowError("the row has no medium, and each row of a media folder needs one", "write --to jsonl")
     return named
 
 

@@ -1,4 +1,4 @@
-"""Forms of other tools: evaluation sets and load tests with real media. They are written, not read."""
+"""Forms of evaluation and load-test tools. mmprompt writes them and does not read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a writer gets of a row, and what it writes rows to."""
+"""``Record``, which writers receive for each row, and ``RowSink``, the file they write to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Medium = MediaRef | MediaPart
 
 
 class Record(NamedTuple):
-    """A row: its id (None if it has none of its own), its prompt, its answer (None without), and its other columns.
+    """A row: its id (None if no column holds one), its prompt, its answer (None without one), and its other columns.
 
     ``question``, ``hint`` and ``choices`` are those of a row that has them in columns; in ``messages`` they stand in
     the text. ``question`` is None for a row that is given as content or chat. ``batch`` holds the other keys of a row

@@ -57,12 +57,12 @@ class JSONArray:
 
 
 def JSONRows(path: str) -> JSONLines | JSONArray:  # noqa: N802  # stands in a table of classes
-    """Return JSON lines for a file ``.jsonl``, else an array, as the training frameworks have it."""
+    """Return JSON lines for a file ``.jsonl``, else a JSON array, the form of the training frameworks."""
     return JSONLines(path) if path.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")) else JSONArray(path)
 
 
 class CSVFile:
-    """A header, then cells. The first row says which columns there are."""
+    """A header, then cells. The first row sets the columns."""
 
     _delimiter = ","
     blanks = frozenset(("hint", "options"))
@@ -103,7 +103,7 @@ class CSVFile:
 
 
 class TSVFile(CSVFile):
-    """The same with tabs."""
+    """A ``CSVFile`` with tabs."""
 
     _delimiter = "\t"
 

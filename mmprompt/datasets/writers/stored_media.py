@@ -58,7 +58,7 @@ class MediaStore:
         """Return what stands for a medium.
 
         Raises:
-            RowError: it has no name and names are kept, or it is a URL and bytes are wanted.
+            RowError: ``keep`` needs a name and the medium has none, or bytes are needed and it is a URL.
             MMPromptError: it cannot be read.
         """
         if self.store == "keep":
@@ -79,7 +79,7 @@ class MediaStore:
         """
         part = medium if isinstance(medium, MediaPart) else self._read(medium)
         if not isinstance(part, MediaPart):
-            raise RowError("a medium is given by its URL, whose bytes are not here", "keep names: --store keep")
+            raise RowError("the medium is a URL, which is not fetched", "keep names: --store keep")
         if part.frames:
             raise RowError("a video of single frames has no file", "keep names: --store keep")
         return part

@@ -18,7 +18,7 @@ _BATCH_ROWS = 1000
 
 
 class _TableFile:
-    """Collects rows and writes them batch by batch; the first batch says which columns there are, and their types."""
+    """Collects rows and writes them batch by batch. The first batch sets the columns and their types."""
 
     def __init__(self, path: str) -> None:
         self._arrow: Any = pyarrow_module("lib")
@@ -120,7 +120,7 @@ class TarFile:
             what = f"the id {shown(key)} cannot be the name of a member: it is empty, too long, or has a dot or a slash"
             raise RowError(what, "give other ids: --map COLUMN=id")
         if key == self._last:
-            raise RowError(f"the row has the id of the one before, {shown(key)}", "give each row an id of its own")
+            raise RowError(f"the row has the id of the one before, {shown(key)}", "give each row its own id")
         self._last = key
         number = 0
         for column in [n for n, value in fields.items() if isinstance(value, list) and _are_structs(value)]:

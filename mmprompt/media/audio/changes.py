@@ -56,7 +56,7 @@ class _Form(NamedTuple):
     kbits: int = 0
 
     def size(self, frames: int, rate: int) -> int:
-        """Return about how many bytes so many frames of ``rate`` take; never fewer than they do, but for a few."""
+        """Return how many bytes this many frames of ``rate`` take; the result is at most a few bytes too low."""
         if self.name == "wav":
             return 44 + round(frames * self.rate / rate) * self.channels * 2
         return math.ceil(frames / rate * self.kbits * 125)

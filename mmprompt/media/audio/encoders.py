@@ -41,7 +41,7 @@ def to_mono(samples: Samples) -> Samples:
 
 
 def resample(samples: Samples, rate: int, to: int) -> Samples:
-    """Return samples (frames, channels) of ``rate`` at the rate ``to``; frames x to / rate of them, rounded."""
+    """Return samples (frames, channels) of ``rate`` at the rate ``to``: frames x to / rate frames, rounded."""
     import av  # noqa: PLC0415  # heavy
     import av.filter  # noqa: PLC0415  # heavy
     import numpy as np  # noqa: PLC0415  # heavy

@@ -169,7 +169,7 @@ def pool_classes(hosts: AllowedHosts) -> dict[str, type[HTTPConnectionPool]]:
 def _resolve(host: str, port: int, seconds: float) -> list[AddressInfo] | None:
     """Return the addresses of a name, or None if they did not arrive in time.
 
-    The system's resolver cannot be interrupted, so it runs in a thread of its own, which ends when the resolver does.
+    The system's resolver cannot be interrupted, so it runs in a separate thread, which ends when the resolver does.
     """
     answer: concurrent.futures.Future[list[Any]] = concurrent.futures.Future()
 

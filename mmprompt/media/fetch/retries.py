@@ -29,7 +29,7 @@ def pause_before(attempt: int, first: float, longest: float, after: float | None
     ``longest``.
     """
     most = min(first * 2 ** (attempt - 1), longest)
-    return max(random.uniform(0, most), after or 0.0)  # noqa: S311  # jitter is no secret
+    return max(random.uniform(0, most), after or 0.0)  # noqa: S311  # jitter needs no secret
 
 
 def status_words(status: int) -> str:

@@ -37,7 +37,7 @@ class TimedFile(io.BytesIO):
         return super().read(size)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Go to a place in the file; see the class. A place that cannot be is the end of the file.
+        """Go to a place in the file; see the class. An impossible place becomes the end of the file.
 
         Headers may name such places, and libsndfile's callbacks would print the error instead of raising it.
         """
@@ -88,7 +88,7 @@ class Watch:
         check_picture_size(self._what, width, height, self._policy)
 
     def keep(self, size: int) -> None:
-        """Count the bytes of a packet; raise a PolicyError once all take too much. Packed ones swell a thousandfold."""
+        """Count the bytes of a packet; refuse too many: packed ones can grow a thousandfold."""
         self._room -= size
         if self._room < 0:
             raise PolicyError(

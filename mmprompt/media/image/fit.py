@@ -61,7 +61,7 @@ def fit_image(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality: i
     JPEG. Of an animation that is not taken, or that is changed, the first frame stays. Too many bytes are answered by
     quality (in steps of 5 from ``quality`` to ``LOWEST_QUALITY``; what was lossless becomes JPEG for it, or WebP to
     keep alpha), then by scaling down to ``LOWEST_SIDE`` pixels; a ``quality`` below the lowest is the only one. An
-    EXIF orientation stays as it is. Each of the ``frames`` of a video is fitted as a JPEG of its own; ``max_bytes`` is
+    EXIF orientation stays as it is. Each of the ``frames`` of a video is fitted as a separate JPEG; ``max_bytes`` is
     one frame's, unless ``room`` is for videos of frames, whose bytes count together: then none is made smaller for
     bytes.
     """
@@ -139,7 +139,7 @@ def _fit_frames(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality:
 
 
 def _ways(facts: ImageFacts, room: TargetRoom, own: str, *, lossless: bool, clear: bool, side: int) -> list[_Way]:
-    """Return the formats to try, the one that loses least first; of those that the target takes and that we write.
+    """Return the formats to try, which the target takes and we can write; the one that loses least comes first.
 
     ``own`` is the format that it has or was asked for; ``lossless`` and ``clear`` say what there is to lose.
     """

@@ -76,7 +76,7 @@ def resized(image: Image, size: tuple[int, int]) -> Image:
 
 
 def in_mode(image: Image, mode: str, background: Colour) -> Image:
-    """Return the image as ``RGB`` or ``L``: 16 bits scaled to 8, what is transparent laid on ``background``.
+    """Return the image as ``RGB`` or ``L``: 16 bits scaled to 8, transparent pixels laid on ``background``.
 
     CMYK is converted as Pillow and the model servers do it, R = (255 - C)(255 - K) / 255, without its profile.
     """

@@ -83,10 +83,14 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
             ``max_pixels``, all frames up to this one ``ANIMATION_PICTURES`` times that. Time is checked between reads.
     """
     if frame < 0:
-        raise SourceError(f"there is no frame {frame}", "count from 0")
+        raise SourceError(f"the frame number is {frame}", "give 0 or more")
     image, facts = _open(data, policy, frame + 1)
     if frame >= (facts.frames or 1):
-        known = "only its first page is read" if facts.frames is None else f"it has {facts.frames}, counted from 0"
+        known = (
+            "choose frame 0: only the first page is read"
+            if facts.frames is None
+            else f"choose one of 0 to {facts.frames - 1}"
+        )
         raise SourceError(f"the {facts.format} has no frame {frame}", known)
     with named(facts.format):
         _load_frames(image, range(frame + 1), policy)
@@ -123,7 +127,7 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
         if name == "JPEG":
             image.draft("L", (1, 1))
         elif name == "PNG":
-            # before the pixels, and on an image of its own: it leaves one that cannot be loaded
+            # before the pixels, and on a separate image: it leaves one that cannot be loaded
             read_header(data, name, policy).verify()
             if not png_has_all_rows(data):
                 raise EOFError
@@ -181,7 +185,7 @@ def _format_of(data: bytes, policy: MediaPolicy) -> str:
         raise SourceError(f"the image source is {found.name}, not an image", found.hint or "give an image")
     name = next((n for n in formats if _KINDS.get(n) is kind), None)
     if name is None:
-        what = "which is not read" if kind.image else "which is no image"
+        what = "which mmprompt does not read" if kind.image else "not an image"
         raise SourceError(f"the image source is {kind.name}, {what}", kind.hint or "convert it to PNG or JPEG")
     return name
 

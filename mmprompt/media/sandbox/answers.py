@@ -131,10 +131,10 @@ def _blob(number: object, blobs: Blobs) -> memoryview:
 
 
 def _value(plain: Any, blobs: Blobs) -> Any:
-    """Return the value that ``_plain`` gave this for."""
+    """Return the value that ``_plain`` turned into this."""
     if type(plain) is not list:
         if type(plain) is dict:
-            raise AnswerError("a JSON object is no value")
+            raise AnswerError("a JSON object is not a value")
         return plain
     kind, *rest = plain
     if kind == "bytes":

@@ -115,7 +115,7 @@ class Line:
 
     @property
     def is_gone(self) -> bool:
-        """Whether there is no child that could answer."""
+        """Whether the child is gone and cannot answer."""
         return self._lent is None
 
     def send(self, job: Sequence[bytes], seconds: float) -> None:

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 _PIXEL = 16
 """Bytes that a decoder may need for a pixel: four, in a few copies."""
 
-HINT = "the data may be damaged or hostile; leave the sample out, or look at it with care"
+HINT = "leave the sample out: its data may be damaged or hostile"
 
 LEAST_MEMORY = 256 << 20
 """Bytes; Python, NumPy and FFmpeg's threads take half of it before they decode anything."""
@@ -71,7 +71,7 @@ class InlineDecoder:
 class IsolatedDecoder:
     """Runs decoders in child processes with limits. Threads may share it; it survives a fork; it pickles.
 
-    Each thread that runs something has a child of its own: a call takes an idle child or starts one. ``close`` (or
+    Each thread that runs something has its own child: a call takes an idle child or starts one. ``close`` (or
     leaving the context, or the end of the object) ends the idle children; a later call starts new ones. A forked
     process and a pickled copy start without children.
 

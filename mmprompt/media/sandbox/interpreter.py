@@ -106,7 +106,7 @@ def _executable() -> str:
     named = sys.executable if spawn is None else spawn.get_executable()
     executable = os.fsdecode(named) if named else ""
     if not executable:
-        raise PolicyError("there is no Python to run the decoding process", HINT)
+        raise PolicyError("no Python was found to run the decoding process", HINT)
     if getattr(sys, "frozen", False) and executable == sys.executable:
         raise PolicyError(f"{shown(os.path.basename(executable))} is a frozen program, not a Python", HINT)
     return executable

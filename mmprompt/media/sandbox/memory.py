@@ -13,7 +13,7 @@ INSIDE = "MMPROMPT_DECODER_PROCESS"
 
 @contextmanager
 def at_most_more(size: int) -> Iterator[None]:
-    """Let a child process take at most ``size`` bytes more meanwhile. In other processes, and on macOS, do nothing."""
+    """Let a child take at most ``size`` bytes more in the block. In other processes, and on macOS, do nothing."""
     if INSIDE not in os.environ or not sys.platform.startswith("linux"):
         yield
         return

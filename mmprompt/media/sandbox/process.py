@@ -110,10 +110,10 @@ class DecoderProcess:
             raise self._gone() from None
 
     def receive(self, seconds: float) -> Value:
-        """Return the answer to the oldest job that has none, within so many seconds.
+        """Return the answer to the oldest job without one, within so many seconds.
 
         Raises:
-            EndedError: there is no answer; end the child.
+            EndedError: the child did not answer; end it.
             MMPromptError: the error that the job raised; the child can be used again.
         """
         kind, value = self._message(time.monotonic() + seconds)

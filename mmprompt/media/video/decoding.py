@@ -47,7 +47,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
             f"the {video.kind.name} file cannot be read after {len(packets)} frames ({type(error).__name__})",
-            "it may be cut: fetch it again",
+            "fetch it again: it may be cut",
         ) from None
     first = next((at for at, packet in enumerate(packets) if packet.is_keyframe), 0)
     span = _span(packets)
@@ -140,7 +140,7 @@ def _needed(video: OpenVideo, packets: list[Packet[Any]], stretch: _Stretch) -> 
         if stretch.start and packet.pts is not None and packet.pts < begin:
             continue  # it leans on the stretch before, which was not decoded; nothing wanted leans on it
         if context.name in _PLAIN_REFERENCES:
-            # frames that no other leans on are left out; the second field of a wanted frame may be a packet of its own
+            # frames that no other needs are left out; the second field of a wanted frame may be a separate packet
             wanted = packet.pts in stretch.ticks
             context.skip_frame = "DEFAULT" if wanted or just_wanted else "NONREF"
             just_wanted = wanted

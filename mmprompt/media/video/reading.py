@@ -134,7 +134,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         container = open_bytes(data, kind, options, policy)
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
-            f"the {kind.name} file cannot be opened ({type(error).__name__})", "it may be cut: fetch it again"
+            f"the {kind.name} file cannot be opened ({type(error).__name__})", "fetch it again: it may be cut"
         ) from None
     with container:
         stream = _picture_stream(kind, container)
@@ -144,7 +144,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         most = str(2 * policy.max_pixels + _BLOCKS)
         stream.codec_context.options = {"max_pixels": most, "err_detect": "explode"}
         # a decoder lives until the garbage collector finds it, as PyAV's streams and containers hold each other; with
-        # one thread it has none of its own that would live on
+        # one thread it starts no further thread that would live on
         stream.codec_context.thread_count = 1
         yield OpenVideo(kind, container, stream)
 
@@ -153,10 +153,10 @@ def _kind(data: bytes) -> Kind:
     kind = sniff(data)
     if kind is None:
         found = not_media(data)
-        raise SourceError(f"the video is {found.name}", found.hint or "give a video")
+        raise SourceError(f"the video source is {found.name}, not a video", found.hint or "give a video")
     if kind not in READERS:
         tag = any_type(kind).partition("/")[0]
-        raise SourceError(f"the video is {kind.name}, which is no video", f"tag it as {tag}, or name another file")
+        raise SourceError(f"the video source is {kind.name}, not a video", f"tag it as {tag}, or name another file")
     return kind
 
 
@@ -244,7 +244,7 @@ def no_frame(video: OpenVideo, policy: MediaPolicy) -> SourceError:
     unknown = "" if video.stream.codec_context.width else f", or one of more than {policy.max_pixels} pixels"
     return SourceError(
         f"the {video.kind.name} file has no frame that can be decoded{unknown}",
-        "it may be cut: fetch it again, or encode it",
+        "fetch it again, or encode it anew: it may be cut",
     )
 
 

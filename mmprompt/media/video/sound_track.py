@@ -1,4 +1,4 @@
-"""The sound of a video as a file of its own."""
+"""The sound of a video as a separate file."""
 
 from __future__ import annotations
 

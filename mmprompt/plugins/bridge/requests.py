@@ -69,7 +69,7 @@ def task_requests(
 
     Raises:
         TaskError: the task compares labels, or later turns need the replies to earlier ones.
-        DatasetError: a row cannot be sent or repeats an id, or there is no row.
+        DatasetError: a row cannot be sent or repeats an id, or the dataset has no rows.
         TargetError: the target is unknown, or has another wire form.
     """
     require_chat_target(target, "this runner")
@@ -80,7 +80,7 @@ def task_requests(
         try:
             name = str(request_name(request))
             if name in found:
-                raise DatasetError(f"the id {name} comes again", "give each row an id of its own")
+                raise DatasetError(f"two rows have the id {name}", "give each row its own id")
             if check is not None:
                 check(request)
             found[name] = request
@@ -91,17 +91,19 @@ def task_requests(
     if errors and not skip_bad:
         raise _refused(errors)
     if not found:
-        hint = "mend those that were left out" if errors else "give the dataset rows"
+        hint = "correct the rows that were left out" if errors else "give the dataset rows"
         raise DatasetError("there is no row to ask", hint)
     return list(found.values())
 
 
 def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
     """Return one error that lists the first of these, one a line."""
-    count, hint = ("1 request", "mend it") if len(errors) == 1 else (f"{len(errors)} requests", "mend them")
+    count, hint = (
+        ("1 request", "correct its row") if len(errors) == 1 else (f"{len(errors)} requests", "correct their rows")
+    )
     lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
     more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    return DatasetError(f"{count} cannot be made; {hint}, or skip_bad=true\n{lines}{more}")
+    return DatasetError(f"{count} cannot be made; {hint}, or pass skip_bad=true\n{lines}{more}")
 
 
 def request_name(request: Request) -> str | int:

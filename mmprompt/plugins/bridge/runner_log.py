@@ -23,7 +23,7 @@ class _Relay(Handler):
 
     def emit(self, record: LogRecord) -> None:
         """Log a warning with the runner's logger, if the runner has set up its log."""
-        if get_ident() != self._thread:  # another thread's call has a relay of its own
+        if get_ident() != self._thread:  # another thread's call has its own relay
             return
         logger = self._logger()
         if logger.hasHandlers():

@@ -1,7 +1,7 @@
 """A task's requests and prompts, asked for by the rows of a runner's table.
 
 AISBench and OpenCompass apply the meta template of the model in their own config after the template's. AISBench also
-cuts prompts into turns. So they get prompts, or a label's text, where ``render`` gives requests.
+cuts prompts into turns. So they get prompts or the text of a label, not requests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mmprompt.templates.prompt_list import PromptList
 
 
 class TaskRows:
-    """The requests and prompts of a task file, asked for by rows of its own table.
+    """The requests and prompts of a task file, asked for by the rows of its table.
 
     ``abbr`` chooses one of the datasets of a runner's config. ``media_root`` names folders that media may lie in, which
     the task file may name too. The other arguments are those of ``RunnerBuilder``.
@@ -115,7 +115,7 @@ class TaskRows:
         return made[0]
 
     def _check(self, mode: str, count: int = 1) -> None:
-        """Refuse a task that asks for something else than one reply, or one comparison of labels, to a row."""
+        """Refuse a task that does not ask for exactly one reply, or one comparison of labels, for each row."""
         if self._task.mode != mode:
             asked, other = {"gen": ("compares labels", "PPL"), "ppl": ("asks for a reply", "Gen")}[mode]
             raise TaskError(f"the task {asked}", f"use the runner's {other}Inferencer")

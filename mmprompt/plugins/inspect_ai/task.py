@@ -49,7 +49,7 @@ def mmprompt_task(
     """
     try:
         if not path:
-            raise TaskError("there is nothing to ask", "name a task file or dataset: -T path=FILE")
+            raise TaskError("no task file or dataset is given", "name a task file or dataset: -T path=FILE")
         opened = open_task(path, dataset, train, folders_of(media_root))
         name = scorer or opened.config.scorer
         provider_name = asked_provider()

@@ -1,4 +1,4 @@
-"""OpenCompass: prompts as messages, without loss: what OpenCompass's models would drop is refused."""
+"""Prompts as messages for OpenCompass. A message that OpenCompass's models would drop in part is refused."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class MMPromptMessages:
 
 
 class CountedMessage(JSONObject):
-    """A message whose ``str()`` is its text, so that OpenCompass, which counts tokens of it, counts no base64."""
+    """A message whose ``str()`` is its text. OpenCompass counts the tokens of that, and so counts no base64."""
 
     def __str__(self) -> str:
         content = self.get("content") or ""
@@ -122,7 +122,7 @@ def kept_whole(messages: list[JSONObject]) -> list[CountedMessage]:
     for number, message in enumerate(messages, start=1):
         if message["role"] not in _ROLES:
             what = f"message {number}: {NAME} sends no role '{message['role']}'"
-            raise TargetError(what, f"it sends {', '.join(_ROLES)}")
+            raise TargetError(what, f"use one of {', '.join(_ROLES)}")
         parts: Any = message["content"]
         for part in parts if isinstance(parts, list) else ():
             for key in part:

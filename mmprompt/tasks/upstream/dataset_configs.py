@@ -67,7 +67,7 @@ def _datasets_in(lists: Mapping[str, Sequence[UpstreamValue]], keys: set[str]) -
 
 
 def choose_dataset(datasets: Sequence[UpstreamDataset], abbr: str | None = None) -> UpstreamDataset:
-    """Return the dataset called ``abbr``, or of that number (from 1) if none is called so, or the only one.
+    """Return the dataset that ``abbr`` names: by its abbr, else by its number from 1. Without ``abbr``, the only one.
 
     Raises:
         TaskError: the config lists no dataset, not exactly one of that name, or several and no ``abbr`` is given.
@@ -140,7 +140,9 @@ def plain_config(
         TaskError: a value, or a text with a value in it, that only the runner knows; or deeper nesting than ``depth``.
     """
     if not depth:
-        raise TaskError("the config nests too deep", "is it a circle?").located(template=place)
+        raise TaskError("the config is nested too deeply", "remove the circle if it refers to itself").located(
+            template=place
+        )
 
     def copy(value: UpstreamValue, place: str) -> ConfigValue:
         return plain_config(value, place, stub_texts, depth - 1)

@@ -184,7 +184,7 @@ def _absolute(path: str, name: str) -> str:
     folder, real = os.path.dirname(path), os.path.dirname(os.path.abspath(path))
     while os.path.basename(real) != package or not _is_there(os.path.join(real, *rest)):
         if os.path.dirname(real) == real:
-            what = f"cannot import {shown(name)}: no folder above this file is '{package}' and has it"
+            what = f"cannot import {shown(name)}: no folder '{package}' above this file holds it"
             raise TaskError(what, "keep the config in its folder tree, or use a relative import")
         folder, real = os.path.join(folder, os.pardir), os.path.dirname(real)
     return os.path.join(folder, *rest)

@@ -1,4 +1,4 @@
-"""The inferencer of a runner's config, as a task has it: what its requests need is kept, the rest is named."""
+"""Converts the inferencer of a runner's config to that of a task, and names the keys that a task does not use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def task_infer_cfg(infer: Mapping[str, Any], reader: Section, place: str) -> tup
     ``max_out_len`` beside the inferencer and ``temperature`` in it are settings of the requests.
 
     Raises:
-        TaskError: an argument that would change what the model is asked, in a way that tasks do not have.
+        TaskError: an argument changes what the model is asked, and a task has no such setting.
     """
     kept: dict[str, Any] = {key: value for key, value in infer.items() if key in _SECTIONS}
     unused = [f"infer_cfg.{key}" for key in infer if key not in _SECTIONS]
@@ -33,7 +33,9 @@ def task_infer_cfg(infer: Mapping[str, Any], reader: Section, place: str) -> tup
     known = (*INFERENCERS[name], "type")
     for key in _OTHER_RUNS:
         if given.get(key):
-            what = f"{name} with {key}={shown(given[key])} changes what the model is asked, and tasks do not have it"
+            what = (
+                f"{name} with {key}={shown(given[key])} changes what the model is asked, and a task has no such setting"
+            )
             raise TaskError(what, f"remove {key}").located(template=f"{place}.inferencer")
     inferencer = {key: value for key, value in given.items() if key in known}
     others = [key for key in given if key not in known]

@@ -29,7 +29,7 @@ class ConfigDict(dict[str, Any]):
         self[name] = value
 
     def deepcopy(self) -> ConfigDict:
-        """Return a copy all the way down."""
+        """Return a deep copy."""
         return copy.deepcopy(self)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ConfigDict:
