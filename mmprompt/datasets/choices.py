@@ -120,5 +120,5 @@ def _listed(value: object) -> list[object]:
 
 
 def _text_of(choice: object) -> object:
-    """Return a choice, of one such as ``{"label": "A", "text": "cat"}`` its text."""
+    """Return a choice; for one such as ``{"label": "A", "text": "cat"}``, its text."""
     return choice["text"] if isinstance(choice, Mapping) and isinstance(choice.get("text"), str) else choice

@@ -13,7 +13,7 @@ from mmprompt.errors import DatasetError
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 _FEED = 512
-"""Compressed bytes that are unpacked at once: they give 16 MiB at most."""
+"""How many compressed bytes are unpacked at once: they give 16 MiB at most."""
 
 
 def is_compressed(head: bytes) -> bool:
@@ -39,7 +39,7 @@ def decompressed(stream: BinaryIO, head: bytes) -> Iterator[BinaryIO]:
 
 
 class _Frames(io.RawIOBase):
-    """What Zstandard frames hold. A file that ends inside a frame is an error, which the package's reader hides."""
+    """The content of Zstandard frames. A file that ends inside a frame is an error, which the package hides."""
 
     def __init__(self, stream: BinaryIO, begun: Callable[[], Any], damage: type[Exception]) -> None:
         self._stream = stream

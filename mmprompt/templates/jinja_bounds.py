@@ -1,4 +1,4 @@
-"""What a Jinja text may do: jinja2's immutable sandbox, with bounds on the work and the size of what it makes."""
+"""jinja2's immutable sandbox for Jinja texts, with bounds on the work and on the size of results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
 LARGEST_OUTPUT = 4 << 20
-"""Characters that one text may become, and that one operation may give."""
+"""The most characters of one text, and of the result of one operation."""
 
 MOST_STEPS = 100_000
-"""How many numbers all ``range`` of one text may give."""
+"""The most numbers that all calls of ``range`` in one text may give together."""
 
 MOST_WORK = 32 << 20
-"""Characters and elements that all operations of one text may take."""
+"""The most characters and elements that all operations of one text may handle together."""
 
 _STEP, _CALL = 32, 512  # what a step of a loop and a call count as
 _PADDING = frozenset(("center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "translate"))
@@ -29,7 +29,7 @@ _COUNTED, _JOINED = "counted by mmprompt", "joined by mmprompt"  # filters that 
 
 
 class _Work(local):
-    """What is left of ``MOST_WORK`` for the text that this thread fills. Outside of a text it is nothing."""
+    """What is left of ``MOST_WORK`` for the text that this thread fills; 0 outside of a text."""
 
     left = 0
 
@@ -100,7 +100,7 @@ def environment() -> SandboxedEnvironment:
             return attr not in _PADDING and super().is_safe_attribute(obj, attr, value)
 
         def wrap_str_format(self, value: Any) -> None:
-            """Give no ``format``, which jinja2 would allow: ``{:>1000000000}`` makes a gigabyte."""
+            """Refuse ``format``, which jinja2 would allow: ``{:>1000000000}`` makes a gigabyte."""
 
     made = Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printed)
     made.globals = {name: made.globals[name] for name in ("namespace", "dict", "cycler", "joiner")}
@@ -127,7 +127,7 @@ def _check_operation(operator: str, left: Any, right: Any) -> None:
 
 
 def _bounded_call(called: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return what stands in for a call of a macro, a function or a method, and its arguments."""
+    """Return the function to call in place of a macro, a function or a method, and its arguments."""
     _spend(_CALL + sum(map(_size, arguments)))
     owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
     if isinstance(owner, str) and name in _METHODS:
@@ -138,7 +138,7 @@ def _bounded_call(called: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[A
 
 
 def _bounded(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that counts the size of what it is given."""
+    """Return a filter that counts the size of its input."""
 
     @wraps(call)
     def bounded(*arguments: Any, **named: Any) -> Any:
@@ -210,7 +210,7 @@ def _size(value: object) -> int:
 
 
 def _deep_size(value: object) -> int:
-    """Return the size of a value with all that it holds, as often as it holds it; not much beyond the bound."""
+    """Return the size of a value and all its elements, repeats counted; the count stops soon after the bound."""
     if type(value) not in {list, tuple, dict}:
         return _size(value)
     pending, size = [value], 0

@@ -94,7 +94,7 @@ def test_a_picture_of_a_tar_file_wins_over_a_field_of_its_name_with_a_note(tmp_p
     (row,) = dataset
     assert isinstance(row, Sample)
     assert row.columns["image"] == {"bytes": b"\xff\xd8\xff", "path": "jpg"}
-    assert "image: the field of the .json is left out" in dataset.notes[0]
+    assert "image: this field of the .json is left out" in dataset.notes[0]
 
 
 def test_a_value_that_python_cannot_hold_costs_its_own_row(tmp_path):

@@ -40,7 +40,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
 
 
 class _Members:
-    """The members of one row, by extension. What is wrong with one is an error of the row, and the rest is skipped."""
+    """The members of one row, by extension. A fault in one is an error of the row; its other members are skipped."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -112,7 +112,7 @@ def _sample(members: _Members, file: str, row: int, notes: Notes) -> Row:
         return RowError(error.what, error.hint, error.where).located(file=file, sample=members.key)
     own = {**media, **columns}
     for name in [name for name in fields if name in own]:
-        what = "the field of the .json is left out: a member of the row has its name"
+        what = "this field of the .json is left out, because a member of the row has the same name"
         notes.add([Remark(f"field {name}", name, what)], file, None)
     return Sample({**media, **fields, **own}, members.key, file, None, row, False)
 
