@@ -45,6 +45,5 @@ def render_rows(
         if not (arguments.strict and errors.count):
             raise
         stopped = "stopped at this row (--strict)"
-    left_out = errors.count - repeated
     size = 0 if writer is None else writer.bytes_written
-    return Outcome(counter.rows - left_out, left_out, size, arguments.output, repeated, 0, stopped)
+    return Outcome(counter.rows - errors.rows, errors.rows, size, arguments.output, repeated, 0, stopped)

@@ -39,12 +39,13 @@ class ErrorReport:
 
     An error of the task or the command, which many rows share, is written once. ``data`` receives every error as a line
     of JSON. ``optional`` says that the command has the option ``--errors``, which names the file of ``data``.
+    ``count`` is the number of errors, ``rows`` that of the rows left out.
     """
 
     def __init__(self, data: IO[bytes] | None = None, *, optional: bool = True) -> None:
         self._names_option = optional and data is None
         self.make_room: Callable[[], object] | None = None
-        self.count = 0
+        self.count = self.rows = 0
         self._data = data
         self._alike = _AlikeMessages()
 
@@ -52,6 +53,7 @@ class ErrorReport:
         """Write the error of a row, or count it."""
         error = failed.error
         self.count += 1
+        self.rows += row is not None
         self.record(Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None))
         if self._alike.shows((error.what, error.hint), 1 if error.where.setting else _ALIKE):
             if self.make_room is not None:

@@ -11,12 +11,14 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, Where
 from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import Renderer
+from mmprompt.tasks.media_slots import UnfilledSlotError
 
 if TYPE_CHECKING:
     from mmprompt.targets.chunk_writer import ChunkWriter
 
 OnError = Callable[[FailedRow, "int | None"], object]
-"""Receives a row that was left out, or has the id of another, and its 0-based number if that is known."""
+"""Receives a row that was left out, and its 0-based number. Without a number the error leaves out no row: an id that
+another row has, or what all rows lack."""
 
 OnNote = Callable[[Where, str, str], object]
 """Receives the place of a note, the medium it is about (``""`` if none) and the note."""
@@ -61,9 +63,10 @@ def render(
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for rendered in map(renderer.finish, prepared):
-            if on_row is not None:
+            is_row = not isinstance(row := rendered.row, UnfilledSlotError)
+            if on_row is not None and is_row:
                 on_row()
-            if isinstance(row := rendered.row, Sample):
+            if isinstance(row, Sample):
                 add(row.id, row.line or row.row)
             if not isinstance(rendered, FailedRow):
                 done += 1
@@ -71,8 +74,8 @@ def render(
                 if rendered.findings and on_note is not None:
                     _note(rendered.row, rendered.findings, on_note)
             else:
-                report(rendered, _number(row, renderer.rows, done + failed))
-                failed += 1
+                report(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
+                failed += is_row
                 if strict:
                     writer.flush()
                     raise rendered.error

@@ -67,6 +67,23 @@ def at_terminal(environment: dict[str, str], *arguments: object, **streams: Any)
 # ---- the last line
 
 
+def test_a_media_column_that_no_row_has_is_an_error_but_no_row(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", {"q": "1"}, {"q": "2"})
+    prompt = {"image": "{image}", "text": "{q}"}
+    template = {"type": "MMPromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt_mm": prompt}]}}
+    task, out, faults = tmp_path / "task.json", tmp_path / "out.jsonl", tmp_path / "errors.jsonl"
+    task.write_text(json.dumps({"dataset": str(rows), "infer_cfg": {"prompt_template": template}}))
+    code, _, err = rendered(capfd, task, "-o", out, "--errors", faults)
+    assert code == 1
+    assert "no row has the column 'image', which a media slot names" in err
+    assert err.splitlines()[-1].startswith(f"mmprompt: 2 of 2 rows written to {out}, {out.stat().st_size} bytes; ")
+    assert len(out.read_text().splitlines()) == 2
+    [fault] = map(json.loads, faults.read_text().splitlines())
+    assert (fault["row"], fault["column"]) == (None, "image")
+
+
 def test_every_run_ends_with_its_counts(tmp_path: Path, tour: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.jsonl"
     data = write_rows(
