@@ -15,6 +15,7 @@ from mmprompt.messages import TextPart
 
 if TYPE_CHECKING:
     from mmprompt.messages import Message
+    from mmprompt.targets.part_writer import Wire
 
 BATCH_KEYS = frozenset(("custom_id", "method", "url", "body"))
 """The keys of a line of the Batch API."""
@@ -66,6 +67,14 @@ def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]
     if not isinstance(wire, list):
         raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]')
     return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
+
+
+def own_settings(sample: Sample) -> Wire | None:
+    """Return what a line of the Batch API says beside its messages, such as its model; None for another row."""
+    body = sample.columns.get("body")
+    if sample.messages is None or not isinstance(body, dict) or "messages" not in body:
+        return None
+    return {key: value for key, value in body.items() if key != "messages"}
 
 
 class LastAssistant:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled
@@ -185,12 +186,8 @@ def _batch_record(row: Sample, request: WireRequest, settings: RequestSettings) 
     Raises:
         TaskError: neither the row nor the task names a model.
     """
-    given = row.columns.get("body")
-    if row.messages is None or not isinstance(given, dict) or "messages" not in given:
-        given, address = {}, {}
-    else:
-        address = {key: row.columns[key] for key in ("method", "url") if key in row.columns}
-    own = {key: value for key, value in given.items() if key != "messages"}
+    own = own_settings(row)
+    address = {} if own is None else {key: row.columns[key] for key in ("method", "url") if key in row.columns}
     body = settings.body(request.wire, request.turn, own=own)
     if "model" not in body:
         raise no_model()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mmprompt.datasets.choices import choices_of
+from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
@@ -25,8 +26,8 @@ _SDK_KEYS = frozenset(
     (
         "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
         "parallel_tool_calls", "presence_penalty", "reasoning_effort", "response_format", "seed", "service_tier",
-        "stop", "stop_sequences", "stream_options", "temperature", "thinking", "tool_choice", "tools", "top_k",
-        "top_logprobs", "top_p", "user", "verbosity",
+        "stop", "stop_sequences", "stream", "stream_options", "temperature", "thinking", "tool_choice", "tools",
+        "top_k", "top_logprobs", "top_p", "user", "verbosity",
     )
 )  # fmt: skip
 """Settings that OpenAI's or Anthropic's SDK takes as arguments of ``create``. All others go as its ``extra_body``."""
@@ -42,6 +43,7 @@ class Request(Mapping[str, Any]):
     It is a mapping of the arguments of OpenAI's and Anthropic's SDKs, the model left out:
     ``client.chat.completions.create(model=NAME, **request)``. ``body()`` is the same request as bytes of JSON.
     Anthropic requires ``max_tokens``: give it to the SDK yourself if the task has no ``max_out_len``.
+    The settings of a line of OpenAI's Batch API stand in place of the task's where the wire form is OpenAI's.
 
     Attributes:
         id: the row's id, of its own type.
@@ -55,6 +57,7 @@ class Request(Mapping[str, Any]):
     answers: tuple[object, ...] = ()
     choices: tuple[str, ...] = ()
     _line: tuple[str | None, int | None] = (None, None)
+    _own: Wire | None = None
 
     __hash__ = object.__hash__
 
@@ -97,8 +100,10 @@ class Request(Mapping[str, Any]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was accepted but is odd, and how many in-context examples were dropped."""
+        """What was accepted but is odd, and what was dropped: in-context examples, settings of a Batch line."""
         dropped = [f"no room for {self.dropped} of the in-context examples"] if self.dropped else []
+        if self._own and self._settings.wire != "openai":
+            dropped.append(f"{self._settings.target} does not get the Batch line's own {', '.join(self._own)}")
         media = media_of(self._wire.wire)
         return (*dropped, *(f"{p.origin or p.modality}: {finding}" for p in media for finding in p.findings))
 
@@ -138,19 +143,23 @@ class Request(Mapping[str, Any]):
         ``requests.post(url, data=request.body(), headers={"Content-Type": "application/json"})`` sends it.
 
         It holds the messages, the task's generation settings, ``max_out_len`` as the wire's ``max_tokens``, stop
-        strings, and ``model``: the one given, else the task's, else none.
+        strings, and ``model``: the one given, else that of a Batch line, else the task's, else none.
 
         Raises:
             TargetError: the target ``hf`` has no server.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
-        return json_body(self._settings.body(self._wire.wire, self.turn, model))
+        return json_body(self._settings.body(self._wire.wire, self.turn, model, self._row_settings()))
+
+    def _row_settings(self) -> Wire | None:
+        return self._own if self._settings.wire == "openai" else None
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""
         if self._settings.wire not in ("openai", "anthropic"):
             return self._settings.keys_of(self.turn) if self._settings.wire == "gemini" else {}
-        keys = self._settings.keys_of(self.turn)
+        keys = self._settings.keys_of(self.turn, self._row_settings())
+        keys.pop("model", None)  # the caller names it
         known = _SDK_KEYS - _OPENAI_LACKS if self._settings.wire == "openai" else _SDK_KEYS
         extra = {key: value for key, value in keys.items() if key not in known}
         own = {key: value for key, value in keys.items() if key in known}
@@ -198,5 +207,6 @@ def _stream(
             sample = made.row
             choices = choices_of(sample.columns)
             line = (sample.file, sample.line)
+            own = own_settings(sample)
             for wire in made.requests:
-                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line)
+                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line, own)

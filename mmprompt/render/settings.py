@@ -40,7 +40,7 @@ class RequestSettings(NamedTuple):
         if own is not None:
             if any(name in own for name in _LENGTHS):
                 keys = {key: value for key, value in keys.items() if key not in _LENGTHS}
-            keys.update(own)
+            keys.update(deepcopy(own))
         length = self.max_tokens
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]
@@ -53,7 +53,7 @@ class RequestSettings(NamedTuple):
     def body(
         self, wire: Wire | list[Wire], turn: int | None, model: str | None = None, own: Wire | None = None
     ) -> Wire:
-        """Return the body of a request: its settings, the model (the task's, unless given), and its messages.
+        """Return the body of a request: its settings, its messages, and ``model``, else the row's model or the task's.
 
         Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none. ``own`` are
         settings of the row, which stand in place of the task's.
@@ -68,9 +68,8 @@ class RequestSettings(NamedTuple):
         if self.wire == "anthropic" and "max_tokens" not in body:
             hint = "set infer_cfg.inferencer.max_out_len, or model.generation.max_tokens"
             raise TaskError(f"{self.target} requires max_tokens in each request", hint, Where(setting="max_out_len"))
-        model = model or self.model
-        if model and self.wire != "gemini" and "model" not in body:
-            body["model"] = model
+        if (named := model or body.get("model") or self.model) and self.wire != "gemini":
+            body["model"] = named
         body.update(keyed(wire))
         return body
 

@@ -50,6 +50,42 @@ def test_a_request_is_the_mapping_of_an_sdks_arguments() -> None:
     assert (request.id, request.turn, request.label) == (3, None, None)
 
 
+SAID = [{"role": "user", "content": "Hi"}]
+OWN = {"model": "row-model", "temperature": 0.5, "max_tokens": 3, "min_p": 0.1}
+
+
+def batch_requests(target: str = "vllm", **config: Any) -> list[Any]:
+    line = {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {**OWN, "messages": SAID}}
+    return list(rows_task(line, **config).requests(target))
+
+
+def test_a_batch_line_keeps_its_own_settings_in_the_body_and_for_the_sdk() -> None:
+    generation = {"temperature": 1, "max_completion_tokens": 9, "seed": 5}
+    [request] = batch_requests(model={"model": "task-model", "generation": generation})
+    assert json.loads(request.body()) == {**OWN, "seed": 5, "messages": SAID}
+    assert json.loads(request.body("asked"))["model"] == "asked"
+    assert dict(request) == {
+        "messages": SAID, "temperature": 0.5, "max_tokens": 3, "seed": 5, "extra_body": {"min_p": 0.1},
+    }  # fmt: skip
+    assert request.notes == ()
+
+
+def test_what_a_caller_does_to_an_argument_changes_no_later_one() -> None:
+    line = {"custom_id": "a", "body": {"messages": SAID, "stop": ["END"]}}
+    [request] = rows_task(line).requests()
+    request["stop"].append("more")
+    assert request["stop"] == ["END"]
+
+
+@pytest.mark.parametrize("target", ["anthropic", "gemini"])
+def test_a_wire_form_that_has_other_keys_says_which_settings_it_does_not_get(target: str) -> None:
+    [request] = batch_requests(target, model={"generation": {"max_tokens": 9}})
+    assert request.notes == (f"{target} does not get the Batch line's own model, temperature, max_tokens, min_p",)
+    body = json.loads(request.body())
+    assert body.get("max_tokens", body.get("generationConfig", {}).get("max_tokens")) == 9
+    assert "row-model" not in str(body)
+
+
 def test_the_bodies_are_those_of_the_batch_file(tour: Path, tmp_path: Path) -> None:
     task = {
         "dataset": str(tour / "tour.jsonl"),
