@@ -93,7 +93,8 @@ def _refuse(asked: list[_Request]) -> None:
         return
     what = ", ".join(request.what for request in asked[:_LISTED]) + (", …" if len(asked) > _LISTED else "")
     options = " ".join(dict.fromkeys(request.option for request in asked[:_LISTED]))
-    raise TaskError(f"a task file cannot allow by itself: {what}", f"pass {options}; in Python give policy=")
+    config = ", in a runner's config media_root=" if "--media-root" in options else ""
+    raise TaskError(f"a task file cannot allow by itself: {what}", f"pass {options}; in Python give policy={config}")
 
 
 def _higher(media: MediaSection) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mmprompt import MetaTemplate, MMPromptTemplate, Segment, load_task, to_openai
+from mmprompt import MediaPolicy, MetaTemplate, MMPromptTemplate, Segment, load_task, to_openai
 from mmprompt.errors import RowError, TaskError, TemplateError
 from mmprompt.plugins.bridge.table_rows import entry_of_row, sample_of_row, tables
 from mmprompt.plugins.bridge.task_rows import TaskRows
@@ -67,7 +67,10 @@ def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("option", "hint"),
-    [("mm_type", "known: format, infer_mode, output_column, task_abbr, train"), ("formt", "did you mean 'format'?")],
+    [
+        ("mm_type", "known: format, infer_mode, media_root, output_column, task_abbr, train"),
+        ("formt", "did you mean 'format'?"),
+    ],
 )
 def test_an_option_of_another_dataset_class_is_refused(tmp_path: Path, option: str, hint: str) -> None:
     with pytest.raises(TaskError, match=f"^MMPromptDataset takes no argument '{option}'; {re.escape(hint)}$"):
@@ -213,3 +216,35 @@ def test_a_row_without_an_id_has_its_number_in_the_file_whatever_a_runner_filter
     (tmp_path / "rows.jsonl").write_text('{"q": "a"}\n{"q": "b"}', encoding="utf-8")
     sample = sample_of_row(rows_of(str(tmp_path / "rows.jsonl"))[1], 0)
     assert (sample.id, sample.row) == (1, 1)
+
+
+def test_a_task_file_s_further_roots_need_the_permission_of_the_runner_s_config(tmp_path: Path) -> None:
+    (tmp_path / "task").mkdir()
+    media = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
+    (tmp_path / "task" / "rows.jsonl").write_text('{"image": "coffee.jpg", "question": "?"}', encoding="utf-8")
+    path = tmp_path / "task" / "task.json"
+    path.write_text(json.dumps({"dataset": "rows.jsonl", "media": {"roots": [str(media)]}}), encoding="utf-8")
+    for refused in (tables, TaskRows):
+        with pytest.raises(TaskError, match=r"a task file cannot allow by itself: media\.roots"):
+            refused(str(path))
+    table = tables(str(path), media_root=[str(media)])["test"]
+    rows = TaskRows(str(path), media_root=str(media))
+    with rows.sample_of({name: cells[0] for name, cells in table.items()}) as sample:  # type: ignore[arg-type]
+        [message] = rows.messages(sample)
+    assert message == next(load_task(str(path), policy=MediaPolicy(roots=[media])).requests()).messages[0]  # type: ignore[index]
+
+
+def test_a_folder_that_the_task_file_does_not_name_may_be_read_too(tmp_path: Path) -> None:
+    media = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
+    (tmp_path / "rows.jsonl").write_text('{"image": "coffee.jpg", "question": "?"}', encoding="utf-8")
+    (tmp_path / "task.json").write_text('{"dataset": "rows.jsonl"}', encoding="utf-8")
+    [row] = rows_of(str(tmp_path / "task.json"))
+    rows = TaskRows(str(tmp_path / "task.json"), media_root=str(media))
+    with rows.sample_of(row) as sample:
+        assert "data:image/jpeg;base64," in str(rows.messages(sample))
+
+
+def test_a_dataset_without_a_task_file_says_where_its_roots_are_named(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "?"}', encoding="utf-8")
+    with pytest.raises(TaskError, match="media_root is for a task file; give the template media=dict"):
+        tables(str(tmp_path / "rows.jsonl"), media_root="media")

@@ -24,6 +24,7 @@ class MMPromptDataset:
         task_abbr: chooses one of the datasets of a runner's config.
         infer_mode: that of ``MultiTurnGenInferencer``, for a dataset of dialogues; the answer is then that of the turn
             which AISBench scores. A task file says it itself.
+        media_root: a folder that the task file may name in ``media.roots``, or several.
         options: AISBench's own, such as ``reader_cfg``, ``abbr``, ``k`` and ``n``.
 
     A row that cannot be read ends the run before it begins.

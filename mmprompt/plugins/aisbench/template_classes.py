@@ -8,7 +8,8 @@ from logging import Logger, getLogger
 from typing import Any, SupportsIndex
 
 from mmprompt.errors import TaskError
-from mmprompt.plugins.bridge.opencompass_family import ConfigTemplate, MarkedTemplate
+from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate
+from mmprompt.plugins.bridge.requests import MediaRoot
 from mmprompt.plugins.bridge.runner_log import warnings_to
 from mmprompt.plugins.bridge.section_marks import ListClass, RunnerItem, RunnerPrompt, from_marked, to_marked
 from mmprompt.plugins.bridge.table_rows import TableRow, entry_of_row
@@ -115,6 +116,7 @@ class MMPromptTask:
         task: a task file.
         abbr: chooses one of the datasets of a runner's config.
         target: what the server accepts, ``"vllm"`` or ``"openai"``.
+        media_root: folders that media may lie in, and that the task file may name; also for ``MMPromptDataset``.
     """
 
     ice_token: str | None = None
@@ -122,10 +124,15 @@ class MMPromptTask:
     prompt_type = "meta"
 
     def __init__(
-        self, task: str, abbr: str | None = None, target: str = "vllm", template: ConfigTemplate | None = None
+        self,
+        task: str,
+        abbr: str | None = None,
+        target: str = "vllm",
+        template: object = None,
+        media_root: MediaRoot = None,
     ) -> None:
         del template  # AISBench's configs may hold the key
-        self._rows = TaskRows(task, abbr, target)
+        self._rows = TaskRows(task, abbr, target, media_root=media_root)
         self.template = dict.fromkeys(self._rows.labels, "") or ""
 
     @warnings_to(runner_logger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Union
 
 from mmprompt._log import log
 from mmprompt.errors import DatasetError, MMPromptError, TaskError
@@ -19,11 +20,26 @@ _SHOWN = 20
 """How many errors a message lists."""
 
 
-def open_task(path: str, dataset: str | None = None, train: str | None = None, roots: Sequence[str] = ()) -> Task:
+MediaRoot = Union[str, Sequence[str], None]
+"""A folder that media may lie in, beside the dataset's own, or several. It is the caller's permission."""
+
+
+def folders_of(media_root: MediaRoot) -> list[str]:
+    """Return the folders that ``media_root`` names."""
+    return [media_root] if isinstance(media_root, str) else list(media_root or ())
+
+
+def open_task(
+    path: str,
+    dataset: str | None = None,
+    train: str | None = None,
+    roots: Sequence[str] = (),
+    abbr: str | None = None,
+) -> Task:
     """Return the task of a task file, or the default task of a dataset file.
 
     ``dataset`` replaces the rows that the task file names, ``train`` its examples. ``roots`` are folders that the
-    task file may name for its media.
+    task file may name for its media. ``abbr`` chooses one of the datasets of a runner's config.
 
     Raises:
         MMPromptError: the file cannot be read, or ``path`` is a dataset and ``dataset`` is given too.
@@ -31,7 +47,7 @@ def open_task(path: str, dataset: str | None = None, train: str | None = None, r
     given = {name: value for name, value in (("path", dataset), ("train", train)) if value is not None}
     if given and not is_task_file(path):
         raise TaskError("dataset and train are for a task file", "give the dataset alone, or a task file")
-    return load_file(path, given or None, Grants(roots=tuple(roots)))
+    return load_file(path, given or None, Grants(roots=tuple(roots)), abbr=abbr)
 
 
 def task_requests(

@@ -17,6 +17,7 @@ from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.icl.dialogues import check_mode
+from mmprompt.plugins.bridge.requests import MediaRoot, folders_of, open_task
 from mmprompt.render.answers import RowAnswers
 from mmprompt.segments import Segment
 from mmprompt.targets.exact_json import finite
@@ -61,6 +62,7 @@ def tables(  # noqa: PLR0917  # all of them by name, from a config
     output_column: str = "answer",
     task_abbr: str | None = None,
     infer_mode: str | None = None,
+    media_root: MediaRoot = None,
     **unknown: object,
 ) -> dict[str, Table]:
     """Return the columns of the splits ``train`` (the examples; by default the test rows) and ``test``.
@@ -73,19 +75,22 @@ def tables(  # noqa: PLR0917  # all of them by name, from a config
         task_abbr: chooses one of the datasets of a runner's config.
         infer_mode: of a dataset of dialogues, as the runner's inferencer has it. The answer is then that of the turn
             which the runner scores: under ``last`` the last turn, otherwise the first. A task file says this itself.
+        media_root: folders that the task file may name for its media; the same as in ``MMPromptTask``.
         unknown: further keys of the runner's config, which are refused.
 
     Raises:
-        TaskError: a key is unknown.
+        TaskError: a key is unknown, or ``media_root`` is given without a task file.
         RowError: a row cannot be read, or holds objects.
         MMPromptError: the task or the dataset cannot be read.
     """
     for name in unknown:
-        hint = nearest(name, ("train", "format", "infer_mode", "output_column", "task_abbr"))
+        hint = nearest(name, ("train", "format", "infer_mode", "media_root", "output_column", "task_abbr"))
         raise TaskError(f"MMPromptDataset takes no argument {shown(name)}", hint)
     if is_task_file(path):
-        task = load_task(path, abbr=task_abbr)
+        task = open_task(path, roots=folders_of(media_root), abbr=task_abbr)
     else:
+        if media_root is not None:
+            raise TaskError("media_root is for a task file", "give the template media=dict(roots=[…])")
         given = {"path": path, "train": train, "format": format}
         dataset = {name: value for name, value in given.items() if value is not None}
         task = load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})

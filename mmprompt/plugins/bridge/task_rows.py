@@ -16,24 +16,34 @@ from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled, Prompt
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import role_dict
+from mmprompt.plugins.bridge.requests import MediaRoot, folders_of, open_task
 from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
 from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_text
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.json_values import JSONObject
 from mmprompt.targets.wire_json import with_text
-from mmprompt.tasks.load import load_task
 from mmprompt.templates.prompt_list import PromptList
 
 
 class TaskRows:
     """The requests and prompts of a task file, asked for by rows of its own table.
 
-    ``abbr`` chooses one of the datasets of a runner's config; the other arguments are those of ``RunnerBuilder``.
+    ``abbr`` chooses one of the datasets of a runner's config. ``media_root`` names folders that media may lie in, which
+    the task file may name too. The other arguments are those of ``RunnerBuilder``.
     """
 
-    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm", *, opens_paths: str = "") -> None:
-        self._task = load_task(task, abbr=abbr)
-        self.builder = RunnerBuilder(self._task, target, opens_paths=opens_paths)
+    def __init__(
+        self,
+        task: str,
+        abbr: str | None = None,
+        target: str = "vllm",
+        *,
+        media_root: MediaRoot = None,
+        opens_paths: str = "",
+    ) -> None:
+        roots = folders_of(media_root)
+        self._task = open_task(task, roots=roots, abbr=abbr)
+        self.builder = RunnerBuilder(self._task, target, roots=roots, opens_paths=opens_paths)
         self._samples: dict[int, Sample] = {}
         self._noted = False
 

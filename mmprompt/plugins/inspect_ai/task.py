@@ -12,7 +12,7 @@ from inspect_ai.scorer import Scorer, includes, match, pattern
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
-from mmprompt.plugins.bridge.requests import answer_texts, open_task, request_name, task_requests
+from mmprompt.plugins.bridge.requests import answer_texts, folders_of, open_task, request_name, task_requests
 from mmprompt.plugins.inspect_ai.messages import request_messages
 from mmprompt.plugins.inspect_ai.model import asked_provider, check_loss, settings_of
 from mmprompt.render.request import Request
@@ -50,7 +50,7 @@ def mmprompt_task(
     try:
         if not path:
             raise TaskError("there is nothing to ask", "name a task file or dataset: -T path=FILE")
-        opened = open_task(path, dataset, train, _folders(media_root))
+        opened = open_task(path, dataset, train, folders_of(media_root))
         name = scorer or opened.config.scorer
         provider_name = asked_provider()
         scored, config = _scorer(name), settings_of(opened, provider_name)
@@ -78,7 +78,7 @@ def dataset(
     Raises:
         MMPromptError: the task or dataset cannot be read, or a row cannot be sent.
     """
-    return _rows(open_task(path, dataset, train, _folders(media_root)), target, media_root, skip_bad)
+    return _rows(open_task(path, dataset, train, folders_of(media_root)), target, media_root, skip_bad)
 
 
 @solver  # type: ignore[untyped-decorator]  # as above
@@ -113,13 +113,9 @@ def _rows(
     skip_bad: bool,
     check: Callable[[Request], None] | None = None,
 ) -> MemoryDataset:
-    requests = task_requests(opened, target, roots=_folders(roots), check=check, skip_bad=skip_bad)
+    requests = task_requests(opened, target, roots=folders_of(roots), check=check, skip_bad=skip_bad)
     file = None if opened.dataset is None else opened.dataset.path
     return MemoryDataset([_sample(request) for request in requests], name=file, location=file)
-
-
-def _folders(roots: str | list[str] | None) -> list[str]:
-    return [roots] if isinstance(roots, str) else roots or []
 
 
 def _sample(request: Request) -> Sample:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATASET
 
 from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate, dataset_class, retriever_class
+from mmprompt.plugins.bridge.requests import MediaRoot
 from mmprompt.plugins.bridge.runner_log import warnings_to
 from mmprompt.plugins.bridge.section_marks import RunnerItem, RunnerPrompt
 from mmprompt.plugins.bridge.table_rows import TableRow
@@ -52,8 +53,10 @@ class MMPromptTask:
     prompt_type = "raw_messages"
     ice_token = sep_token = None
 
-    def __init__(self, task: str, abbr: str | None = None, target: str = "vllm") -> None:
-        self._rows = TaskRows(task, abbr, target, opens_paths=NAME)
+    def __init__(
+        self, task: str, abbr: str | None = None, target: str = "vllm", *, media_root: MediaRoot = None
+    ) -> None:
+        self._rows = TaskRows(task, abbr, target, media_root=media_root, opens_paths=NAME)
         self.template = dict.fromkeys(self._rows.labels, "") or None
 
     @warnings_to(opencompass_logger)
