@@ -17,6 +17,7 @@ examples:
   mmprompt convert MMBench_DEV_EN.tsv mmbench --to imagefolder
   mmprompt convert vqa.csv vqa.tar --to webdataset --map pic=image --map Q=question
   mmprompt convert train.json train.parquet --to parquet --store embed
+  mmprompt convert vqa.jsonl vqa --to croissant
 
 A row that the format cannot hold is reported on standard error and left out; the
 exit code is then 1.
@@ -33,7 +34,7 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("input", metavar="IN", help="a file, a folder, or a pattern such as 'data/*.parquet'")
-    parser.add_argument("output", metavar="OUT", help="the file to write; for imagefolder a new folder")
+    parser.add_argument("output", metavar="OUT", help="the file to write; for imagefolder and croissant a new folder")
     parser.add_argument("--to", required=True, metavar="FORMAT", help="the format to write")
     store = "media as bytes (embed), as files beside the output (files), or by their names (keep)"
     parser.add_argument("--store", metavar="HOW", help=store)

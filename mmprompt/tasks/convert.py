@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.datasets.choices import choices_of
 from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
@@ -62,7 +63,7 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
 
     Args:
         source: the dataset: a file, a folder, a pattern such as ``data/*.parquet``, or a list of files.
-        output: the file that is written, for ``imagefolder`` and ``audiofolder`` a new folder.
+        output: the file that is written; for ``imagefolder``, ``audiofolder`` and ``croissant`` a new folder.
         to: the format that is written, one of ``WRITERS``.
         store: media as bytes in the output (``"embed"``), as files beside it (``"files"``) or by their names
             (``"keep"``); by default bytes where the format holds them, files in a folder of media, else names.
@@ -91,7 +92,7 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
     read = () if task.dataset is None else task.dataset.notes
     text_only = [f"{to} holds text only: numbers and lists were written as text"] if to in _TEXT_IDS else []
     kept = _kept_names(policy.roots, os.fspath(output)) if media.keeps_relative else []
-    return report._replace(notes=(*read, *text_only, *kept))
+    return report._replace(notes=(*read, *report.notes, *text_only, *kept, *writing.notes))
 
 
 def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[str]:
@@ -145,6 +146,7 @@ def _write_rows(
     on_error: Callable[[MMPromptError], None] | None,
 ) -> ConvertReport:
     written = failed = 0
+    dropped = _DroppedSettings()
     sink: RowSink = writing.file(path)
     try:
         for row in task.samples():
@@ -160,9 +162,30 @@ def _write_rows(
                 failed += 1
             else:
                 written += 1
+                if not writing.keeps_settings:
+                    dropped.add(row)
     finally:
         sink.close()
-    return ConvertReport(written, failed)
+    return ConvertReport(written, failed, dropped.notes())
+
+
+class _DroppedSettings:
+    """Names what Batch lines say beside their messages and the format does not hold."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._names: dict[str, None] = {}
+
+    def add(self, row: Sample) -> None:
+        own = own_settings(row)
+        self._rows += bool(own)
+        self._names.update(dict.fromkeys(own or ()))
+
+    def notes(self) -> tuple[str, ...]:
+        if not self._rows:
+            return ()
+        named, rows = ", ".join(self._names), f"{self._rows} row{'s' * (self._rows > 1)}"
+        return (f"{rows}: the Batch lines' own settings are not written ({named}); --to openai keeps them",)
 
 
 def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
@@ -176,6 +199,7 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     answer = columns.get(task.output_column)
     question = columns.get("question")
     hint = columns.get("hint") if in_columns else None
+    own = own_settings(sample)
     return Record(
         sample.id if own_id else None,
         tuple(messages),
@@ -184,6 +208,7 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
         None if hint in (None, "") else str(hint),
         choices_of(columns),
         {name: value for name, value in columns.items() if _is_beside(name, value, sample, mapped, in_columns)},
+        None if own is None else {**{n: columns[n] for n in ("method", "url") if n in columns}, "body": own},
     )
 
 

@@ -199,3 +199,29 @@ def test_options_of_a_dataset_beside_a_task_file_are_refused(tmp_path: Path) -> 
     (tmp_path / "task.yaml").write_text("dataset: rows.jsonl\n", "utf-8")
     done = mmprompt(tmp_path, "render", "task.yaml", "--key", "data")
     assert (done.returncode, "--key beside a task file" in done.stderr) == (2, True)
+
+
+BATCH = [
+    {
+        "custom_id": "a", "method": "POST", "url": "/v1/chat/completions",
+        "body": {"model": "m", "max_tokens": 3, "messages": [{"role": "user", "content": "Hi"}], "temperature": 0},
+    },
+    {"custom_id": "b", "body": {"messages": [{"role": "user", "content": "Ho"}], "stop": ["END"]}, "answer": "x"},
+]  # fmt: skip
+
+
+def test_lines_of_a_batch_file_stay_such_lines_in_openais_format(tmp_path: Path) -> None:
+    put(tmp_path, *BATCH)
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.jsonl", "--to", "openai")
+    assert (done.returncode, done.stderr) == (0, "mmprompt: 2 rows written to out.jsonl\n")
+    assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()] == BATCH
+    task = ["render", "--emit", "batch", "out.jsonl"]
+    assert mmprompt(tmp_path, *task).stdout == mmprompt(tmp_path, *task[:-1], "rows.jsonl").stdout
+
+
+def test_a_format_that_does_not_hold_a_batch_lines_settings_names_them(tmp_path: Path) -> None:
+    put(tmp_path, *BATCH, {"custom_id": "c", "body": {"messages": [{"role": "user", "content": "He"}]}})
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.jsonl", "--to", "ais")
+    assert (done.returncode, len((tmp_path / "out.jsonl").read_text().splitlines())) == (0, 3)
+    said = "note: 2 rows: the Batch lines' own settings are not written (model, max_tokens, temperature, stop);"
+    assert f"{said} --to openai keeps them\n" in done.stderr

@@ -17,7 +17,9 @@ _T = TypeVar("_T")
 _SHARD = re.compile(r"(.+?)[-_.](?:\d{3,}(?:-of-\d+)?)(?:-[0-9a-f]{6,})?\.")
 _TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _PACKED = ("", ".gz", ".zst")
-_NO_ROWS = frozenset(("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "pid_splits.json"))
+_NO_ROWS = frozenset(
+    ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "pid_splits.json", "croissant.json")
+)
 _LONGEST = 1 << 22
 
 

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mmprompt.datasets.writers import chats, column_rows, load_tests, row_files, table_files
+from mmprompt.datasets.writers import chats, column_rows, croissant, load_tests, row_files, table_files
 from mmprompt.datasets.writers.record import Record, RowSink
 from mmprompt.datasets.writers.stored_media import MediaStore, StoredAs
 
 
 class Writing(NamedTuple):
-    """How a format is written: its form, its file, and how its media are stored unless the caller says so."""
+    """How a format is written: its form, its file, and how its media are stored unless the caller says so.
+
+    ``only`` is the one way that it can store media. ``keeps_settings``: it holds the settings of Batch lines. ``notes``
+    say what the output lacks.
+    """
 
     form: Callable[[Record, MediaStore], dict[str, object]]
     file: Callable[[str], RowSink]
     store: str = "keep"
     stored_as: StoredAs = "uri"
     only: str | None = None
+    keeps_settings: bool = False
+    notes: tuple[str, ...] = ()
 
 
 WRITERS: dict[str, Writing] = {
@@ -35,9 +41,12 @@ WRITERS: dict[str, Writing] = {
     "imagefolder": Writing(column_rows.named_files, row_files.FolderMetadata, "files", only="files"),
     "audiofolder": Writing(column_rows.named_files, row_files.FolderMetadata, "files", only="files"),
     "vlmevalkit": Writing(column_rows.vlmevalkit_row, row_files.VLMEvalKitFile, "embed", "base64"),
+    "croissant": Writing(
+        column_rows.file_row, croissant.CroissantFolder, "files", only="files", notes=(croissant.UNKNOWN,)
+    ),
     "ais": Writing(chats.ais, row_files.JSONLines),
     "mm_custom": Writing(chats.mm_custom, row_files.JSONLines),
-    "openai": Writing(chats.openai, row_files.JSONLines, "embed"),
+    "openai": Writing(chats.openai, row_files.JSONLines, "embed", keeps_settings=True),
     "llava": Writing(chats.llava, row_files.JSONRows),
     "qwen": Writing(chats.qwen, row_files.JSONRows),
     "sharegpt": Writing(chats.sharegpt, row_files.JSONRows),

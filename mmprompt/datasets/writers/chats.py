@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from mmprompt.datasets.placeholders import holds_mark, marked_text
 from mmprompt.datasets.writers.record import Record, media_then_text, only_user_message
 from mmprompt.datasets.writers.stored_media import MediaStore
@@ -47,8 +49,13 @@ def mm_custom(record: Record, store: MediaStore) -> Row:
 
 
 def openai(record: Record, store: MediaStore) -> Row:
-    """Return a row with ``messages`` in OpenAI's form, and the answer beside them."""
-    return _beside(record, {"messages": wire_messages(record, store)})
+    """Return a row with ``messages`` in OpenAI's form, and the answer beside them; a Batch line stays one."""
+    own: Row = {"messages": wire_messages(record, store)}
+    if record.batch is None:
+        return _beside(record, own)
+    name = {} if record.id is None else {"custom_id": record.id}
+    line = {**name, **record.batch, "body": {**cast("Row", record.batch["body"]), **own}}
+    return _beside(record._replace(id=None), line)
 
 
 def wire_messages(record: Record, store: MediaStore) -> list[Row]:

@@ -56,6 +56,11 @@ def listed_row(record: Record, store: MediaStore) -> Row:
     return _row(record, store.value, listed=True)
 
 
+def file_row(record: Record, store: MediaStore) -> Row:
+    """Return a row of Croissant: media are lists of the names of files."""
+    return _row(record, lambda medium: store.file(store.read(medium), "media"), listed=True)
+
+
 def text_row(record: Record, store: MediaStore) -> Row:
     """Return a row of CSV or TSV: cells are text, and lists JSON; ``image`` holds one picture or a list."""
     cells = {name[:-1] if media_column(name) and name[-1] == "s" else name: v for name, v in row(record, store).items()}

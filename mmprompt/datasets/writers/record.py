@@ -15,7 +15,8 @@ class Record(NamedTuple):
     """A row: its id (None if it has none of its own), its prompt, its answer (None without), and its other columns.
 
     ``question``, ``hint`` and ``choices`` are those of a row that has them in columns; in ``messages`` they stand in
-    the text. ``question`` is None for a row that is given as content or chat.
+    the text. ``question`` is None for a row that is given as content or chat. ``batch`` holds the other keys of a row
+    that is a line of OpenAI's Batch API, its ``body`` without the messages.
     """
 
     id: object
@@ -25,6 +26,7 @@ class Record(NamedTuple):
     hint: str | None
     choices: tuple[str, ...]
     others: Mapping[str, object]
+    batch: Mapping[str, object] | None = None
 
 
 class RowSink(Protocol):
