@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, OK, say
+from mmprompt.cli.dataset_options import add_dataset_options, dataset_options
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -16,6 +17,7 @@ _EPILOG = """\
 examples:
   mmprompt init MMBench_DEV_EN.tsv
   mmprompt init data/vqa.jsonl -o vqa.yaml
+  mmprompt init vqa.csv --map pic=image --map Q=question --map label=answer
 
 The task file fits the columns of the dataset. Change what you like, then
 run: mmprompt render task.yaml
@@ -33,7 +35,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("dataset", metavar="DATASET", help="the file of rows")
     parser.add_argument("-o", metavar="FILE", default="task.yaml", help="the task file to write (default: task.yaml)")
-    parser.add_argument("--format", metavar="NAME", help="the dataset's format, if it is not recognised")
+    add_dataset_options(parser.add_argument_group("how the dataset is read, which the task file then says"))
     parser.set_defaults(run=run)
 
 
@@ -50,8 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
 
-    path = os.path.relpath(arguments.dataset, os.path.dirname(arguments.o) or ".")
-    text, notes = starter_task(open_dataset(arguments.dataset, format=arguments.format), path, arguments.format)
+    options = dataset_options(arguments)
+    columns = options.pop("map_columns")
+    text, notes = starter_task(
+        open_dataset(arguments.dataset, columns=columns, templates=True, **options),
+        _section(arguments, columns),
+    )
     try:
         with open(arguments.o, "x", encoding="utf-8") as file:
             file.write(text)
@@ -67,3 +73,18 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
     say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}")
     return OK if request is not None else FINDINGS
+
+
+def _section(arguments: argparse.Namespace, columns: dict[str, str]) -> dict[str, Any]:
+    """Return the section ``dataset`` of the task file: the path and the options that are given."""
+    folder = os.path.dirname(arguments.o) or "."
+    section = {
+        "path": os.path.relpath(arguments.dataset, folder),
+        "format": arguments.format,
+        "key": arguments.key,
+        "join": [os.path.relpath(name, folder) for name in arguments.join],
+        "columns": columns,
+        "splits": arguments.split,
+        "encoding": arguments.encoding,
+    }
+    return {name: value for name, value in section.items() if value}

@@ -6,15 +6,17 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mmprompt.datasets.choices import choices_in, is_empty
+from mmprompt.datasets.column_roles import COLUMNS
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import TaskError, names_in_short
+from mmprompt.errors import TaskError, names_in_short, nearest, shown
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import scan
+from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.unsent import looks_like
 from mmprompt.templates.sample_view import CONTENT
 
@@ -37,7 +39,8 @@ class FoundColumns(NamedTuple):
 
     ``is_whole``: each row is a chat or a list of parts, which needs no template. ``content`` are the modalities of a
     tagged ``content``. ``media`` maps a column to its modality. ``optional`` are columns that some rows lack, and
-    ``others`` those that no prompt needs. ``choices`` is "all" or "some" if rows have choices.
+    ``others`` those that no prompt needs. ``choices`` is "all" or "some" if rows have choices. ``system`` is True if a
+    column has the role of a system message.
     """
 
     is_whole: bool = False
@@ -49,27 +52,30 @@ class FoundColumns(NamedTuple):
     answer: str | None = None
     optional: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    system: bool = False
 
 
-def starter_task(dataset: Dataset, path: str, format_name: str | None = None) -> tuple[str, list[str]]:
+def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the text of a YAML task file for a dataset, and notes on it.
 
-    ``path`` is the dataset as the task file names it. ``format_name`` is its format if it has to be named. The first 50
-    rows show what its columns hold.
+    ``section`` is the section ``dataset`` of the task file. The first 50 rows show what the columns of the dataset
+    hold; where ``section`` gives them roles, the template uses the roles.
 
     Raises:
-        TaskError: the dataset has no rows, or no column with a question or media.
+        TaskError: the dataset has no rows, no column with a question or media, or not one that has a role.
+        RowError: none of these rows can be read.
         DatasetError: it cannot be read.
     """
-    rows = [row for row in itertools.islice(dataset, _LOOKED_AT) if isinstance(row, Sample)]
+    path = section["path"]
+    read = list(itertools.islice(dataset, _LOOKED_AT))
+    rows = [row for row in read if isinstance(row, Sample)]
     if not rows:
-        raise TaskError(f"{path} has no readable row", "give a dataset with at least one row")
-    found = found_columns(rows, cells=dataset.format in {"csv", "tsv"})
+        raise read[0] if read else TaskError(f"{path} has no row", "give a dataset with at least one row")  # type: ignore[misc]
+    found = found_columns(rows, section.get("columns", {}), cells=dataset.format in {"csv", "tsv"})
     lines = [
         f"# A task for {os.path.basename(path)}: which rows, how they become prompts, and how answers are scored.",
         "dataset:",
-        f"  path: {_quoted(path)}",
-        *([f"  format: {_quoted(format_name)}"] if format_name else []),
+        *[f"  {name}: {_quoted(value)}" for name, value in section.items()],
     ]
     if not found.is_whole:
         lines += [*_reader_lines(found), *_template_lines(found)]
@@ -88,12 +94,15 @@ def _notes(found: FoundColumns) -> list[str]:
     return [f'{what}; write text: "{{COLUMN}}" beside them (columns: {names_in_short(found.others)})']
 
 
-def found_columns(rows: Sequence[Sample], *, cells: bool) -> FoundColumns:
+def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bool) -> FoundColumns:
     """Return what the columns of these rows hold. With ``cells`` a cell may be a list written as text.
 
+    ``roles`` maps columns to roles. Such a column also stands under the name of its role, and counts under that alone.
+
     Raises:
-        TaskError: no column holds a question or media.
+        TaskError: no column holds a question or media, or no row has a column of ``roles``.
     """
+    _check_columns(roles, rows)
     columns: dict[str, list[object]] = {}
     count = multiple = 0
     choices: set[str] = set()
@@ -111,18 +120,29 @@ def found_columns(rows: Sequence[Sample], *, cells: bool) -> FoundColumns:
                 columns.setdefault(name, []).append(value)
         if isinstance(content, str) and row.scanned:
             tagged.update(span[0] for span in scan(content, lenient=True))
-    free = [name for name in columns if name not in choices and "{" not in name and "}" not in name]
+    own = [name for name in columns if name not in roles or name == COLUMNS.get(roles[name], roles[name])]
+    free = [name for name in own if name not in choices and "{" not in name and "}" not in name]
     answer, question, hint = (_first(free, names) for names in (_ANSWERS, _QUESTIONS, _HINTS))
-    beside = [name for name in free if name not in {answer, question, hint, *ID_COLUMNS, *rows[0].sent}]
-    media = {} if tagged else {n: m for n in beside if (m := _modality(columns[n], cells))}
+    system = SYSTEM if SYSTEM in roles.values() else None
+    beside = [name for name in free if name not in {answer, question, hint, system, *ID_COLUMNS, *rows[0].sent}]
+    media = {} if tagged else _media(columns, beside, roles, cells)
     if not (tagged or media or question):
         hint_ = f"write a task file by hand (columns: {names_in_short(columns)})"
         raise TaskError("no column holds a question or media", hint_)
-    sent = [name for name in (question, hint) if name is not None]
-    optional = tuple([name for name in sent if len(columns[name]) < count])
+    sent = [name for name in (question, hint, system) if name is not None]
+    optional = tuple([name for name in sent if len(columns.get(name, ())) < count])
     others = tuple([name for name in beside if name not in media and name != CONTENT])
     chosen = "" if not choices else "all" if multiple == count else "some"
-    return FoundColumns(False, frozenset(tagged), media, question, hint, chosen, answer, optional, others)
+    return FoundColumns(
+        False, frozenset(tagged), media, question, hint, chosen, answer, optional, others, system is not None
+    )
+
+
+def _check_columns(roles: Mapping[str, str], rows: Sequence[Sample]) -> None:
+    every = dict.fromkeys(name for row in rows for name in row.columns)
+    for column, role in roles.items():
+        if column not in every:
+            raise TaskError(f"no column {shown(column)}, to which the role {role} is given", nearest(column, every))
 
 
 def _reader_lines(found: FoundColumns) -> list[str]:
@@ -142,19 +162,23 @@ def _template_lines(found: FoundColumns) -> list[str]:
     lines = ["infer_cfg:", "  prompt_template:"]
     if found.others:
         lines.insert(1, f"  # columns that this prompt does not use: {names_in_short(found.others)}")
-    if not (parts or found.media):
+    begin = ["      begin:", '        - {role: SYSTEM, prompt: "{system}"}'] if found.system else []
+    if not (parts or found.media or begin):
         return [*lines, f"    template: {text}"]
+    if not (parts or found.media):
+        return [*lines, "    template:", *begin, "      round:", f"        - {{role: HUMAN, prompt: {text}}}"]
     by_modality: dict[str, list[str]] = {}
     for name, modality in found.media.items():
         by_modality.setdefault(modality, []).append(name)
     if any(len(names) > 1 for names in by_modality.values()):  # prompt_mm has one part for each modality
         content = [_part(modality, name) for name, modality in found.media.items()]
         content += [f"{{type: text, text: {text}}}"] if text != '""' else []
-        lines += ["    type: RawPromptTemplate", "    messages:", "      - role: user", "        content:"]
+        system = ['      - {role: system, content: "{system}"}'] if found.system else []
+        lines += ["    type: RawPromptTemplate", "    messages:", *system, "      - role: user", "        content:"]
         return [*lines, *[f"          - {part}" for part in content]]
     parts += [f"{modality}: {_quoted(f'{{{names[0]}}}')}" for modality, names in by_modality.items()]
     parts += [f"text: {text}"] if text != '""' else []
-    lines += ["    type: MMPromptTemplate", "    template:", "      round:", "        - role: HUMAN"]
+    lines += ["    type: MMPromptTemplate", "    template:", *begin, "      round:", "        - role: HUMAN"]
     return [*lines, "          prompt_mm:", *[f"            {part}" for part in parts]]
 
 
@@ -182,11 +206,19 @@ def _first(names: Iterable[str], wanted: Iterable[str]) -> str | None:
     return next((known[name] for name in wanted if name in known), None)
 
 
+def _media(
+    columns: Mapping[str, Sequence[object]], names: Iterable[str], roles: Mapping[str, str], cells: bool
+) -> dict[str, str]:
+    """Return the media columns and their modalities: those that have such a role, and those that their values show."""
+    mapped = {modality: modality for modality in MODALITIES if modality in roles.values()}
+    return {n: m for n in names if (m := mapped.get(n) or _modality(columns[n], cells))} | mapped
+
+
 def _modality(values: Iterable[object], cells: bool) -> str | None:
     """Return the modality of a column, if each of its values is a medium or clearly names one."""
     kinds = {looks_like(value, cells) for value in values}
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

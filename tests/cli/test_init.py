@@ -100,3 +100,91 @@ def test_a_dataset_without_a_question_says_which_columns_it_has(tmp_path: Path, 
     assert done.returncode == 2
     assert b"no column holds a question or media" in done.stderr
     assert b"size, weight" in done.stderr
+
+
+def put(folder: Path, tour: Path, name: str, value: object) -> None:
+    shutil.copy(tour / "media" / "coffee.jpg", folder)
+    (folder / name).write_text(json.dumps(value), encoding="utf-8")
+
+
+ODD = {
+    "pic": "coffee.jpg",
+    "Q": "What?",
+    "opts": ["x", "y"],
+    "label": "A",
+    "nr": 7,
+    "say": "Be short.",
+    "more": "Look.",
+}
+MAPPED = ["pic=image", "Q=question", "opts=choices", "label=answer", "nr=id", "say=system", "more=hint"]
+
+
+def test_the_roles_of_columns_go_into_the_task_file_and_its_template(tmp_path: Path, tour: Path, command: Any) -> None:
+    put(tmp_path, tour, "rows.json", [ODD, {**ODD, "nr": 8}])
+    options = [word for item in MAPPED for word in ("--map", item)]
+    done = command("init", tmp_path / "rows.json", "-o", tmp_path / "task.yaml", *options)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "task.yaml").read_text(encoding="utf-8")
+    assert "columns that this prompt does not use" not in text
+    assert not any(f"{{{name}}}" in text for name in ODD)
+    task = load_task(tmp_path / "task.yaml")
+    sent = list(task.requests())
+    assert [(request.id, request.answers, request.choices) for request in sent] == [
+        (7, ("A",), ("x", "y")), (8, ("A",), ("x", "y")),
+    ]  # fmt: skip
+    system, user = sent[0].messages  # type: ignore[misc]
+    assert system == {"role": "system", "content": "Be short."}
+    assert [part["type"] for part in user["content"]] == ["image_url", "text"]
+    assert user["content"][1]["text"] == "Look.\nWhat?\nA. x\nB. y"
+    by_options = command("render", tmp_path / "rows.json", *options)
+    assert command("render", tmp_path / "task.yaml").stdout == by_options.stdout
+
+
+@pytest.mark.parametrize(
+    ("row", "options"),
+    [
+        ({"Q": "What?", "say": "Be short."}, ["Q=question", "say=system"]),
+        ({"a": "coffee.jpg", "b": "coffee.jpg", "question": "Same?"}, ["a=image", "b=image"]),
+        (
+            {"left": "coffee.jpg", "pic": "coffee.jpg", "Q": "Same?", "say": "s"},
+            ["pic=image", "Q=question", "say=system"],
+        ),
+    ],
+)
+def test_each_template_sends_what_the_roles_name(
+    row: dict[str, Any], options: list[str], tmp_path: Path, tour: Path, command: Any
+) -> None:
+    put(tmp_path, tour, "rows.json", [row])
+    words = [word for item in options for word in ("--map", item)]
+    done = command("init", tmp_path / "rows.json", "-o", tmp_path / "task.yaml", *words)
+    assert done.returncode == 0, done.stderr
+    [request] = load_task(tmp_path / "task.yaml").requests()
+    said = str(request.messages)
+    assert len(request.media) == sum(value == "coffee.jpg" for value in row.values())
+    assert all(value in said for value in row.values() if value != "coffee.jpg")
+    assert [message["role"] for message in request.messages or ()] == ["system", "user"][-1 - ("say" in row) :]
+
+
+def test_key_join_split_and_encoding_go_into_the_task_file(tmp_path: Path, command: Any) -> None:
+    (tmp_path / "data").mkdir()
+    rows = [{"nr": 1, "question": "Où?", "split": "test"}, {"nr": 2, "question": "q", "split": "dev"}]
+    (tmp_path / "data" / "all.json").write_text(json.dumps({"rows": rows}, ensure_ascii=False), encoding="latin-1")
+    (tmp_path / "data" / "gold.csv").write_text("nr,answer\n1,ici\n2,a\n", encoding="utf-8")
+    options = ["--key", "rows", "--join", tmp_path / "data" / "gold.csv:nr", "--split", "test", "--encoding", "latin-1"]
+    done = command("init", tmp_path / "data" / "all.json", "-o", tmp_path / "task.yaml", *options)
+    assert done.returncode == 0, done.stderr
+    [request] = load_task(tmp_path / "task.yaml").requests()
+    assert (request.messages, request.answers) == ([{"role": "user", "content": "Où?"}], ("ici",))
+    assert 'join: ["data/gold.csv:nr"]' in (tmp_path / "task.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("item", ["pix=image", "Qu=question"])
+def test_a_role_of_a_column_that_no_row_has_is_an_error_with_the_nearest(
+    item: str, tmp_path: Path, tour: Path, command: Any
+) -> None:
+    put(tmp_path, tour, "rows.json", [{"pic": "coffee.jpg", "Q": "?"}])
+    done = command("init", tmp_path / "rows.json", "-o", tmp_path / "task.yaml", "--map", item)
+    assert done.returncode == 2
+    name = item.partition("=")[0]
+    assert f"no column '{name}', to which the role {item.partition('=')[2]} is given" in done.stderr.decode()
+    assert not (tmp_path / "task.yaml").exists()
