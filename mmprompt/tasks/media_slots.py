@@ -16,7 +16,7 @@ _MODALITIES = frozenset(("image", "audio", "video", "mm_url"))
 
 
 class UnfilledSlotError(RowError):
-    """No row has the column of a media slot. It follows the last row and is about all of them, so it is no row."""
+    """No row has the column that a media slot names. It follows the last row and is about all of them."""
 
 
 def with_media_slots(rows: Iterable[Row], names: Collection[str], by: str = "a media slot") -> Iterator[Row]:

@@ -123,20 +123,19 @@ def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bo
     own = [name for name in columns if name not in roles or name == COLUMNS.get(roles[name], roles[name])]
     free = [name for name in own if name not in choices and "{" not in name and "}" not in name]
     answer, question, hint = (_first(free, names) for names in (_ANSWERS, _QUESTIONS, _HINTS))
-    beside = [name for name in free if name not in {answer, question, hint, *ID_COLUMNS, *rows[0].sent}]
-    system = SYSTEM in roles.values()
-    beside = [name for name in beside if not (system and name == SYSTEM)]
-    mapped = [modality for modality in MODALITIES if modality in roles.values()]
-    media = {} if tagged else {n: m for n in beside if (m := n if n in mapped else _modality(columns[n], cells))}
-    media |= {} if tagged else {modality: modality for modality in mapped}
+    system = SYSTEM if SYSTEM in roles.values() else None
+    beside = [name for name in free if name not in {answer, question, hint, system, *ID_COLUMNS, *rows[0].sent}]
+    media = {} if tagged else _media(columns, beside, roles, cells)
     if not (tagged or media or question):
         hint_ = f"write a task file by hand (columns: {names_in_short(columns)})"
         raise TaskError("no column holds a question or media", hint_)
-    sent = [name for name in (question, hint, SYSTEM if system else None) if name is not None]
+    sent = [name for name in (question, hint, system) if name is not None]
     optional = tuple([name for name in sent if len(columns.get(name, ())) < count])
     others = tuple([name for name in beside if name not in media and name != CONTENT])
     chosen = "" if not choices else "all" if multiple == count else "some"
-    return FoundColumns(False, frozenset(tagged), media, question, hint, chosen, answer, optional, others, system)
+    return FoundColumns(
+        False, frozenset(tagged), media, question, hint, chosen, answer, optional, others, system is not None
+    )
 
 
 def _check_columns(roles: Mapping[str, str], rows: Sequence[Sample]) -> None:
@@ -205,6 +204,14 @@ def _first(names: Iterable[str], wanted: Iterable[str]) -> str | None:
     """Return the first of the wanted names among the columns, in upper or lower case."""
     known = {name.lower(): name for name in reversed(list(names))}
     return next((known[name] for name in wanted if name in known), None)
+
+
+def _media(
+    columns: Mapping[str, Sequence[object]], names: Iterable[str], roles: Mapping[str, str], cells: bool
+) -> dict[str, str]:
+    """Return the media columns and their modalities: those that have such a role, and those that their values show."""
+    mapped = {modality: modality for modality in MODALITIES if modality in roles.values()}
+    return {n: m for n in names if (m := mapped.get(n) or _modality(columns[n], cells))} | mapped
 
 
 def _modality(values: Iterable[object], cells: bool) -> str | None:
