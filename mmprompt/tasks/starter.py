@@ -142,7 +142,7 @@ def _check_columns(roles: Mapping[str, str], rows: Sequence[Sample]) -> None:
     every = dict.fromkeys(name for row in rows for name in row.columns)
     for column, role in roles.items():
         if column not in every:
-            raise TaskError(f"no column {shown(column)}, to which the role {role} is given", nearest(column, every))
+            raise TaskError(f"no column {shown(column)}, which has the role {role}", nearest(column, every))
 
 
 def _reader_lines(found: FoundColumns) -> list[str]:

@@ -186,5 +186,5 @@ def test_a_role_of_a_column_that_no_row_has_is_an_error_with_the_nearest(
     done = command("init", tmp_path / "rows.json", "-o", tmp_path / "task.yaml", "--map", item)
     assert done.returncode == 2
     name = item.partition("=")[0]
-    assert f"no column '{name}', to which the role {item.partition('=')[2]} is given" in done.stderr.decode()
+    assert f"no column '{name}', which has the role {item.partition('=')[2]}" in done.stderr.decode()
     assert not (tmp_path / "task.yaml").exists()
