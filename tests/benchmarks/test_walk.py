@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 MOST = {  # the aims are 220 calls, 24 modules, 12 climbs and 13 types
-    "calls": 197,
-    "functions": 176,
-    "modules": 31,
+    "calls": 199,
+    "functions": 178,
+    "modules": 32,
     "depth": 18,
     "stays": 31,
     "returns": 22,

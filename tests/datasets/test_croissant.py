@@ -95,7 +95,7 @@ def test_the_library_of_the_specification_reads_the_rows(folder: Path) -> None:
         ([{"question": "q", "meta": [[1]]}], "a field cannot hold the list of 'meta'"),
         ([{"question": "q", "meta": [None]}], "a field cannot hold the NoneType of 'meta'"),
         ([{"question": "q", "meta": 1}, {"question": "q", "meta": [1]}], "'meta' is a list in some rows and a single"),
-        ([{"image": "https://example.com/a.jpg", "question": "q"}], "a medium is given by its URL"),
+        ([{"image": "https://example.com/a.jpg", "question": "q"}], "the medium is a URL, which is not fetched"),
     ],
 )
 def test_what_croissant_cannot_hold_is_refused(rows: list[dict[str, Any]], what: str, tmp_path: Path) -> None:

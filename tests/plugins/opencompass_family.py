@@ -160,6 +160,7 @@ def retrieved(tmp_path: Path, kind: str, retriever: Callable[..., Any]) -> tuple
 def task_with_a_slot_of_no_column(folder: Path) -> str:
     """A task whose template misspells its column, so that mmprompt has something to say."""
     (folder / "rows.jsonl").write_text('{"question": "1+1=?", "answer": "2"}', encoding="utf-8")
-    task = {"dataset": "rows.jsonl", "infer_cfg": {"prompt_template": {"template": "Solve: {quesion}"}}}
+    infer = {"prompt_template": {"template": "Solve: {quesion}"}}
+    task = {"dataset": "rows.jsonl", "reader_cfg": {"missing": "keep"}, "infer_cfg": infer}
     (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
     return str(folder / "task.json")

@@ -272,7 +272,7 @@ def test_a_medium_that_cannot_be_read_is_told_at_the_line_of_the_test(
     (project / "tests" / "test_dog.py").write_text('def test_dog(vlm):\n    vlm.ask("What?", image="dog.jpg")\n')
     done = run("tests/test_dog.py", f"--vlm-base-url={server.base_url}")
     assert "\ntests/test_dog.py:2: SourceError\n" in done.stdout
-    assert f"no such file: 'dog.jpg'; it was looked for in {project / 'tests'}\n" in done.stdout
+    assert f"no such file: 'dog.jpg'; check the path: it was looked for in {project / 'tests'}\n" in done.stdout
     assert "mmprompt/run/builders.py" not in done.stdout
     assert "user: [image, dog.jpg]\n      What?\nreply: (none)" in done.stdout
     assert (
