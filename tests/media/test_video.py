@@ -189,9 +189,9 @@ def test_the_decoders_are_told_what_they_may_open(monkeypatch):
     monkeypatch.setattr(av, "open", lambda *given, **named: told.append(named) or real(*given, **named))
     video_facts(silent, POLICY)
     audio_facts(with_sound, POLICY)
-    assert [named["container_options"]["protocol_whitelist"] for named in told] == ["", ""]
+    assert {named["container_options"]["protocol_whitelist"] for named in told} == {""}  # some open twice
     assert all("mov" in named["container_options"]["format_whitelist"] for named in told)
-    assert [named["format"] for named in told] == [None, "mov"]
+    assert {named["format"] for named in told} == {None, "mov"}
 
 
 def test_frames_before_the_first_whole_one_are_walked_to_the_limit():
