@@ -648,11 +648,10 @@ def parquet(folder: Path) -> Case:
 
 def saved(folder: Path) -> Case:
     """``datasets``: save_to_disk of a DatasetDict, opened by its split"""
+    made = _hub_dataset()
     import datasets
 
-    datasets.DatasetDict({"train": _hub_dataset().select([]), "test": _hub_dataset()}).save_to_disk(
-        str(folder / "saved")
-    )
+    datasets.DatasetDict({"train": made.select([]), "test": made}).save_to_disk(str(folder / "saved"))
     return Case(folder / "saved", "arrow", _SENT, {"split": "test"})
 
 
