@@ -221,6 +221,6 @@ def test_a_config_comes_with_its_keys_sorted_and_a_task_file_keeps_their_order(t
     task = {"dataset": "rows.jsonl", "media": {"roots": [str(tour)]}, "infer_cfg": {"prompt_template": prompt}}
     (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
     path = str(tmp_path / "task.json")
-    entry = {name: column[0] for name, column in tables(path)["test"].items()}
-    [message] = MMPromptTask(path).generate_item(entry)
+    entry = {name: column[0] for name, column in tables(path, media_root=str(tour))["test"].items()}
+    [message] = MMPromptTask(path, media_root=str(tour)).generate_item(entry)
     assert [part["type"] for part in message["content"]] == ["text", "image_url"]
