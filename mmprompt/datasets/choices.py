@@ -89,9 +89,14 @@ def letters_of(choices: Sequence[str]) -> str:
     return ascii_uppercase[: len(choices)]
 
 
+def is_null(value: object) -> bool:
+    """Return whether a cell is null or NaN."""
+    return value is None or (type(value) is float and isnan(value))
+
+
 def is_empty(value: object) -> bool:
-    """Return whether a cell holds nothing: it is null, NaN or blank."""
-    return value is None or (isinstance(value, str) and not value.strip()) or (type(value) is float and isnan(value))
+    """Return whether a cell is null, NaN or blank."""
+    return is_null(value) or (isinstance(value, str) and not value.strip())
 
 
 def _lettered(first: str, columns: Mapping[str, object]) -> tuple[str, ...]:

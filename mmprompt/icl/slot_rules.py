@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import isnan
 from typing import NamedTuple
 
-from mmprompt.datasets.choices import OPTIONS, choices_in, option_lines
+from mmprompt.datasets.choices import OPTIONS, choices_in, is_null, option_lines
 from mmprompt.errors import TemplateError, nearest
 from mmprompt.icl.types import Template
 from mmprompt.templates.sample_view import held_by_content
@@ -70,20 +69,16 @@ class SlotRules:
         """
         changed: dict[str, object] = {}
         for name in self._optional:
-            if _is_null(columns.get(name)):
+            if is_null(columns.get(name)):
                 changed[name] = ""
         for name in self._needed:
             if name == OPTIONS and (choices := choices_in(columns).texts):
                 changed[name] = option_lines(choices)
-            elif _is_null(columns.get(name)) and not (self._has_parts and held_by_content(name, columns)):
+            elif is_null(columns.get(name)) and not (self._has_parts and held_by_content(name, columns)):
                 raise _unfilled(name, columns)
         if not changed and self._literal.isdisjoint(columns):
             return columns
         return {**{name: value for name, value in columns.items() if name not in self._literal}, **changed}
-
-
-def _is_null(value: object) -> bool:
-    return value is None or (type(value) is float and isnan(value))
 
 
 def _unfilled(name: str, columns: Mapping[str, object]) -> TemplateError:

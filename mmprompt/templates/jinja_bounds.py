@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
-from math import isnan
 from threading import local
 from typing import TYPE_CHECKING, Any
+
+from mmprompt.datasets.choices import is_null
 
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
@@ -200,7 +201,7 @@ def text_of(value: object) -> str:
 
 def _printed(value: object) -> object:
     """Return the text of a value that is printed."""
-    if value is None or (type(value) is float and isnan(value)):
+    if is_null(value):
         raise ValueError("it prints a null value; test it with {% if … %}")
     return text_of(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mmprompt.datasets.layouts.layout import Layout, choices_in, with_columns
+from mmprompt.datasets.layouts.layout import Layout, choice_list, with_columns
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
 from mmprompt.messages import Message, Part, TextPart
@@ -13,7 +13,7 @@ from mmprompt.messages import Message, Part, TextPart
 def _read(sample: Sample) -> Sample:
     asked = sample.columns["input"]
     target = sample.columns.get("target")
-    choices = choices_in(sample, "choices")
+    choices = choice_list(sample, "choices")
     new = {"answer": target, "choices": choices}
     if isinstance(asked, str):
         return with_columns(sample, {"question": asked, **new}, renamed=("input", "target"))

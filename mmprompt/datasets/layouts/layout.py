@@ -58,7 +58,7 @@ def text_of(sample: Sample, column: str) -> str:
     raise RowError(f"column '{column}' {what}", "give a text, or drop the row").located(column=column)
 
 
-def choices_in(sample: Sample, column: str) -> list[object] | None:
+def choice_list(sample: Sample, column: str) -> list[object] | None:
     """Return the choices of a column: a list, or one written as text. None if it is null or empty.
 
     Letters that the texts themselves begin with (``A. cat``, ``B. dog``) are left out.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmprompt.datasets.layouts.layout import Layout, choices_in, has, text_of, with_columns
+from mmprompt.datasets.layouts.layout import Layout, choice_list, has, text_of, with_columns
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
 from mmprompt.messages import MediaRef, Message, Part, TextPart
@@ -13,7 +13,7 @@ def _read(sample: Sample) -> Sample:
     picture = columns.get("decoded_image") or columns.get("image")
     if picture is None or picture == "":
         raise RowError("the row has no picture", "give 'image' or 'decoded_image'").located(column="image")
-    new = {"image": picture, "question": text_of(sample, "question"), "options": choices_in(sample, "choices")}
+    new = {"image": picture, "question": text_of(sample, "question"), "options": choice_list(sample, "choices")}
     changed = with_columns(sample, new, drop=("decoded_image",))
     if columns.get("query") in (None, ""):
         return changed

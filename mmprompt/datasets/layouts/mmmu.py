@@ -5,7 +5,7 @@ The answer of a question with options is a letter. ``options`` is a list written
 
 from __future__ import annotations
 
-from mmprompt.datasets.layouts.layout import Layout, choices_in, has, text_of, with_columns
+from mmprompt.datasets.layouts.layout import Layout, choice_list, has, text_of, with_columns
 from mmprompt.datasets.placeholders import MediaQueue
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
@@ -19,7 +19,7 @@ def _read(sample: Sample) -> Sample:
     names = [f"image_{number}" for number in range(1, _MOST + 1)]
     queue = MediaQueue({"image": [columns.get(name) for name in names]})
     content = _placed(queue, text_of(sample, "question"), "question")
-    choices = choices_in(sample, "options")
+    choices = choice_list(sample, "options")
     if choices is None and columns.get("question_type") == "multiple-choice":
         raise RowError("a multiple-choice question has no options", "give a list of choices").located(column="options")
     asked = list(content)

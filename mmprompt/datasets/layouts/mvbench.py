@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmprompt.datasets.layouts.layout import Layout, choices_in, has, text_of, with_columns
+from mmprompt.datasets.layouts.layout import Layout, choice_list, has, text_of, with_columns
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import Remark
@@ -11,7 +11,7 @@ _CLIPPED = Remark("clip", "start", "the row names a part of its video (start, en
 
 
 def _read(sample: Sample) -> Sample:
-    choices = choices_in(sample, "candidates")
+    choices = choice_list(sample, "candidates")
     if choices is None:
         raise RowError("the row has no candidates", "give a list of choices").located(column="candidates")
     new = {"video": text_of(sample, "video"), "question": text_of(sample, "question"), "candidates": choices}

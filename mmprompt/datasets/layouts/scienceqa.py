@@ -5,7 +5,7 @@ In ``problems.json`` the keys of the object are the ids, and ``image`` is the na
 
 from __future__ import annotations
 
-from mmprompt.datasets.layouts.layout import Layout, beside, choices_in, has, text_of, with_columns
+from mmprompt.datasets.layouts.layout import Layout, beside, choice_list, has, text_of, with_columns
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
 
@@ -19,7 +19,7 @@ def _read(sample: Sample) -> Sample:
                 column="split"
             )
         picture = beside(sample, f"{split}/{sample.id}/{picture}", "images")
-    choices = choices_in(sample, "choices")
+    choices = choice_list(sample, "choices")
     if choices is None:
         raise RowError("the row has no choices", "give a list of choices").located(column="choices")
     hint = sample.columns.get("hint") or None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mmprompt.datasets.layouts.layout import Layout, beside, choices_in, has, text_of, with_columns
+from mmprompt.datasets.layouts.layout import Layout, beside, choice_list, has, text_of, with_columns
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
 
 
 def _read(sample: Sample) -> Sample:
-    choices = choices_in(sample, "options")
+    choices = choice_list(sample, "options")
     if choices is None:
         raise RowError("the row has no options", "give a list of choices").located(column="options")
     video = beside(sample, f"{text_of(sample, 'videoID')}.mp4", "data", "video", "videos")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+from abc import ABC, abstractmethod
 from typing import Any, cast
 
 from mmprompt.datasets.readers.parquet import pyarrow_module
@@ -17,7 +18,7 @@ _BATCH_BYTES = 1 << 25
 _BATCH_ROWS = 1000
 
 
-class _TableFile:
+class _TableFile(ABC):
     """Collects rows and writes them batch by batch. The first batch sets the columns and their types."""
 
     def __init__(self, path: str) -> None:
@@ -62,8 +63,9 @@ class _TableFile:
             what = f"the values of {shown(name)} are of several types: {error}"
             raise RowError(what, "write --to jsonl").located(column=name) from None
 
+    @abstractmethod
     def _open(self) -> Any:
-        raise NotImplementedError
+        """Return the writer of the format, opened with the schema."""
 
     def close(self) -> None:
         """Write what is left, and close the file."""
