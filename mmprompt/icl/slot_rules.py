@@ -72,7 +72,7 @@ class SlotRules:
             if is_null(columns.get(name)):
                 changed[name] = ""
         for name in self._needed:
-            if name == OPTIONS and (choices := choices_in(columns).texts):
+            if name == OPTIONS and (choices := choices_in(columns)).texts:
                 changed[name] = option_lines(choices)
             elif is_null(columns.get(name)) and not (self._has_parts and held_by_content(name, columns)):
                 raise _unfilled(name, columns)

@@ -17,6 +17,7 @@ from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
 from mmprompt.media.reader import MediaReader
+from mmprompt.tasks.default_prompt import hint_of
 from mmprompt.tasks.load import dataset_task
 from mmprompt.tasks.media import task_policy
 from mmprompt.templates.sample_view import CONTENT
@@ -198,14 +199,13 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     own_id = sample.id != sample.row or any(columns.get(name) is not None for name in ID_COLUMNS)
     answer = columns.get(task.output_column)
     question = columns.get("question")
-    hint = columns.get("hint") if in_columns else None
     own = own_settings(sample)
     return Record(
         sample.id if own_id else None,
         tuple(messages),
         answer,
         None if question is None or not in_columns else str(question),
-        None if hint in (None, "") else str(hint),
+        (hint_of(columns) if in_columns else "") or None,
         choices_of(columns),
         {name: value for name, value in columns.items() if _is_beside(name, value, sample, mapped, in_columns)},
         None if own is None else {**{n: columns[n] for n in ("method", "url") if n in columns}, "body": own},
