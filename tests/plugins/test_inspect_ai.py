@@ -224,6 +224,17 @@ def test_a_wrong_argument_is_one_line(arguments, said, tour, tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_an_error_names_the_argument_to_type(tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "cup.jpg").write_bytes(b"\xff\xd8\xff")
+    rows = tmp_path / "rows" / "rows.jsonl"
+    rows.write_text('{"image": "../cup.jpg", "question": "q"}\n', encoding="utf-8")
+    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={rows}")
+    said = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    assert "-T media_root=DIR" in said
+    assert "--media-root" not in said
+
+
 TURNS = """
 dataset: {path: rows.jsonl}
 infer_cfg:
