@@ -149,8 +149,8 @@ def task_policy(
 ) -> MediaPolicy:
     """Return the policy of a task: its dataset's folder, what its ``media`` section says, and what is given here.
 
-    A ``preset`` given here replaces the task's. The task can then only tighten its limits, and the task's
-    ``read_also`` does not count.
+    A ``preset`` given here replaces the task's, and the task's ``read_also`` does not count. The task can then only
+    tighten limits; under ``trusted`` it can also loosen those that the preset leaves at their default.
 
     Raises:
         TaskError: fetching is asked for but no host is allowed, or the reverse.
@@ -165,14 +165,16 @@ def task_policy(
         )
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
-    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
+    examples = task.train if task.assembly is not None and task.assembly.needs_examples else None
+    own = [d.root for d in (task.dataset, examples) if d is not None and d.root is not None]
     folders = [*dict.fromkeys(own), *media["roots"], *roots]
     if preset is None:
         name, formats, limits_set = media["policy"], [*media["read_also"], *read_also], media["limits"]
     else:
-        most = MediaPolicy.preset(preset)
+        most, least = MediaPolicy.preset(preset), MediaPolicy()
         name, formats = preset, list(read_also)
-        limits_set = {k: v for k, v in media["limits"].items() if is_tighter(k, v, getattr(most, k))}
+        free = [k for k in media["limits"] if preset == "trusted" and getattr(most, k) == getattr(least, k)]
+        limits_set = {k: v for k, v in media["limits"].items() if k in free or is_tighter(k, v, getattr(most, k))}
     return MediaPolicy.preset(
         name, folders, allow_domains=hosts, fetch=fetch, read_also=dict.fromkeys(formats), **limits_set
     )
