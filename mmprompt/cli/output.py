@@ -23,6 +23,17 @@ def check_output(path: str | None) -> None:
         raise TaskError(f"the folder of the output {shown(path)} does not exist", "create it, or write elsewhere")
 
 
+def check_apart(written: str | None, *others: str | None) -> None:
+    """Refuse an output that the run also reads, or writes under another option."""
+    if written is None or (os.path.exists(written) and not os.path.isfile(written)):
+        return
+    for name in others:
+        if name is not None and os.path.realpath(name) == os.path.realpath(written):
+            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
+        if name is not None and os.path.isfile(name) and os.path.isfile(written) and os.path.samefile(name, written):
+            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
+
+
 @contextmanager
 def output(path: str | None) -> Iterator[ChunkWriter]:
     """Open the output.

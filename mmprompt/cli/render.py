@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, require_none, tell_format
+from mmprompt.cli.dataset_options import (
+    add_dataset_options,
+    dataset_options,
+    named_files,
+    require_none,
+    tell_format,
+)
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
@@ -110,25 +115,28 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.output import check_output, data_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import INTERRUPTION, NoteReport  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
 
-    check_output(arguments.output)
     check_output(arguments.errors)
-    task = _task(arguments)
-    tell_format(task.dataset, arguments.format)
-    read = [*arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None]]
-    _check_apart(arguments.output, *read)
-    _check_apart(arguments.errors, *read, arguments.output)
+    check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    with recorded(arguments.errors):
+        check_output(arguments.output)
+        task = _task(arguments)
+    opened = [d.path for d in (task.dataset, task.train) if d is not None]
+    check_apart(arguments.errors, *opened)
     last = LastAssistant(task.output_column) if arguments.drop_last_assistant else None
     if task.dataset is not None:
         task.dataset.change = last
     notes = NoteReport()
-    renderer = _renderer(arguments, task, notes)
-    with data_output(arguments.errors) as data:
-        errors = ErrorReport(data)
+    with recorded(arguments.errors):
+        check_apart(arguments.output, *named_files(arguments), *opened)
+        tell_format(task.dataset, arguments.format)
+        renderer = _renderer(arguments, task, notes)
+    with error_report(arguments.errors) as errors:
         outcome = render_rows(arguments, task, renderer, errors, notes)
     for text in task.notes():
         notes.add(text)
@@ -222,17 +230,6 @@ def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
         named = ", ".join("--" + name.replace("_", "-") for name in given)
         raise TaskError(f"{named} with --emit prompt", "use --emit messages: a prompt holds its media unchanged")
     return Changes()
-
-
-def _check_apart(written: str | None, *others: str | None) -> None:
-    """Refuse an output that the run also reads, or writes under another option."""
-    if written is None or (os.path.exists(written) and not os.path.isfile(written)):
-        return
-    for name in others:
-        if name is not None and os.path.realpath(name) == os.path.realpath(written):
-            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
-        if name is not None and os.path.isfile(name) and os.path.isfile(written) and os.path.samefile(name, written):
-            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
 
 
 def _natural(text: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, is_null, option_lines
-from mmprompt.errors import TemplateError, nearest
+from mmprompt.errors import NO_COLUMN, TemplateError, Where, nearest
 from mmprompt.icl.types import Template
 from mmprompt.templates.sample_view import held_by_content
 from mmprompt.templates.text import PromptTemplate
@@ -89,4 +89,5 @@ def _unfilled(name: str, columns: Mapping[str, object]) -> TemplateError:
         )
     near = nearest(name, columns)
     hint = near if near.startswith("did") else f"{optional}, or literal_slots: [{name}] if {{{name}}} is text"
-    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint).located(column=name)
+    where = Where(column=name, setting=NO_COLUMN)
+    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint, where)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from mmprompt.datasets.choices import choices_in, is_empty, option_lines
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
-from mmprompt.errors import MMPromptError, RowError, TemplateError, Where, names_in_short
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TemplateError, Where, names_in_short
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
 from mmprompt.templates.sample_view import CONTENT, SampleView, null_column
@@ -95,14 +95,14 @@ def _no_column(columns: Collection[str]) -> TemplateError:
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
         "name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template"
         f" (columns: {names})",
-        Where(column=CONTENT, setting="columns"),
+        Where(column=CONTENT, setting=NO_COLUMN),
     )
 
 
 def _no_question(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns)
     hint = f"name its column with --map COLUMN=question, or use a task with a template (columns: {names})"
-    return TemplateError("the row has choices and no question", hint, Where(column=QUESTION, setting="columns"))
+    return TemplateError("the row has choices and no question", hint, Where(column=QUESTION, setting=NO_COLUMN))
 
 
 def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TaskError, Where, nearest
 from mmprompt.icl.assembly import Assembled, Assembly, Prompt
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
@@ -250,15 +250,15 @@ class Task:
         columns = sample.columns
         for column in self.config.input_columns:
             if column not in columns and not held_by_content(column, columns):
-                raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
+                what = f"no column '{column}', which input_columns lists"
+                raise RowError(what, nearest(column, columns), Where(column=column, setting=NO_COLUMN))
         if self.assembly is not None:
             columns = self.assembly.completed(columns)
         return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=self._list_cells)
 
     def place_of(self, sample: Sample, source: object) -> Place:
         """Return the column, and the offset in it, that name a source of the sample; empty if the task composed it."""
-        of_example = type(source) is RootedPath
-        return {} if of_example else place_of(sample.columns, source, self.output_column)
+        return {} if type(source) is RootedPath else place_of(sample.columns, source, self.output_column)
 
     def _all_messages(self, sample: Sample) -> list[Messages]:
         plain = self.plain_messages(sample)

@@ -28,7 +28,7 @@ from mmprompt.datasets.layouts import (
 from mmprompt.datasets.layouts.layout import Layout
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, RowError, nearest
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, Where, nearest
 
 LAYOUTS: dict[str, Layout] = {
     layout.name: layout
@@ -86,7 +86,6 @@ def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
 def _fitted(row: Sample, layout: Layout) -> Sample:
     for name in layout.columns:
         if name not in row.columns:
-            raise RowError(f"no column '{name}', which {layout.name} has", nearest(name, row.columns)).located(
-                column=name
-            )
+            where = Where(column=name, setting=NO_COLUMN)
+            raise RowError(f"no column '{name}', which {layout.name} has", nearest(name, row.columns), where)
     return layout.read(row)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, RowError, nearest, shown
+from mmprompt.errors import NO_COLUMN, DatasetError, RowError, Where, nearest, shown
 
 _CACHE = 1 << 14
 """KiB of the table that stay in memory; the rest lies in a temporary file without a name."""
@@ -88,7 +88,8 @@ def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing)
             continue
         if column not in row.columns:
             what = f"no column {shown(column)}, by which rows are joined"
-            yield row.located(RowError(what, nearest(column, row.columns)).located(column=column))
+            where = Where(column=column, setting=NO_COLUMN)
+            yield row.located(RowError(what, nearest(column, row.columns), where))
             continue
         partners = table.of(row.columns[column])
         partner = partners[0] if partners else None
