@@ -14,7 +14,10 @@ from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import json_members
 from mmprompt.datasets.readers.json_members import Member
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, RowError, shown
+from mmprompt.errors import DatasetError, MediaError, RowError, shown
+from mmprompt.media.file_errors import MissingFileError
+from mmprompt.media.files import GuardedFiles
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.targets.exact_json import Remark
 
 _REPEATS = "repeat_time is not applied: each row comes once"
@@ -54,12 +57,25 @@ def _annotations(entry: Sample, source: DatasetFile) -> DatasetFile:
         raise entry.located(DatasetError("the entry names no annotation file", "give 'annotation'")).located(
             column="annotation"
         )
-    folder = os.path.realpath(source.root or os.curdir)
-    path = os.path.join(source.root or os.curdir, name)
-    if source.root is None or not os.path.realpath(path).startswith(os.path.join(folder, "")):
+    files = GuardedFiles(MediaPolicy(() if source.root is None else (source.root,)))
+
+    def opened(path: str, flags: int) -> int:  # noqa: ARG001  # what open passes
+        try:
+            return files.descriptor(name)
+        except MediaError as error:
+            raise entry.located(_refused(name, error)).located(column="annotation") from None
+
+    return DatasetFile(os.path.join(source.root or os.curdir, name), opener=opened)
+
+
+def _refused(name: str, error: MediaError) -> DatasetError:
+    """Return the error of an annotation file that may not be read."""
+    if isinstance(error, MissingFileError):
+        return DatasetError(f"no such annotation file: {shown(name)}", "check 'annotation'")
+    if "media root" in error.what:
         what = f"the annotation file {shown(name)} does not lie below the meta file's folder"
-        raise entry.located(DatasetError(what, "copy the meta file to a folder above it")).located(column="annotation")
-    return DatasetFile(path)
+        return DatasetError(what, "copy the meta file to a folder above it")
+    return DatasetError(f"the annotation file {error.what}", "name a file of dialogues")
 
 
 def _rooted(sample: Sample, root: str, row: int) -> Sample:

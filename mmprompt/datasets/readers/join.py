@@ -21,9 +21,9 @@ _Key = Union[bytes, int, str, None]
 
 
 class JoinTable:
-    """Values by key. ``1`` and ``"1"`` are the same key, since CSV files hold text only; ``True`` and ``"True"`` are not.
+    """Values by key. ``1`` and ``"1"`` are the same key, since CSV files hold text only.
 
-    Null is no key: nothing is found by it. Lists and objects are the same key if their JSON is the same.
+    ``True`` and ``"True"`` are not. Null is no key: nothing is found by it. Lists and objects compare by their JSON.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:

@@ -1,0 +1,83 @@
+"""InternVL's meta file: which annotation files it may name, and what its keys do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmprompt.datasets.read import open_dataset
+from mmprompt.errors import DatasetError
+
+
+def meta(folder: Path, **sets: dict[str, Any]) -> Path:
+    path = folder / "meta.json"
+    path.write_text(json.dumps({name: {"root": ".", **entry} for name, entry in sets.items()}), encoding="utf-8")
+    return path
+
+
+def annotations(path: Path, *texts: str) -> Path:
+    turns = [[{"from": "human", "value": text}, {"from": "gpt", "value": "a"}] for text in texts]
+    path.write_text("".join(json.dumps({"conversations": pair}) + "\n" for pair in turns), encoding="utf-8")
+    return path
+
+
+def asked(path: Path) -> list[str]:
+    return [row.messages[0].parts[0].text for row in open_dataset(path)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX")
+@pytest.mark.parametrize("kind", ["fifo", "link to fifo", "device", "directory"])
+def test_an_annotation_that_is_no_regular_file_is_an_error_at_once(kind: str, tmp_path: Path) -> None:
+    named = tmp_path / "rows.jsonl"
+    if kind == "directory":
+        named.mkdir()
+    elif kind == "device":
+        named.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(tmp_path / "fifo" if kind == "link to fifo" else named)
+        if kind == "link to fifo":
+            named.symlink_to("fifo")
+    words = [sys.executable, "-m", "mmprompt", "render", str(meta(tmp_path, one={"annotation": "rows.jsonl"}))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert "the annotation file 'rows.jsonl'" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX")
+def test_a_link_that_is_exchanged_while_it_is_read_never_leads_outside(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    annotations(own / "inside.jsonl", "inside")
+    outside = annotations(tmp_path / "outside.jsonl", "outside")
+    path, link, other = meta(own, one={"annotation": "link.jsonl"}), own / "link.jsonl", own / "other"
+    link.symlink_to("inside.jsonl")
+    ended = threading.Event()
+
+    def exchange() -> None:
+        while not ended.is_set():
+            for target in (outside, "inside.jsonl"):
+                other.symlink_to(target)
+                other.replace(link)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    read = refused = 0
+    try:
+        for _ in range(1000):
+            try:
+                assert asked(path) == ["inside"]
+                read += 1
+            except DatasetError as error:
+                assert "does not lie below" in error.what
+                refused += 1
+    finally:
+        ended.set()
+        thread.join()
+    assert (read > 0, refused > 0) == (True, True)
