@@ -81,3 +81,36 @@ def test_a_link_that_is_exchanged_while_it_is_read_never_leads_outside(tmp_path:
         ended.set()
         thread.join()
     assert (read > 0, refused > 0) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("times", "texts"),
+    [(1, "abcde"), (2, "abcdeabcde"), (2.0, "abcdeabcde"), (0.5, "ab"), (0.1, ""), (0, ""), (None, "abcde")],
+)
+def test_repeat_time_repeats_a_set_or_takes_its_first_share(times: object, texts: str, tmp_path: Path) -> None:
+    annotations(tmp_path / "a.jsonl", *"abcde")
+    annotations(tmp_path / "z.jsonl", "z")
+    path = meta(tmp_path, a={"annotation": "a.jsonl", "repeat_time": times}, z={"annotation": "z.jsonl"})
+    dataset = open_dataset(path)
+    rows = list(dataset)
+    assert "".join(row.messages[0].parts[0].text for row in rows) == texts + "z"
+    assert [row.row for row in rows] == [row.id for row in rows] == list(range(len(rows)))
+    assert (len(dataset.notes) == 1) == (texts != "abcde")
+
+
+def test_a_repeated_row_has_an_id_of_its_own(tmp_path: Path) -> None:
+    turns = [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]
+    (tmp_path / "a.json").write_text(
+        json.dumps([{"id": 7, "conversations": turns}, {"id": "x", "conversations": turns}])
+    )
+    dataset = open_dataset(meta(tmp_path, a={"annotation": "a.json", "repeat_time": 3}))
+    assert [row.id for row in dataset] == [7, "x", "7#2", "x#2", "7#3", "x#3"]
+    assert "repeat_time is 3: its rows come 3 times, the second time with ids such as 7#2" in dataset.notes[0]
+
+
+@pytest.mark.parametrize("times", [1.5, -1, "2", True, float("nan"), 10**6])
+def test_a_repeat_time_that_means_nothing_is_an_error(times: object, tmp_path: Path) -> None:
+    annotations(tmp_path / "a.jsonl", "a")
+    with pytest.raises(DatasetError, match="repeat_time is") as caught:
+        list(open_dataset(meta(tmp_path, a={"annotation": "a.jsonl", "repeat_time": times})))
+    assert caught.value.where.column == "repeat_time"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from mmprompt import load_task
+from mmprompt.datasets.read import open_dataset
 
 
 def test_columns_that_a_layout_renames_can_still_be_named_by_a_template(tmp_path: Path) -> None:
@@ -23,3 +24,14 @@ def test_columns_that_a_layout_renames_can_still_be_named_by_a_template(tmp_path
         [request] = task.requests()
         assert request.answers == ("A",)
         assert request.choices == ("x", "y")
+
+
+def test_each_row_of_mvbench_that_names_a_part_of_its_video_is_noted(tmp_path: Path) -> None:
+    row = {"video": "v.mp4", "question": "q", "candidates": ["a", "b"], "answer": "a"}
+    parts = [{}, {"start": None, "end": None}, {"start": 0.0, "end": 2.5}, {"start": None, "end": 3}, {"start": 1}]
+    path = tmp_path / "action.json"
+    path.write_text(json.dumps([{**row, **part} for part in parts]), encoding="utf-8")
+    dataset = open_dataset(path)
+    assert len(list(dataset)) == len(parts)
+    what = "the row names a part of its video (start, end), and the whole video is sent"
+    assert dataset.notes == [f"{path}:1 start: {what} (and 2 more)"]
