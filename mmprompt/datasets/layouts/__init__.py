@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mmprompt.datasets.layouts import (
     air_bench,
+    arc,
     audiobench,
     conversations,
     docvqa,
@@ -43,6 +44,7 @@ LAYOUTS: dict[str, Layout] = {
         docvqa.LAYOUT,
         videomme.LAYOUT,
         mvbench.LAYOUT,
+        arc.LAYOUT,
         air_bench.LAYOUT,
         audiobench.LAYOUT,
         inspect_samples.LAYOUT,
