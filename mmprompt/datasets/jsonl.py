@@ -53,7 +53,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
             name = columns.get("id")
             if name is None:
                 name = id_of(columns, number - blank)
-            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE))
+            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE, None))
 
 
 def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]:

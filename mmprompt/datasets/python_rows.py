@@ -61,7 +61,7 @@ def _python_rows(rows: _Once) -> Iterator[Row]:
         except TypeError:
             yield RowError("a column name is not a string", "name columns by strings").located(line=row + 1)
         else:
-            yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, (), _NONE))
+            yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, (), _NONE, None))
 
 
 class _HubRows:

@@ -22,6 +22,7 @@ class Sample(NamedTuple):
     the 0-based number of the row, before any filter and counting rows that cannot be read. ``scanned`` is true if
     the texts of the format may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` are
     remarks of the reader on the row. ``sent`` names the columns whose content stands in ``messages`` or in another.
+    ``folder`` is where its media paths begin, if the files of the dataset lie in several folders.
     """
 
     columns: Mapping[str, object]
@@ -33,6 +34,7 @@ class Sample(NamedTuple):
     messages: tuple[Message, ...] | None = None
     remarks: tuple[Remark, ...] = ()
     sent: frozenset[str] = frozenset()
+    folder: str | None = None
 
     @property
     def label(self) -> str:

@@ -19,7 +19,7 @@ from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, show
 from mmprompt.media.reader import MediaReader
 from mmprompt.tasks.default_prompt import hint_of
 from mmprompt.tasks.load import dataset_task
-from mmprompt.tasks.media import task_policy
+from mmprompt.tasks.media import in_own_folder, task_policy
 from mmprompt.templates.sample_view import CONTENT
 
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ def convert_task(
 ) -> ConvertReport:
     """Write the rows of a dataset's task in another format; see ``convert_dataset``. ``mapped`` columns have roles."""
     writing, chosen = _writing(to, store)
+    if chosen == "keep" and task.dataset is not None and len(task.dataset.roots) > 1:
+        what = "the files lie in several folders, where a name may stand for several media"
+        raise DatasetError(what, "write the media: --store files, or --store embed")
     reader = MediaReader(policy)
     with _new_file(output, folder=writing.only == "files") as (path, beside):
         media = _media_store(writing, chosen, path, beside, reader)
@@ -218,7 +221,7 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     from mmprompt.datasets.writers.record import Record  # noqa: PLC0415  # loads when something is written
 
     columns = sample.columns
-    messages = task.plain_messages(sample) or []
+    messages = in_own_folder(task.plain_messages(sample) or [], sample)
     in_columns = sample.messages is None and CONTENT not in columns
     own_id = sample.id != sample.row or any(columns.get(name) is not None for name in ID_COLUMNS)
     answer = columns.get(task.output_column)

@@ -35,7 +35,8 @@ def bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | 
         if isinstance(row, RowError):
             raise row
         rows.append(row)
-    assembly.over(rows, train.root if dataset is None or train.root != dataset.root else None)
+    alike = dataset is not None and train.roots == dataset.roots and len(train.roots) == 1
+    assembly.over(rows, None if alike else train.root)
 
 
 def takes_examples(infer_cfg: Mapping[str, object] | None) -> bool:

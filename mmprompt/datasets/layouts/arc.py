@@ -18,9 +18,9 @@ _KEY = "answerKey"
 
 def _read(sample: Sample) -> Sample:
     columns = sample.columns
-    asked, choices = columns["question"], columns.get("choices")
-    if isinstance(asked, Mapping):
-        asked, choices = asked.get("stem"), asked.get("choices")
+    question = columns["question"]
+    asked = question.get("stem") if isinstance(question, Mapping) else question
+    choices = question.get("choices") if isinstance(question, Mapping) else columns.get("choices")
     if not isinstance(asked, str):
         raise RowError("the row has no question", "give a text, or drop the row").located(column="question")
     labels, texts = _labelled(choices)
@@ -37,9 +37,11 @@ def _read(sample: Sample) -> Sample:
 
 def _labelled(choices: object) -> tuple[list[str], tuple[str, ...]]:
     """Return the labels and the texts of choices: two lists, or a list of pairs."""
-    if isinstance(choices, (list, tuple)) and all(isinstance(choice, Mapping) for choice in choices):
-        choices = {name: [choice.get(name) for choice in choices] for name in ("label", "text")}
-    labels, texts = (choices.get("label"), choices.get("text")) if isinstance(choices, Mapping) else (None, None)
+    if isinstance(choices, (list, tuple)):
+        pairs = [choice if isinstance(choice, Mapping) else {} for choice in choices]
+        choices = {name: [pair.get(name) for pair in pairs] for name in ("label", "text")}
+    labels = choices.get("label") if isinstance(choices, Mapping) else None
+    texts = choices.get("text") if isinstance(choices, Mapping) else None
     if not isinstance(labels, (list, tuple)) or not isinstance(texts, (list, tuple)) or not texts:
         raise RowError("the row has no choices", "give 'choices' with lists text and label").located(column="choices")
     if len(labels) != len(texts) or len({*map(str, labels)}) != len(labels):
