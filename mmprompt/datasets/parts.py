@@ -175,7 +175,7 @@ def rows_of(
     else:
         rows = READERS[part.reader](part.source, notes, asked.thorough)
     if part.folder:
-        rows = media_folder.placed(rows)
+        rows = media_folder.placed(rows, part.source, notes)
     if part.split is not None:
         rows = _of_split(rows, part.split)
     if join is not None:
