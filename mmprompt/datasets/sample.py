@@ -11,6 +11,9 @@ from mmprompt.targets.exact_json import Remark
 if TYPE_CHECKING:
     from mmprompt.messages import Message
 
+LONGEST_ROW = 1 << 28
+"""The most bytes of a row as text: a line of JSON, an element of an array, a record of CSV, a text in a tar file."""
+
 _E = TypeVar("_E", bound=MMPromptError)
 
 
@@ -44,6 +47,12 @@ class Sample(NamedTuple):
     def located(self, error: _E) -> _E:
         """Return the error with this row's file, line and id."""
         return error.located(file=self.file, line=self.line, sample=self.label)
+
+
+def too_long(what: str = "the row") -> RowError:
+    """Return the error of a row, or of a part of it, that is longer than ``LONGEST_ROW``."""
+    hint = "keep its media in files, or split it into several rows"
+    return RowError(f"{what} is longer than {LONGEST_ROW >> 20} MiB", hint)
 
 
 Row = Union[Sample, RowError]
