@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             say(line)
         say(f"mmprompt: {nothing}")
         return FINDINGS
-    for line in [*errors.texts(), *map("note: {}".format, report.notes)]:
+    for line in [*errors.texts(), *[f"note: {note.finding}" for note in report.notes]]:
         say(line)
     left = f", {report.failed} left out" if report.failed else ""
     say(f"mmprompt: {report.written} rows written to {arguments.output}{left}")

@@ -130,8 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
     with data_output(arguments.errors) as data:
         errors = ErrorReport(data)
         outcome = render_rows(arguments, task, renderer, errors, notes)
-    for text in task.notes():
-        notes.add(text)
+    for note in task.notes():
+        notes.add(note)
     if last is not None and not last.taken:
         notes.add("--drop-last-assistant found no chat whose last message is the assistant's")
     if not (outcome.written or outcome.left_out or outcome.stopped):

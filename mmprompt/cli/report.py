@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from mmprompt._log import log
 from mmprompt.cli import say
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import Finding, Where
+from mmprompt.errors.findings import Finding, Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.exact_json import finite
 
@@ -54,11 +54,12 @@ class ErrorReport:
         error = failed.error
         self.count += 1
         self.rows += row is not None
-        self.record(Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None))
+        finding = Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None)
+        self.record(finding)
         if self._alike.shows((error.what, error.hint), 1 if error.where.setting else _ALIKE):
             if self.make_room is not None:
                 self.make_room()
-            say(str(error))
+            say(str(finding))
 
     def record(self, finding: Finding) -> None:
         """Write an error as data."""
@@ -87,16 +88,16 @@ class NoteReport:
         self._kept: list[str] = []
         self._alike = _AlikeMessages()
 
-    def add(self, note: str) -> None:
+    def add(self, note: Note | str) -> None:
         """Keep a note on the run."""
         self.count += 1
-        self._kept.append(f"note: {note}")
+        self._kept.append(f"note: {note.finding if isinstance(note, Note) else note}")
 
-    def add_of_row(self, where: Where, medium: str, note: str) -> None:
+    def add_of_row(self, note: Note) -> None:
         """Keep a note on a row, or count it."""
         self.count += 1
-        if self._alike.shows((note, ""), _ALIKE):
-            self._kept.append("note: " + ": ".join(filter(None, (str(where), medium, note))))
+        if self._alike.shows((note.what, note.hint), _ALIKE):
+            self._kept.append(f"note: {note.finding}")
 
     def texts(self) -> list[str]:
         """Return a line for each note kept, and one for each kind of note that was only counted."""

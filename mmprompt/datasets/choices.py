@@ -85,7 +85,7 @@ def letters_of(choices: Sequence[str]) -> str:
         what = f"the row has {len(choices)} choices, and there are {len(ascii_uppercase)} letters"
         raise RowError(what, "write the choices into the question, or use a task with a template")
     if empty := [letter for letter, text in zip(ascii_uppercase, choices, strict=False) if not text.strip()]:
-        raise RowError(f"choice {empty[0]} is empty", "give it a text, or remove it")
+        raise RowError(f"choice {empty[0]} is empty", "give it a text, or remove it", code="MM714")
     return ascii_uppercase[: len(choices)]
 
 

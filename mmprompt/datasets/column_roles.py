@@ -45,7 +45,7 @@ def with_roles(rows: Iterable[Row], roles: Mapping[str, str], *, templates: bool
         missing = next((column for column in needed if column not in row.columns), None)
         if missing is not None:
             what = f"no column {shown(missing)}, which has the role {roles[missing]}"
-            yield row.located(RowError(what, nearest(missing, row.columns)).located(column=missing))
+            yield row.located(RowError(what, nearest(missing, row.columns), code="MM006").located(column=missing))
             continue
         yield _with_columns(row, roles, templates)
 

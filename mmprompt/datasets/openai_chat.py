@@ -51,7 +51,9 @@ def _chats(rows: Iterable[Row]) -> Iterator[Row]:
         try:
             yield _with_messages(sample, from_openai)
         except MMPromptError as error:
-            place = RowError(error.what, error.hint, error.where).located(column="messages", sample=sample.label)
+            place = RowError(error.what, error.hint, error.where, code=error.code).located(
+                column="messages", sample=sample.label
+            )
             yield place.located(file=sample.file, line=sample.line)
 
 
@@ -63,9 +65,9 @@ def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]
         columns = {**columns, "messages": wire}
         sample = sample._replace(columns=columns, id=columns.get("custom_id", sample.id))
     if wire == []:
-        raise RowError("the list of messages is empty", "give at least one message, or remove the row")
+        raise RowError("the list of messages is empty", "give at least one message, or remove the row", code="MM007")
     if not isinstance(wire, list):
-        raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]')
+        raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]', code="MM007")
     return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
 
 

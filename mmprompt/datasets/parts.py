@@ -138,7 +138,7 @@ def _reader_of(source: DatasetFile, asked: Settings) -> str:
     try:
         found = recognise(source.head, source.name)
     except DatasetError as error:
-        raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(FORMATS)}") from None
+        raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(FORMATS)}", code=error.code) from None
     if asked.format is not None and found in ("openai", "mm_custom"):
         return "jsonl"
     return "json" if asked.key is not None and found == "jsonl" and _is_object(source.head) else found

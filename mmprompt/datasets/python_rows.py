@@ -53,6 +53,7 @@ def _python_rows(rows: _Once) -> Iterator[Row]:
             yield RowError(
                 f"a row must be a mapping, and this one is {type(columns).__name__}",
                 "give a mapping of column to value",
+                code="MM007",
             ).located(line=row + 1)
             continue
         made = columns if type(columns) is dict else dict(columns)

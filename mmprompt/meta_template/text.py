@@ -64,6 +64,7 @@ class RoleWriter:
                 raise PromptError(
                     f"the text contains {shown(placeholder)}, which is a media placeholder",
                     "change the text or the placeholder: it would stand for media that are not there",
+                    code="MM107",
                 )
         return rendered_string(text, self.media)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mmprompt.datasets.repeated_ids import RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, Where
+from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import Renderer
 from mmprompt.tasks.media_slots import UnfilledSlotError
@@ -20,8 +21,8 @@ OnError = Callable[[FailedRow, "int | None"], object]
 """Receives a row that was left out, and its 0-based number. Without a number the error leaves out no row: an id that
 another row has, or what all rows lack."""
 
-OnNote = Callable[[Where, str, str], object]
-"""Receives the place of a note, the medium it is about (``""`` if none) and the note."""
+OnNote = Callable[[Note], object]
+"""Receives a note, with the place of its row."""
 
 
 class RenderReport(NamedTuple):
@@ -71,8 +72,10 @@ def render(
             if not isinstance(rendered, FailedRow):
                 done += 1
                 write(rendered.chunks)
-                if rendered.findings and on_note is not None:
-                    _note(rendered.row, rendered.findings, on_note)
+                if rendered.notes and on_note is not None:
+                    where = Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)
+                    for note in rendered.notes:
+                        on_note(Note(note.code, note.what, note.hint, where, note.medium))
             else:
                 report(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
                 failed += is_row
@@ -88,7 +91,7 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     repeated = 0
     for line, first in ids.repeats():
         repeated += 1
-        again = RowError(f"the same id stands in line {first}", "give each row its own id")
+        again = RowError(f"the same id stands in line {first}", "give each row its own id", code="MM009")
         again = again.located(file=file, line=line, column="id")
         on_error(FailedRow(again, again), None)
     return repeated
@@ -97,9 +100,3 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
 def _number(row: Row, rows: slice, place: int) -> int:
     """Return the number of a row in its dataset; a row that could not be read has its ``place`` among ``rows``."""
     return row.row if isinstance(row, Sample) else (rows.start or 0) + place * (rows.step or 1)
-
-
-def _note(sample: Sample, findings: Iterable[tuple[str, str]], on_note: OnNote) -> None:
-    where = Where(sample.file, sample.line, sample=sample.label)
-    for medium, finding in findings:
-        on_note(where, medium, finding)

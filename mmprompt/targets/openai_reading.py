@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import MMPromptError, SourceError, TargetError, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.data_uri import DataURI, decode_payload, parse_data_uri
 from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify
@@ -187,23 +188,27 @@ def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
         media_type, data, frames = VIDEO_FRAMES, b"", tuple(pieces)
     elif len(pieces) > 1:
         raise SourceError(
-            f"a data URI of {ref.modality} has {len(pieces)} payloads", "give one; only a video has frames"
+            f"a data URI of {ref.modality} has {len(pieces)} payloads",
+            "give one; only a video has frames",
+            code="MM506",
         )
     else:
         media_type, data, frames = _judged(pieces[0], ref.modality), pieces[0], ()
         if declared and not agree(normal_type(declared), media_type):
-            findings += (f"declared {shown(declared)[1:-1]}, bytes are {media_type}",)
+            findings += (Note("MM204", f"declared {shown(declared)[1:-1]}, bytes are {media_type}"),)
     return MediaPart(ref.modality, media_type, data, frames, ref.form, ref.options, ref.extra, findings=findings)
 
 
-def _decoded(source: str) -> tuple[str, list[bytes], tuple[str, ...]]:
+def _decoded(source: str) -> tuple[str, list[bytes], tuple[Note, ...]]:
     """Return the declared type, the bytes of each payload, and the repairs of its base64 in words."""
     uri = parse_data_uri(source) if source[:5].lower() == "data:" else DataURI("", True, source)
     count = uri.payload.count(",") + 1
     if uri.is_base64 and count > _MOST_FRAMES:
-        raise SourceError(f"a data URI has {count} frames, more than {_MOST_FRAMES}", "give the video file itself")
+        raise SourceError(
+            f"a data URI has {count} frames, more than {_MOST_FRAMES}", "give the video file itself", code="MM506"
+        )
     pieces: list[bytes] = []
-    findings: dict[str, None] = {}
+    findings: dict[Note, None] = {}
     for payload in uri.payload.split(",") if uri.is_base64 else (uri.payload,):
         data, mended = decode_payload(payload, uri.is_base64)
         pieces.append(data)
@@ -217,7 +222,7 @@ def _judged(data: bytes, modality: str) -> str:
     media_type = media_type_for(kind, modality) if kind else None
     if media_type is None:
         found = kind.name if kind else not_media(data).name
-        raise SourceError(f"the bytes are not {modality} but {found}", "put the media itself there")
+        raise SourceError(f"the bytes are not {modality} but {found}", "put the media itself there", code="MM213")
     return media_type
 
 

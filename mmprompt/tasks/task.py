@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
+from mmprompt.errors.findings import Note
 from mmprompt.icl.assembly import Assembled, Assembly, Prompt
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
@@ -57,7 +58,7 @@ class Task:
     _plain: bool  # no template, meta template or columns: rows are sent as default messages
     _list_cells: bool  # a cell may be a list written as text
     _count_tokens: CountTokens | None
-    _own_notes: tuple[str, ...]
+    _own_notes: tuple[Note, ...]
     _row_notes: RowNotes  # for notes only: no prompt depends on it
 
     def __init__(
@@ -69,7 +70,7 @@ class Task:
         map_columns: Mapping[str, str] | None = None,
         count_tokens: CountTokens | None = None,
         policy: MediaPolicy | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> None:
         infer = config.infer_cfg
         meta = MetaTemplate(config.meta_template)
@@ -140,13 +141,14 @@ class Task:
             return with_media_slots(chosen, self.map_columns, "--map") if self.map_columns else chosen
         return with_media_slots(chosen, self.assembly.media_slots)
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
         if self.assembly is None or not self.assembly.needs_examples:
             notes += example_notes(self.config, self.train is not None)
         if self.assembly is not None and self.assembly.needs_replies:
-            notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
+            what = "infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered"
+            notes.append(Note("MM606", what))
         return notes
 
     def requests(
@@ -250,7 +252,9 @@ class Task:
         columns = sample.columns
         for column in self.config.input_columns:
             if column not in columns and not held_by_content(column, columns):
-                raise RowError(f"no column '{column}', which input_columns lists", nearest(column, columns))
+                raise RowError(
+                    f"no column '{column}', which input_columns lists", nearest(column, columns), code="MM006"
+                )
         if self.assembly is not None:
             columns = self.assembly.completed(columns)
         return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=self._list_cells)

@@ -181,5 +181,5 @@ def view_of(
 def null_column(column: str) -> TemplateError:
     """Return the error for a null in the column that feeds a message."""
     return TemplateError(
-        f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row"
+        f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row", code="MM604"
     ).located(column=column)

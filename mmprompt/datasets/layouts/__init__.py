@@ -69,7 +69,9 @@ def laid_out(rows: Iterable[Row], layout: Layout, notes: Notes) -> Iterator[Row]
                 notes.add(fitted.remarks, row.file, row.line)
             yield fitted
         except MMPromptError as error:
-            yield row.located(RowError(error.what, error.hint, error.where._replace(message=None, part=None)))
+            yield row.located(
+                RowError(error.what, error.hint, error.where._replace(message=None, part=None), code=error.code)
+            )
 
 
 def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
@@ -86,7 +88,7 @@ def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
 def _fitted(row: Sample, layout: Layout) -> Sample:
     for name in layout.columns:
         if name not in row.columns:
-            raise RowError(f"no column '{name}', which {layout.name} has", nearest(name, row.columns)).located(
-                column=name
-            )
+            raise RowError(
+                f"no column '{name}', which {layout.name} has", nearest(name, row.columns), code="MM006"
+            ).located(column=name)
     return layout.read(row)

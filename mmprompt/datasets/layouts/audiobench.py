@@ -27,7 +27,9 @@ def _text(value: object, column: str) -> str:
     """Return a text, or the ``text`` of a struct of text and sound."""
     text = value.get("text") if isinstance(value, Mapping) else value
     if not isinstance(text, str) or not text:
-        raise RowError(f"column '{column}' holds no text: {shown(text)}", "give a text").located(column=column)
+        raise RowError(f"column '{column}' holds no text: {shown(text)}", "give a text", code="MM007").located(
+            column=column
+        )
     return text
 
 

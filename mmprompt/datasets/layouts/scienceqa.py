@@ -21,7 +21,7 @@ def _read(sample: Sample) -> Sample:
         picture = beside(sample, f"{split}/{sample.id}/{picture}", "images")
     choices = choice_list(sample, "choices")
     if choices is None:
-        raise RowError("the row has no choices", "give a list of choices").located(column="choices")
+        raise RowError("the row has no choices", "give a list of choices", code="MM006").located(column="choices")
     hint = sample.columns.get("hint") or None
     new = {"image": picture or None, "hint": hint, "question": text_of(sample, "question"), "choices": choices}
     return with_columns(sample, new, drop=("image", "hint"))

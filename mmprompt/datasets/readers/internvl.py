@@ -35,12 +35,12 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     row = 0
     for entry in json_members.read(source, notes, thorough):
         if isinstance(entry, RowError):
-            raise DatasetError(entry.what, entry.hint, entry.where)
+            raise DatasetError(entry.what, entry.hint, entry.where, code=entry.code)
         root = entry.columns.get("root")
         if not isinstance(root, str):
             raise entry.located(DatasetError("the entry names no root", "give 'root'").located(column="root"))
         if entry.columns.get("repeat_time", 1) != 1:
-            notes.add([Remark("repeats", "repeat_time", _REPEATS)], source.name, entry.line)
+            notes.add([Remark("repeats", "repeat_time", _REPEATS, "MM023")], source.name, entry.line)
         annotations = _annotations(entry, source)
         reader = read_array if annotations.head.lstrip()[:1] == b"[" else jsonl.read
         for sample in reader(annotations, notes, thorough):

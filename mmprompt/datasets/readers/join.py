@@ -88,7 +88,7 @@ def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing)
             continue
         if column not in row.columns:
             what = f"no column {shown(column)}, by which rows are joined"
-            yield row.located(RowError(what, nearest(column, row.columns)).located(column=column))
+            yield row.located(RowError(what, nearest(column, row.columns), code="MM006").located(column=column))
             continue
         partners = table.of(row.columns[column])
         partner = partners[0] if partners else None

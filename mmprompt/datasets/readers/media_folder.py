@@ -41,12 +41,12 @@ def _with_media(columns: Mapping[str, object]) -> dict[str, object]:
             continue
         files = [_media(item, name) for item in list_of_cell(value, cells=name.endswith("s"))]
         if not files:
-            raise RowError("the row names no file", "give the name of a file").located(column=name)
+            raise RowError("the row names no file", "give the name of a file", code="MM202").located(column=name)
         column = target or files[0][0]
         values = [path if media_column(column) else {"bytes": None, "path": path} for _, path in files]
         media[column] = values if name.endswith("s") else values[0]
     if not media:
-        raise RowError("no column 'file_name'", "give the name of a file").located(column=_NAME)
+        raise RowError("no column 'file_name'", "give the name of a file", code="MM006").located(column=_NAME)
     return {**media, **rest}
 
 
@@ -63,7 +63,7 @@ def _target(name: str) -> str | None:
 def _media(value: object, column: str) -> tuple[str, str]:
     """Return the modality of a file by its suffix, and its name."""
     if not isinstance(value, str) or not value.strip():
-        raise RowError("the row names no file", "give the name of a file").located(column=column)
+        raise RowError("the row names no file", "give the name of a file", code="MM202").located(column=column)
     kind = suffix_type(value)
     if not kind:
         what = f"{shown(value)} has no suffix of a picture, a sound or a video"

@@ -73,7 +73,11 @@ def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
                 if split is None or not member.isfile():
                     if not member.isdir():
                         notes.add(
-                            [Remark("member", None, f"{shown(member.name)} is not part of a row and is skipped")],
+                            [
+                                Remark(
+                                    "member", None, f"{shown(member.name)} is not part of a row and is skipped", "MM023"
+                                )
+                            ],
                             file,
                             None,
                         )
@@ -109,11 +113,11 @@ def _sample(members: _Members, file: str, row: int, notes: Notes) -> Row:
         for extension, data in members.data.items():
             _add(columns, media, fields, extension, data)
     except MMPromptError as error:
-        return RowError(error.what, error.hint, error.where).located(file=file, sample=members.key)
+        return RowError(error.what, error.hint, error.where, code=error.code).located(file=file, sample=members.key)
     own = {**media, **columns}
     for name in [name for name in fields if name in own]:
         what = "this field of the .json is left out, because a member of the row has the same name"
-        notes.add([Remark(f"field {name}", name, what)], file, None)
+        notes.add([Remark(f"field {name}", name, what, "MM023")], file, None)
     return Sample({**media, **fields, **own}, members.key, file, None, row, False)
 
 
@@ -147,6 +151,8 @@ def _add(
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RowError(f"it is not UTF-8 at byte {error.start}", "save it as UTF-8").located(column=extension) from None
+        raise RowError(f"it is not UTF-8 at byte {error.start}", "save it as UTF-8", code="MM003").located(
+            column=extension
+        ) from None
     number = last == "cls" and text.strip().isdecimal() and len(text) <= _LONGEST_CLASS
     columns[extension] = int(text) if number else text

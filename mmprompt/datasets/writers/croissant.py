@@ -13,11 +13,14 @@ from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.writers.output_file import create_text
 from mmprompt.datasets.writers.row_files import JSONLines, json_text
 from mmprompt.errors import RowError, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.media_types import KINDS
 
 Row = dict[str, object]
 
-UNKNOWN = "croissant.json has no license, creator, url and datePublished, which Croissant requires; add them"
+UNKNOWN = Note(
+    "MM614", "croissant.json has no license, creator, url and datePublished, which Croissant requires", "add them"
+)
 """What the metadata lack, because no row says it."""
 
 _ROWS = "rows.jsonl"
