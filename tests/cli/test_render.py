@@ -381,7 +381,7 @@ def test_stdin_has_no_root_and_paths_are_refused(command: Any) -> None:
     done = command("render", "-", stdin=b'{"image": "media/coffee.jpg", "question": "q"}\n{"question": "text"}\n')
     assert done.returncode == 1
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
-    assert done.stderr.startswith(b"-:1 image (sample 0): no media root is set")
+    assert done.stderr.startswith(b"-:1: MM206 no media root is set")
     assert b"--media-root" in done.stderr
 
 
@@ -474,7 +474,7 @@ def test_media_without_a_placeholder_make_no_string(folder: Path, capfd: pytest.
     data = write_rows(folder / "data.jsonl", {"image": "media/coffee.jpg", "question": "q"}, {"question": "text"})
     code, records, err = rendered(capfd, data, "--emit", "string")
     assert (code, [r["string"] for r in records]) == (1, ["text"])
-    assert re.match(r".*data\.jsonl:1 .*image.*; .*placeholder", err)
+    assert re.match(r".*data\.jsonl:1: MM605 .*image.*; .*placeholder", err)
 
 
 SOURCES = {
@@ -515,7 +515,7 @@ def test_the_table_of_media_modes(media: str, folder: Path, capfd: pytest.Captur
     assert urls == wanted
     refused = [k for k in SOURCES if k not in wanted]
     assert code == (1 if refused else 0)
-    assert [line.partition("(sample ")[2].partition(")")[0] for line in err.splitlines()[: len(refused)]] == refused
+    assert [line.rpartition("sample ")[2].rstrip(")") for line in err.splitlines()[: len(refused)]] == refused
 
 
 @pytest.mark.parametrize("media", ["inline", "file", "url", "keep"])
@@ -553,9 +553,11 @@ def test_what_a_target_refuses_is_reported_and_left_out(folder: Path, capfd: pyt
     assert (code, [r["id"] for r in records]) == (1, [1, 5])
     lines = err.splitlines()
     assert len(lines) == 4  # with a note
-    for line, words in zip(lines, ["data.jsonl:2 video", "data.jsonl:3 image", "data.jsonl:4 image"], strict=False):
-        assert words in line
+    places = [("2: MM804", "video"), ("3: MM804", "image"), ("4: MM800", "image")]
+    for line, (begin, column) in zip(lines, places, strict=False):
+        assert f"data.jsonl:{begin} " in line
         assert ";" in line
+        assert line.endswith(f" ({column}, sample {begin[0]})")
 
 
 def test_ids_keep_their_json_type(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -703,9 +705,9 @@ def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, cap
     ]
     data = write_rows(tmp_path / "data.jsonl", *rows)
     lines = rendered(capfd, data)[2].splitlines()
-    places = [line.partition("data.jsonl:")[2].partition(" (sample")[0] for line in lines[:3]]
+    places = [line.rpartition(" (")[2].partition(", sample")[0] for line in lines[:3]]
     offset = rows[1]["content"].rindex("a.jpg")  # type: ignore[attr-defined]
-    assert places == ["1 image", f"2 content @{offset}", "3 images"]
+    assert places == ["image", f"content @{offset}", "images"]
 
 
 # ---- the host's locale and terminal
@@ -768,7 +770,7 @@ def test_what_is_told_stands_on_a_line_of_its_own_beside_the_progress_bar(
 ) -> None:
     data = write_rows(tmp_path / "data.jsonl", *[{"question": "q"}] * 3, {"question": ""})
     text = on_terminal(command_environment, "render", data, code=1)
-    before, _, _ = text.partition(str(data).encode() + b":4 ")
+    before, _, _ = text.partition(str(data).encode() + b":4: ")
     assert b"rows" in before  # the bar was there
     assert re.search(rb"\r *\r$", before)  # and was wiped off
 
@@ -824,7 +826,7 @@ def test_a_mapped_column_that_sends_nothing_is_noted(
 ) -> None:
     code, _, err = rendered(capfd, write_rows(folder / "data.jsonl", row, row), "--map", f"{column}=image")
     assert code == 0
-    assert err.startswith(f"note: all 2 rows: no media are sent from '{column}', although --map asks for them; ")
+    assert err.startswith(f"note: MM605 all 2 rows: no media are sent from '{column}', although --map asks for them; ")
     assert said in err.splitlines()[0]
 
 
@@ -855,7 +857,7 @@ def test_an_empty_dataset_is_no_error_but_noted(
 ) -> None:
     (tmp_path / name).write_text(text)
     code, lines, err = rendered(capfd, tmp_path / name)
-    assert (code, lines, err) == (0, [], "note: there is no row to render\n")
+    assert (code, lines, err) == (0, [], "note: MM014 there is no row to render\n")
 
 
 def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
@@ -878,9 +880,9 @@ def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
     code, lines, err = rendered(capfd, task, "--emit", "string")
     assert (code, len(lines)) == (1, 1)
     assert err.count("give media_placeholder={'image': '…'}") == 2  # at its first row, and with the count
-    assert "data.jsonl:1 (sample 0)" in err
+    assert "data.jsonl:1: MM605 the prompt holds image" in err
     assert re.search("… and 2 more rows have this error: .*; give media_placeholder", err)
-    assert all(f"data.jsonl:{line} " in err for line in (5, 6))  # a fault of each row is told at each
+    assert all(f"data.jsonl:{line}: MM" in err for line in (5, 6))  # a fault of each row is told at each
 
     done = command("render", "-", stdin=data.read_bytes())
     assert done.returncode == 1
@@ -909,7 +911,7 @@ def test_a_header_that_is_one_column_is_noted(
     code, lines, err = rendered(capfd, data)
     assert (code, lines) == (1, [])
     [note] = [line for line in err.splitlines() if line.startswith("note:")]
-    assert "data.csv:1: the header is one column" in note
+    assert "data.csv:1: MM022 the header is one column" in note
     assert hint in note
     if mark == "\t":
         assert rendered(capfd, data, "--format", "tsv", "--map", "question=image")[0] == 1  # its rows are read
