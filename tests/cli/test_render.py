@@ -68,8 +68,8 @@ def unread(pipe: Any) -> int:
 # ---- help, version, usage
 
 
-def test_version_is_that_of_the_package(command: Any) -> None:
-    done = command("--version")
+def test_version_is_that_of_the_package(process: Any) -> None:
+    done = process("--version")
     assert (done.returncode, done.stdout.decode()) == (0, f"mmprompt {mmprompt.__version__}\n")
 
 
@@ -168,9 +168,9 @@ def test_rows_are_rendered_with_standard_error_closed(tmp_path: Path, command_en
 # ---- where the output goes
 
 
-def test_the_output_appears_whole_and_alone(command: Any, tour: Path, tmp_path: Path) -> None:
+def test_the_output_appears_whole_and_alone(command: Any, process: Any, tour: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    done = command("render", tour / "tour.jsonl", "-o", out)
+    done = process("render", tour / "tour.jsonl", "-o", out)
     assert (done.returncode, done.stdout) == (0, b"")
     assert closing(done.stderr.decode())[1:] == (25, 0, str(out), out.stat().st_size, 0, 1, "")
     assert out.read_bytes() == command("render", tour / "tour.jsonl").stdout
@@ -336,19 +336,19 @@ def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
-    closed: bool, tmp_path: Path, command: Any, command_environment: dict[str, str]
+    closed: bool, tmp_path: Path, process: Any, command_environment: dict[str, str]
 ) -> None:
     data = write_rows(tmp_path / "data.jsonl", *[{"question": ""}] * 2000, {"question": "q"})
     out = tmp_path / "out.jsonl"
     if closed:
-        with started(command_environment, "render", data, "-o", out) as process:
-            assert process.stderr is not None
-            process.stderr.read(9)
-            process.stderr.close()
-            code = process.wait(20)
+        with started(command_environment, "render", data, "-o", out) as running:
+            assert running.stderr is not None
+            running.stderr.read(9)
+            running.stderr.close()
+            code = running.wait(20)
     elif os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
-            code = command("render", data, "-o", out, stderr=full).returncode
+            code = process("render", data, "-o", out, stderr=full).returncode
     else:
         pytest.skip("Linux")
     assert code == 1
@@ -356,9 +356,9 @@ def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
-def test_a_version_that_cannot_be_written_is_one_line(command: Any) -> None:
+def test_a_version_that_cannot_be_written_is_one_line(process: Any) -> None:
     with open("/dev/full", "wb") as full:
-        done = command("--version", stdout=full)
+        done = process("--version", stdout=full)
     assert (done.returncode, done.stderr) == (2, b"mmprompt: No space left on device: output\n")
 
 
@@ -385,9 +385,9 @@ def test_stdin_has_no_root_and_paths_are_refused(command: Any) -> None:
     assert b"--media-root" in done.stderr
 
 
-def test_stdin_with_a_root_gives_what_the_file_gives(command: Any, tour: Path) -> None:
+def test_stdin_with_a_root_gives_what_the_file_gives(command: Any, process: Any, tour: Path) -> None:
     rows = (tour / "tour.jsonl").read_bytes()
-    done = command("render", "-", "--media-root", tour, stdin=rows)
+    done = process("render", "-", "--media-root", tour, stdin=rows)
     assert (done.returncode, closing(done.stderr.decode()).left_out) == (0, 0)
     assert done.stdout == command("render", tour / "tour.jsonl").stdout
 
@@ -668,7 +668,7 @@ def test_ids_and_columns_of_any_length_are_told_in_short(tmp_path: Path, capfd: 
         assert max(map(len, err.splitlines())) < 3000, name
 
 
-def test_a_cell_that_python_would_warn_of_prints_nothing(command: Any, tmp_path: Path) -> None:
+def test_a_cell_that_python_would_warn_of_prints_nothing(process: Any, tmp_path: Path) -> None:
     cells = [r"['\d.jpg',]", "['a.jpg', 0x1for x in]", "['\\\x1b.jpg',]", r"['\400.jpg',]"]
     seen = subprocess.run(
         [sys.executable, "-W", "always", "-c", f"import ast; ast.literal_eval({cells[0]!r})"],
@@ -678,7 +678,7 @@ def test_a_cell_that_python_would_warn_of_prints_nothing(command: Any, tmp_path:
     assert b"invalid escape sequence" in seen.stderr
     rows = "".join(f'{number},"{cell}"\n' for number, cell in enumerate(cells))
     (tmp_path / "data.csv").write_text("id,image\n" + rows)
-    done = command("render", "data.csv", cwd=tmp_path)
+    done = process("render", "data.csv", cwd=tmp_path)
     assert [line.partition(":")[0] for line in done.stderr.decode().splitlines()] == ["data.csv"] * 4 + ["mmprompt"]
 
 
@@ -719,15 +719,15 @@ def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, cap
     ],
 )
 def test_files_are_utf8_whatever_the_locale(
-    locale: dict[str, str], dataset: str, command: Any, tour: Path, tmp_path: Path
+    locale: dict[str, str], dataset: str, command: Any, process: Any, tour: Path, tmp_path: Path
 ) -> None:
     environment = {**locale, "PYTHONIOENCODING": "ascii"}
     plain = command("render", dataset, cwd=tour)
-    there = command("render", dataset, cwd=tour, env=environment)
+    there = process("render", dataset, cwd=tour, env=environment)
     assert (there.returncode, closing(there.stderr.decode()).told) == (0, "")
     assert there.stdout == plain.stdout
     data = write_rows(tmp_path / "data.jsonl", {"id": "问题", "问": "q"})
-    failed = command("render", data, env=environment)
+    failed = process("render", data, env=environment)
     assert failed.returncode == 1
     assert b"\\u95ee\\u9898" in failed.stderr
     assert b"Traceback" not in failed.stderr
