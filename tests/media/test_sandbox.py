@@ -404,8 +404,8 @@ def test_a_job_that_ends_the_child_costs_none_of_its_neighbours(bad, place, isol
 
 
 def test_each_of_many_jobs_has_the_time_limit_for_itself():
-    with IsolatedDecoder(MediaPolicy(timeout=2)) as isolated:
-        assert outcomes(isolated, [("nap", 0.4)] * 8) == [0.4] * 8
+    with IsolatedDecoder(MediaPolicy(timeout=1)) as isolated:
+        assert outcomes(isolated, [("nap", 0.2)] * 8) == [0.2] * 8  # together longer than the limit
         assert outcomes(isolated, [("echo", 1), ("nap", 60), ("echo", 2)])[::2] == [1, 2]
 
 
