@@ -44,3 +44,11 @@ def run_here(*arguments: object, stdin: bytes = b"", cwd: Path | None = None) ->
         for file in files:
             file.seek(0)
         return subprocess.CompletedProcess(words, code, files[1].read(), files[2].read())
+
+
+def exit_code(process: subprocess.Popen[bytes]) -> int:
+    """Return how a process ended as a shell says it: 130 for SIGINT, whether our code or the interpreter ends by it.
+
+    If the signal comes while ``exec`` makes part of a module, Python ends itself by SIGINT after our code has ended.
+    """
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from closing_line import closing
+from command_line import exit_code
 from time_taken import wait_until
 
 import mmprompt
@@ -55,14 +56,6 @@ def started(environment: dict[str, str], *arguments: object, **more: Any) -> Ite
             yield process
         finally:
             process.kill()
-
-
-def unread(pipe: Any) -> int:
-    """Return how many bytes in a pipe the process at its other end has not read yet."""
-    import fcntl
-    import termios
-
-    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 # ---- help, version, usage
@@ -195,13 +188,14 @@ def test_the_old_output_is_kept_when_a_run_dies(
     rendering = started(command_environment, "render", fifo, "--media-root", tour, "-o", out)
     # opened for both, the pipe is there at once, and does not wait for a process that fails before
     with rendering as process, fifo.open("r+b", buffering=0) as rows:
-        rows.write(b'{"image": "media/coffee.jpg"}\n' * 30)
+        rows.write(b'{"image": "media/coffee.jpg"}\n' * 30 + b'{"question": null}\n')
+        assert b"rows:31 " in process.stderr.readline()  # so all that a run imports is there, and it waits
         assert wait_until(lambda: written(process.pid, tmp_path) or any(map(size, map(tmp_path.joinpath, others()))))
         assert out.read_bytes() == b"old\n"
         stderr = ended_by(process, end)
     assert out.read_bytes() == b"old\n"
     if end == signal.SIGINT:
-        assert process.returncode == 130
+        assert exit_code(process) == 130
         assert b"Traceback" not in stderr
     if end == signal.SIGINT or nameless_files(tmp_path):
         assert not others()
@@ -212,7 +206,8 @@ def ended_by(process: subprocess.Popen[bytes], end: signal.Signals) -> bytes:
     for _ in range(4):
         process.send_signal(end)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=10)[1]
+            process.wait(10)  # its standard input stays open: it ends by the signal, not because there are no more rows
+            return process.stderr.read()
     raise AssertionError("the process goes on")
 
 
@@ -364,13 +359,11 @@ def test_a_version_that_cannot_be_written_is_one_line(process: Any) -> None:
 
 def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:
     with started(command_environment, "render", "-", stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        process.stdin.write(b'{"question": "q"}\n')
+        process.stdin.write(b'{"question": "q"}\n{"question": null}\n')
         process.stdin.flush()
-        assert wait_until(lambda: not unread(process.stdin))
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
+        assert process.stderr.readline().startswith(b"-:2 ")  # so all that a run imports is there, and it waits
+        stderr = ended_by(process, signal.SIGINT)
+    assert exit_code(process) == 130
     assert re.fullmatch(rb"mmprompt: interrupted\b.*\n", stderr)
 
 
