@@ -6,16 +6,16 @@ import json
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+
+from command_line import run_here
 
 MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 
 
 def mmprompt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mmprompt", *words], capture_output=True, text=True, cwd=folder, check=False, timeout=60
-    )
+    done = run_here(*words, cwd=folder)
+    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def put(folder: Path, *rows: object) -> None:

@@ -24,7 +24,11 @@ ASKED = {
     "video": {"frames": 1},
 }
 MORE = ("--read-also", "tiff", "--read-also", "avif")
-EVERY = [pytest.param(modality, name, id=name) for modality, some in baits.BAITS.items() for name in some]
+EVERY = [
+    pytest.param(modality, name, id=name, marks=[pytest.mark.slow] if name in baits.COSTLY else [])
+    for modality, some in baits.BAITS.items()
+    for name in some
+]
 
 
 @functools.cache

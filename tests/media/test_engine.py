@@ -198,6 +198,7 @@ sys.stdout.write(repr([tuple(part) for part in made]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_gives(tmp_path, command_environment):
     parts = [picture(n % 70, 120) for n in range(140)]

@@ -126,6 +126,7 @@ def test_an_interrupt_passes(interrupt):
         list(InlineDecoder().map(raise_named, [(interrupt.__name__,)]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit on the address space")
 def test_a_file_larger_than_the_memory_costs_its_own_row(tmp_path, command_environment):
     whole = saved(PIL.Image.new("RGB", (4, 4)), "PNG")

@@ -19,6 +19,7 @@ import av
 import pytest
 import soundfile
 from closing_line import closing
+from command_line import exit_code
 from PIL import Image
 from time_taken import wait_until
 
@@ -660,7 +661,7 @@ def test_no_child_outlives_the_run(
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
+    assert exit_code(process) == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
     assert b"Traceback" not in err
     if end == "Ctrl-C":  # one that was being started just then ends by itself: its pipe is closed
         wait_until(lambda: not any(map(lives, started)))
