@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Union
 
 from mmprompt.errors import PromptError, TargetError, shown
+from mmprompt.errors.findings import Note
 
 Pairs = tuple[tuple[str, object], ...]
 """Further keys of a content part and their values, in order."""
@@ -75,7 +76,7 @@ class MediaPart(NamedTuple):
     extra: Pairs = ()
     origin: str = ""
     changes: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """Show the type, the size and the origin; never the bytes."""
@@ -188,7 +189,7 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
         options = _others(body, (key,))
         body = body.get(key)
     if body is None:
-        raise PromptError(f"a content part of type '{kind}' names no source", f"give '{kind}'")
+        raise PromptError(f"a content part of type '{kind}' names no source", f"give '{kind}'", code="MM715")
     form = "" if kind == f"{modality}_url" else kind
     return MediaRef(modality, body, form, options, _others(part, ("type", used)))
 

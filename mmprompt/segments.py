@@ -180,7 +180,7 @@ def _add_segment(text: str, modality: str, start: int, spans: list[Span], *, len
     value = text[start:end]
     if modality != "text" and not value.strip():
         hint = f"name the {modality} between its tags, or remove the segment"
-        raise TagError(f"blank {modality} segment", hint).located(offset=start)
+        raise TagError(f"blank {modality} segment", hint, code="MM106").located(offset=start)
     spans.append((modality, value, start, end))
     return after
 
@@ -198,7 +198,7 @@ def _refuse_near_miss(text: str, start: int, end: int, otherwise: str) -> None:
     """Raise the error of a near miss of a tag in ``text[start:end]``, if there is one."""
     if found := near_miss(text, start, end):
         offset, mark, tag = found
-        raise TagError(f"misspelt tag {mark}", f"write {tag}{otherwise}").located(offset=offset)
+        raise TagError(f"misspelt tag {mark}", f"write {tag}{otherwise}", code="MM102").located(offset=offset)
 
 
 def near_miss(text: str, start: int = 0, end: int | None = None) -> tuple[int, str, str] | None:
@@ -220,7 +220,7 @@ def near_miss(text: str, start: int = 0, end: int | None = None) -> tuple[int, s
 
 def _still_open(text: str, modality: str, offset: int) -> TagError:
     what = f"start tag {text[offset : text.index('>', offset) + 1]} inside an open {modality} segment"
-    return TagError(what, f"close the segment before it with {TERMINATOR}").located(offset=offset)
+    return TagError(what, f"close the segment before it with {TERMINATOR}", code="MM101").located(offset=offset)
 
 
 def _stray(offset: int) -> TagError:
@@ -255,10 +255,12 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
             )
         if found := _first_tag(value) or (modality != "text" and near_miss(value)) or None:
             raise TagError(
-                f"the value of a {modality} segment contains the tag {found[1]}", "remove the tag from the value"
+                f"the value of a {modality} segment contains the tag {found[1]}",
+                "remove the tag from the value",
+                code="MM105",
             ).located(offset=found[0])
         if modality != "text" and not value.strip():
-            raise TagError(f"blank {modality} segment", f"name the {modality}, or leave the segment out")
+            raise TagError(f"blank {modality} segment", f"name the {modality}, or leave the segment out", code="MM106")
         pieces.append(f"<AIS_{modality.upper()}_START>{value}{TERMINATOR}")
     if not pieces:
         raise TagError("no segments to join", "give at least one; an empty text is one empty text segment")

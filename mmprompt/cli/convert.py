@@ -74,7 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
             report = _converted(arguments, task, errors)
         except NothingWrittenError as error:
             nothing = error
-    for line in [*errors.texts(), *map("note: {}".format, () if report is None else report.notes)]:
+    notes = () if report is None else report.notes
+    for line in [*errors.texts(), *[f"note: {note.finding}" for note in notes]]:
         say(line)
     if report is None:
         say(f"mmprompt: {nothing}")

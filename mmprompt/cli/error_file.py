@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from mmprompt.cli import say
 from mmprompt.cli.output import data_output
 from mmprompt.cli.report import ErrorReport
-from mmprompt.errors import Finding, MMPromptError, shown
+from mmprompt.errors import MMPromptError, shown
+from mmprompt.errors.findings import Finding
 
 _LONGEST_LINE = 1 << 20
 

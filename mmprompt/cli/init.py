@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
     from mmprompt.errors import MMPromptError, TaskError, shown  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
 
@@ -66,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     errors: list[MMPromptError] = []
     request = next(iter(load_task(arguments.o).requests(on_error=errors.append)), None)
     for error in errors[:3]:
-        say(str(error))
+        say(str(Finding.of(error)))
     for note in notes:
-        say(f"note: {note}")
+        say(f"note: {note.finding}")
     if request is not None:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
     say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}")

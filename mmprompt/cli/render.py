@@ -120,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import INTERRUPTION, NoteReport  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
@@ -138,12 +139,12 @@ def run(arguments: argparse.Namespace) -> int:
         renderer = _renderer(arguments, task, notes)
     with error_report(arguments.errors) as errors:
         outcome = render_rows(arguments, task, renderer, errors, notes)
-    for text in task.notes():
-        notes.add(text)
+    for note in task.notes():
+        notes.add(note)
     if last is not None and not last.taken:
-        notes.add("--drop-last-assistant found no chat whose last message is the assistant's")
+        notes.add(Note("MM701", "--drop-last-assistant found no chat whose last message is the assistant's"))
     if not (outcome.written or outcome.left_out or outcome.stopped):
-        notes.add("there is no row to render")
+        notes.add(Note("MM014", "there is no row to render"))
     for text in (*errors.texts(), *notes.texts()):
         say(text)
     say(str(outcome._replace(notes=notes.count)))
@@ -154,6 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> Renderer:
     from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
     from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
@@ -164,7 +166,8 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
     shows = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
-        notes.add("--media-cache keeps changed media, but no change is asked for: nothing will be kept")
+        what = "--media-cache keeps changed media, but no change is asked for: nothing will be kept"
+        notes.add(Note("MM904", what))
     return Renderer(
         task,
         emit=arguments.emit,

@@ -14,7 +14,8 @@ from mmprompt._log import log
 from mmprompt.cli import say
 from mmprompt.datasets.repeated_ids import RepeatedIdError
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import NO_COLUMN, Finding, MMPromptError, Where
+from mmprompt.errors import NO_COLUMN, MMPromptError
+from mmprompt.errors.findings import Finding, Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.exact_json import finite
 
@@ -54,11 +55,12 @@ class ErrorReport:
         error = failed.error
         self.count += 1
         self.rows += row is not None and not isinstance(error, RepeatedIdError)
-        self.record(Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None))
+        finding = Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None)
+        self.record(finding)
         if self._alike.shows((error.what, error.hint), self._most(error, read)):
             if self.make_room is not None:
                 self.make_room()
-            say(str(error))
+            say(str(finding))
 
     def _most(self, error: MMPromptError, read: int) -> int:
         """Return how often an error is written. A row that went out had the column that this one lacks."""
@@ -92,16 +94,16 @@ class NoteReport:
         self._kept: list[str] = []
         self._alike = _AlikeMessages()
 
-    def add(self, note: str) -> None:
+    def add(self, note: Note) -> None:
         """Keep a note on the run."""
         self.count += 1
-        self._kept.append(f"note: {note}")
+        self._kept.append(f"note: {note.finding}")
 
-    def add_of_row(self, where: Where, medium: str, note: str) -> None:
+    def add_of_row(self, note: Note) -> None:
         """Keep a note on a row, or count it."""
         self.count += 1
-        if self._alike.shows((note, ""), _ALIKE):
-            self._kept.append("note: " + ": ".join(filter(None, (str(where), medium, note))))
+        if self._alike.shows((note.what, note.hint), _ALIKE):
+            self._kept.append(f"note: {note.finding}")
 
     def texts(self) -> list[str]:
         """Return a line for each note kept, and one for each kind of note that was only counted."""
@@ -184,15 +186,18 @@ def _json_line(finding: Finding) -> bytes:
 
 
 @contextmanager
-def logged(note: Callable[[str], object]) -> Iterator[None]:
-    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once."""
+def logged(note: Callable[[Note], object]) -> Iterator[None]:
+    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once.
+
+    A record has the code of its rule as ``code``.
+    """
     kinds = set()
 
     class NoteHandler(Handler):
         def emit(self, record: LogRecord) -> None:
             if record.msg not in kinds:
                 kinds.add(record.msg)
-                note(record.getMessage())
+                note(Note(getattr(record, "code", "MM900"), record.getMessage()))
 
     handler = NoteHandler()
     log.addHandler(handler)

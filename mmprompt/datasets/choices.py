@@ -90,7 +90,7 @@ def letters_of(choices: Choices) -> str:
         if not text.strip():
             column = columns[number] if len(columns) > 1 else columns[0]
             what = f"choice {ascii_uppercase[number]} is empty"
-            raise RowError(what, "give it a text, or remove it").located(column=column)
+            raise RowError(what, "give it a text, or remove it", code="MM714").located(column=column)
     return ascii_uppercase[: len(texts)]
 
 

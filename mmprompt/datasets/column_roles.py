@@ -46,7 +46,7 @@ def with_roles(rows: Iterable[Row], roles: Mapping[str, str], *, templates: bool
         if missing is not None:
             what = f"no column {shown(missing)}, which has the role {roles[missing]}"
             where = Where(column=missing, setting=NO_COLUMN)
-            yield row.located(RowError(what, nearest(missing, row.columns), where))
+            yield row.located(RowError(what, nearest(missing, row.columns), where, "MM006"))
             continue
         yield _with_columns(row, roles, templates)
 

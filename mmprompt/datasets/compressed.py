@@ -82,7 +82,7 @@ def _zstd_reader(stream: BinaryIO) -> io.RawIOBase:
         import zstandard  # noqa: PLC0415  # only where such a file is read
     except ImportError:
         raise DatasetError(
-            "reading .zst files needs zstandard", "pip install zstandard, or decompress it: zstd -d FILE"
+            "reading .zst files needs zstandard", "pip install zstandard, or decompress it: zstd -d FILE", code="MM903"
         ) from None
     return _Frames(stream, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
 

@@ -79,7 +79,7 @@ class _Records:
             if self._fault is None and is_broken(line):
                 self._fault = broken(line)
             if "\0" in line:
-                self._fault = self._fault or RowError("the row holds a NUL character", "remove it")
+                self._fault = self._fault or RowError("the row holds a NUL character", "remove it", code="MM013")
                 line = line.replace("\0", "")  # noqa: PLW2901  # Python 3.10 would refuse it, later versions not
             yield line
         self._ended = True
@@ -95,12 +95,14 @@ class _Records:
                 cells = next(self._reader)
                 if self._ended:
                     self._fault = RowError(
-                        "a quoted cell is not closed before the end of the file", "add the closing quote"
+                        "a quoted cell is not closed before the end of the file", "add the closing quote", code="MM008"
                     )
             except StopIteration:
                 return
             except csv.Error as error:
-                self._fault = RowError(f"malformed CSV row: {error}", "quote cells, and double the quotes in them")
+                self._fault = RowError(
+                    f"malformed CSV row: {error}", "quote cells, and double the quotes in them", code="MM008"
+                )
             finally:
                 if self._raised:
                     self._raised = False
@@ -137,7 +139,7 @@ def read(
         content = iter(records)
         header = _header(content, file)
         if records.marked:
-            notes.add([Remark("bom", None, "begins with a byte order mark")], file, 1)
+            notes.add([Remark("bom", None, "begins with a byte order mark", "MM004")], file, 1)
         width = len(header)
         if width == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
             notes.add([_one_column(header[0], mark)], file, 1)
@@ -153,6 +155,7 @@ def read(
                 yield RowError(
                     f"the row has {len(cells)} cells, but the header has {width}",
                     "quote cells that hold a delimiter or line break",
+                    code="MM008",
                 ).located(file=file, line=line)
             row += 1
 
@@ -160,23 +163,27 @@ def read(
 def _one_column(name: str, mark: str) -> Remark:
     """Return the remark on a header that looks like that of a file with another delimiter."""
     hint = "name its format: tsv" if mark == "\t" else "save it with commas"
-    return Remark("one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {hint}")
+    return Remark(
+        "one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {hint}", "MM022"
+    )
 
 
 def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str) -> list[str]:
     for line, cells, fault in records:
         if fault is not None:
-            raise DatasetError(fault.what, fault.hint).located(file=file, line=line)
+            raise DatasetError(fault.what, fault.hint, code=fault.code).located(file=file, line=line)
         names: set[str] = set()
         for position, name in enumerate(cells):
             if not name.strip():
-                raise DatasetError(f"column {position + 1} of the header has no name", "name it").located(
+                raise DatasetError(f"column {position + 1} of the header has no name", "name it", code="MM008").located(
                     file=file, line=line
                 )
             if name in names:
-                raise DatasetError(f"the header names {shown(name)} twice", "rename one of the two").located(
-                    file=file, line=line
-                )
+                raise DatasetError(
+                    f"the header names {shown(name)} twice", "rename one of the two", code="MM015"
+                ).located(file=file, line=line)
             names.add(name)
         return cells
-    raise DatasetError("the file has no header", "begin the file with the names of its columns").located(file=file)
+    raise DatasetError("the file has no header", "begin the file with the names of its columns", code="MM014").located(
+        file=file
+    )

@@ -30,7 +30,9 @@ def transcoded(stream: BinaryIO, encoding: str | None, *, final: bool = True) ->
     try:
         yield io.BufferedReader(_Transcoded(stream, decoder, final), _CHUNK)
     except UnicodeError as error:
-        raise DatasetError(f"the text is not {encoding}: {error}", "name another with --encoding") from None
+        raise DatasetError(
+            f"the text is not {encoding}: {error}", "name another with --encoding", code="MM003"
+        ) from None
 
 
 class _Transcoded(io.RawIOBase):

@@ -75,9 +75,11 @@ class Window:
                 if self._ended or not cut:
                     raise invalid(error.msg, error.pos - self._at, len(self._text) - self._at) from None
             except RecursionError:
-                raise RowError("the row is nested too deeply", "flatten it") from None
+                raise RowError("the row is nested too deeply", "flatten it", code="MM011") from None
             except ValueError as error:
-                raise RowError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+                raise RowError(
+                    f"a number that Python refuses to read: {error}", "write it as a string", code="MM007"
+                ) from None
             else:
                 if end < len(self._text) or self._ended:  # at the very end a number may be cut in two
                     taken = self._text[self._at : end]
@@ -105,7 +107,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     with source.opened() as stream, as_text(stream) as text:
         window = Window(text)
         if window.marked:
-            notes.add([Remark("bom", None, "begins with a byte order mark")], file, 1)
+            notes.add([Remark("bom", None, "begins with a byte order mark", "MM004")], file, 1)
         first = window.next_character()
         if first != "[":
             raise not_an_array(first, source.head)
@@ -130,7 +132,7 @@ def array_rows(window: Window, file: str, parse: Parse, *, last: bool = True) ->
         try:
             raw = window.take_value()
         except RowError as error:
-            yield RowError(error.what, f"{error.hint}; {_REST}").located(file=file, line=line)
+            yield RowError(error.what, f"{error.hint}; {_REST}", code=error.code).located(file=file, line=line)
             return
         yield sample_of(raw, parse, file, line, row)
         row += 1
@@ -142,13 +144,15 @@ def array_rows(window: Window, file: str, parse: Parse, *, last: bool = True) ->
         if follows == ",":
             window.next_character()
     if last and window.next_character():
-        yield RowError("there is text after the end of the array", "remove it").located(file=file, line=window.line)
+        yield RowError("there is text after the end of the array", "remove it", code="MM002").located(
+            file=file, line=window.line
+        )
 
 
 def _unclosed(follows: str) -> RowError:
     if not follows:
-        return RowError("the array is not closed", "write the file again: it looks cut off")
-    return RowError(f"expected ',' or ']' after a row, found {shown(follows)}", _REST)
+        return RowError("the array is not closed", "write the file again: it looks cut off", code="MM002")
+    return RowError(f"expected ',' or ']' after a row, found {shown(follows)}", _REST, code="MM002")
 
 
 def sample_of(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
@@ -161,7 +165,7 @@ def sample_of(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
         return error.located(file=file, line=line)
     if not isinstance(value, dict):
         return RowError(
-            f"a row must be an object, and this one is {type_name(value)}", "give an array of objects"
+            f"a row must be an object, and this one is {type_name(value)}", "give an array of objects", code="MM007"
         ).located(file=file, line=line)
     return Sample(value, id_of(value, row), file, line, row, True, None, remarks)
 

@@ -66,7 +66,9 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
 def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]:
     value, remarks = loads_noting(line)
     if not isinstance(value, dict):
-        raise RowError(f"a row must be an object, and this one is {type_name(value)}", "write one JSON object a line")
+        raise RowError(
+            f"a row must be an object, and this one is {type_name(value)}", "write one JSON object a line", code="MM007"
+        )
     return value, remarks
 
 

@@ -33,7 +33,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
             yield error.located(file=sample.file, line=sample.line, sample=sample.label)
             continue
         if not media_of_cell(sample.columns.get("path")):
-            notes.add([Remark("no media", "path", _NO_MEDIA)], sample.file, sample.line)
+            notes.add([Remark("no media", "path", _NO_MEDIA, "MM611")], sample.file, sample.line)
         yield sample._replace(columns={**sample.columns, "content": content}, sent=_SENT)
 
 
@@ -48,11 +48,13 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
     """
     modality = columns.get("type")
     if modality not in TYPES:
-        raise RowError(f"unknown type {shown(modality)}", nearest(modality, TYPES)).located(column="type")
+        raise RowError(f"unknown type {shown(modality)}", nearest(modality, TYPES), code="MM213").located(column="type")
     paths = media_of_cell(columns.get("path"))
     for each in paths:
         if not isinstance(each, str):
-            raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths").located(column="path")
+            raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths", code="MM715").located(
+                column="path"
+            )
     content = [Segment(str(modality), each) for each in paths]
     if "question" in columns:
         question = columns["question"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mmprompt.errors import Where
+from mmprompt.errors.findings import Note
 from mmprompt.targets.exact_json import Remark
 
 _KINDS = 20
@@ -16,25 +17,27 @@ class Notes:
     __slots__ = ("_first", "_more")
 
     def __init__(self) -> None:
-        self._first: dict[str, str] = {}
+        self._first: dict[str, Note] = {}
         self._more: dict[str, int] = {}
 
     def add(self, remarks: Iterable[Remark], file: str | None, line: int | None) -> None:
         """Note ``remarks`` on the row at ``file:line``."""
-        for kind, column, message in remarks:
+        for kind, column, message, code in remarks:
             if kind in self._first:
                 self._more[kind] = self._more.get(kind, 0) + 1
             elif len(self._first) < _KINDS:
-                self._first[kind] = f"{Where(file, line, column)}: {message}"
+                self._first[kind] = Note(code, message, where=Where(file, line, column))
 
     def clear(self) -> None:
         """Forget everything, at the start of another reading."""
         self._first.clear()
         self._more.clear()
 
-    def texts(self) -> list[str]:
-        """Return one line for each kind, in the order of their first places."""
+    def texts(self) -> list[Note]:
+        """Return one note for each kind, in the order of their first places."""
         return [
-            f"{text} (and {self._more[kind]} more)" if kind in self._more else text
-            for kind, text in self._first.items()
+            Note(note.code, f"{note.what} (and {self._more[kind]} more)", where=note.where)
+            if kind in self._more
+            else note
+            for kind, note in self._first.items()
         ]

@@ -140,7 +140,7 @@ def _reader_of(source: DatasetFile, asked: Settings) -> str:
     try:
         found = recognise(source.head, source.name)
     except DatasetError as error:
-        raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(FORMATS)}") from None
+        raise DatasetError(error.what, f"{error.hint}; formats: {', '.join(FORMATS)}", code=error.code) from None
     if asked.format is not None and found in ("openai", "mm_custom"):
         return "jsonl"
     return "json" if asked.key is not None and found == "jsonl" and _is_object(source.head) else found
@@ -208,4 +208,4 @@ def _of_split(rows: Iterable[Row], split: str) -> Iterator[Row]:
             yield row
         elif "split" not in row.columns:
             what = f"the row does not say its split, and {shown(split)} is asked for"
-            yield row.located(RowError(what, "leave out --split, or give the rows a column 'split'"))
+            yield row.located(RowError(what, "leave out --split, or give the rows a column 'split'", code="MM006"))

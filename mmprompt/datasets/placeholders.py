@@ -49,7 +49,7 @@ class MediaQueue:
         if not 0 <= at < len(sources) or sources[at] is None:
             held = sum(source is not None for source in sources)
             what = f"the text holds {mark[0]}, but the row has {held} {modality}{'s' * (held != 1)}"
-            raise RowError(what, "give each mark its medium, or remove the mark")
+            raise RowError(what, "give each mark its medium, or remove the mark", code="MM108")
         if number:
             self._numbered.add((modality, at))
         else:
@@ -75,7 +75,7 @@ class MediaQueue:
             modality = left[0].modality
             count = sum(ref.modality == modality for ref in left)
             what = f"{count} {modality}{'s have' if count > 1 else ' has'} no mark <{modality}> in the text"
-            raise RowError(what, "write a mark where each medium stands").located(column=column)
+            raise RowError(what, "write a mark where each medium stands", code="MM108").located(column=column)
 
 
 def _add_text(parts: list[Part], text: str, *, before: bool, after: bool) -> None:
@@ -105,9 +105,13 @@ def marked_text(parts: Sequence[Part]) -> tuple[str, dict[str, list[MediaRef | M
     for part in parts:
         if isinstance(part, TextPart):
             if holds_mark(part.text):
-                raise RowError("a text holds a mark such as <image>, which would be read as a medium", "reword it")
+                raise RowError(
+                    "a text holds a mark such as <image>, which would be read as a medium", "reword it", code="MM107"
+                )
             if text_before or (part.text.isspace() and len(parts) > 1):
-                raise RowError("neighbouring or blank texts would not be read back as they are", "join the texts")
+                raise RowError(
+                    "neighbouring or blank texts would not be read back as they are", "join the texts", code="MM800"
+                )
             pieces.append(f"\n{part.text}" if marked else part.text)
             text_before = True
         else:

@@ -15,6 +15,7 @@ from mmprompt.datasets.python_rows import read_rows
 from mmprompt.datasets.readers.join import Missing, join_table, joined, table_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.targets.exact_json import Remark
 
 
@@ -60,7 +61,7 @@ class Dataset:
         return f"Dataset({self.path!r}, format={self.format!r})"
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Remarks on the rows that the last iteration has read so far, one line for each kind."""
         return self._notes.texts()
 
@@ -153,7 +154,7 @@ def _with_partners(rows: Iterable[Row], name: str, asked: Settings, notes: Notes
     with join_table() as table:
         table_of(others, column, table, file)
         yield from joined(rows, column, table, missing)
-    notes.add([Remark(f"join {name} {n}", None, text) for n, text in enumerate(missing.texts())], file, None)
+    notes.add([Remark(f"join {name} {n}", None, text, "MM024") for n, text in enumerate(missing.texts())], file, None)
 
 
 def rows_dataset(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> Dataset:

@@ -52,7 +52,7 @@ class Sample(NamedTuple):
 def too_long(what: str = "the row") -> RowError:
     """Return the error of a row, or of a part of it, that is longer than ``LONGEST_ROW``."""
     hint = "keep its media in files, or split it into several rows"
-    return RowError(f"{what} is longer than {LONGEST_ROW >> 20} MiB", hint)
+    return RowError(f"{what} is longer than {LONGEST_ROW >> 20} MiB", hint, code="MM017")
 
 
 Row = Union[Sample, RowError]

@@ -40,5 +40,5 @@ def broken(text: str) -> RowError:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte 0x{raw[error.start]:02x} at byte offset {error.start} of the row is not UTF-8"
-        return RowError(what, "save the file as UTF-8")
-    return RowError("the row holds a lone surrogate", "write the whole character")
+        return RowError(what, "save the file as UTF-8", code="MM003")
+    return RowError("the row holds a lone surrogate", "write the whole character", code="MM012")

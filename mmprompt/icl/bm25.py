@@ -68,7 +68,7 @@ class _Index:
         try:
             import bm25s  # noqa: PLC0415  # an optional dependency
         except ImportError:
-            raise TaskError("BM25Retriever needs bm25s", "pip install 'mmprompt[bm25]'") from None
+            raise TaskError("BM25Retriever needs bm25s", "pip install 'mmprompt[bm25]'", code="MM903") from None
         self._text_of = text_of
         self._count = len(index_rows)
         self._vocabulary: dict[str, int] = {}  # numbered in the order of the rows: bm25s would number by string hash

@@ -41,7 +41,7 @@ def _column_text(entry: SampleView, column: str) -> str:
     if column not in entry.columns and held_by_content(column, entry.columns):
         return _column_text(entry, CONTENT) if column == CONTENT_SLOTS[0] else ""
     if column not in entry.columns:
-        raise RowError(f"no column '{column}', which input_columns lists", nearest(column, entry.columns))
+        raise RowError(f"no column '{column}', which input_columns lists", nearest(column, entry.columns), code="MM006")
     segments = entry.segments(column)
     if segments is None:
         return _value_text(entry.columns[column])

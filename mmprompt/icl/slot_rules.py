@@ -84,10 +84,10 @@ class SlotRules:
 def _unfilled(name: str, columns: Mapping[str, object]) -> TemplateError:
     optional = f"set reader_cfg.optional_columns: [{name}] to leave it empty"
     if name in columns:
-        return TemplateError(f"column '{name}' is null, and the slot {{{name}}} needs it", optional).located(
-            column=name
-        )
+        return TemplateError(
+            f"column '{name}' is null, and the slot {{{name}}} needs it", optional, code="MM604"
+        ).located(column=name)
     near = nearest(name, columns)
     hint = near if near.startswith("did") else f"{optional}, or literal_slots: [{name}] if {{{name}}} is text"
     where = Where(column=name, setting=NO_COLUMN)
-    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint, where)
+    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint, where, "MM603")

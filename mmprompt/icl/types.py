@@ -70,7 +70,7 @@ def build_template(config: object, place: str) -> Template | None:
         template: Template = cls(**arguments)
     except TemplateError as error:
         within = f"{place}: {error.where.template}" if error.where.template else place
-        raise type(error)(error.what, error.hint, error.where._replace(template=within)) from None
+        raise type(error)(error.what, error.hint, error.where._replace(template=within), error.code) from None
     return template
 
 

@@ -10,6 +10,7 @@ import re
 from binascii import Error as BinasciiError
 
 from mmprompt.errors import SourceError, shown
+from mmprompt.errors.findings import Note
 
 try:
     from pybase64 import b64decode, b64encode, b64encode_as_string
@@ -41,7 +42,7 @@ def encode_text(data: bytes) -> str:
     return text
 
 
-def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:
+def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[Note, ...]]:
     """Return the bytes that ``text`` encodes, and findings about what had to be repaired.
 
     Args:
@@ -59,7 +60,7 @@ def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]
     except ValueError:  # binascii.Error, and what a text that is not ASCII gives
         return _decode_mended(text)
     if not data:
-        raise SourceError("the base64 text is empty", "encode the bytes of the file")
+        raise SourceError("the base64 text is empty", "encode the bytes of the file", code="MM202")
     return data, ()
 
 
@@ -83,11 +84,13 @@ def _check_length(text: str, limit: int) -> None:
     payload = len(text) - sum(map(text.count, _BLANKS.decode("ascii")))
     if payload > (limit + 2) // 3 * 4:
         raise SourceError(
-            f"the base64 text has {payload} characters, more than {limit} bytes decoded", "raise max_bytes to allow it"
+            f"the base64 text has {payload} characters, more than {limit} bytes decoded",
+            "raise max_bytes to allow it",
+            code="MM211",
         )
 
 
-def _decode_mended(text: str) -> tuple[bytes, tuple[str, ...]]:
+def _decode_mended(text: str) -> tuple[bytes, tuple[Note, ...]]:
     try:
         raw = text.encode("ascii")
     except UnicodeEncodeError as error:
@@ -95,23 +98,25 @@ def _decode_mended(text: str) -> tuple[bytes, tuple[str, ...]]:
     findings = []
     clean = raw.translate(None, _BLANKS)
     if len(clean) != len(raw):
-        findings.append("base64 with blanks or line breaks")
+        findings.append(Note("MM219", "base64 with blanks or line breaks"))
     if b"-" in clean or b"_" in clean:
         clean = clean.translate(_URL_SAFE)
-        findings.append("base64 in the URL-safe alphabet")
+        findings.append(Note("MM219", "base64 in the URL-safe alphabet"))
     body = clean.rstrip(b"=")
     if bad := _FOREIGN.search(body):
         position = _original_position(raw, bad.start())
         raise _foreign(chr(raw[position]), position)
     if len(body) % 4 == 1:
         raise SourceError(
-            f"the base64 text is cut off: {len(body)} characters are one too many or too few", "encode the file again"
+            f"the base64 text is cut off: {len(body)} characters are one too many or too few",
+            "encode the file again",
+            code="MM208",
         )
     padded = body + b"=" * (-len(body) % 4)
     if padded != clean:
-        findings.append("base64 with wrong padding")
+        findings.append(Note("MM219", "base64 with wrong padding"))
     if not body:
-        raise SourceError("the base64 text is empty", "encode the bytes of the file")
+        raise SourceError("the base64 text is empty", "encode the bytes of the file", code="MM202")
     data: bytes = b64decode(padded, validate=True)
     return data, tuple(findings)
 
@@ -129,5 +134,7 @@ def _original_position(raw: bytes, index: int) -> int:
 
 def _foreign(character: str, position: int) -> SourceError:
     return SourceError(
-        f"the base64 text holds {shown(character)} at character {position}", "encode the file again, as plain base64"
+        f"the base64 text holds {shown(character)} at character {position}",
+        "encode the file again, as plain base64",
+        code="MM208",
     )

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError
+from mmprompt.errors.findings import Note
 from mmprompt.media.base64_text import decode
 from mmprompt.media.media_types import declared_type
 from mmprompt.media.sources import in_short
@@ -31,13 +32,15 @@ def parse_data_uri(uri: str) -> DataURI:
     """
     comma = uri.find(",", 0, _LONGEST_HEAD)
     if comma < 0:
-        raise SourceError(f"{in_short(uri)} is a data URI without a comma", "write data:image/png;base64,…")
+        raise SourceError(
+            f"{in_short(uri)} is a data URI without a comma", "write data:image/png;base64,…", code="MM209"
+        )
     head = uri[5:comma].lower()
     words = [word.strip() for word in head.split(";")]
     return DataURI(declared_type(words[0]), "base64" in words[1:], uri[comma + 1 :])
 
 
-def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> tuple[bytes, tuple[str, ...]]:
+def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> tuple[bytes, tuple[Note, ...]]:
     """Return the bytes of a payload, and findings about what had to be repaired.
 
     Raises:
@@ -45,18 +48,24 @@ def decode_payload(payload: str, is_base64: bool, limit: int | None = None) -> t
     """
     if not is_base64:
         if limit is not None and len(payload) > 3 * limit:
-            raise SourceError(f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes")
+            raise SourceError(
+                f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes", code="MM211"
+            )
         try:
             return _unescaped(payload.encode("utf-8")), ()
         except UnicodeEncodeError:
-            raise SourceError("the data URI holds a lone surrogate", "encode the file as base64") from None
+            raise SourceError(
+                "the data URI holds a lone surrogate", "encode the file as base64", code="MM209"
+            ) from None
     if "%" not in payload[:64] and "%" not in payload[-16:]:
         return decode(payload, limit)
     # + / and = may be escaped inside a URL
     if limit is not None and len(payload) > 4 * limit + 1024:
-        raise SourceError(f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes")
+        raise SourceError(
+            f"the data URI has {len(payload)} characters, more than {limit} bytes", "raise max_bytes", code="MM211"
+        )
     data, findings = decode(_unescaped(payload.encode("utf-8", "replace")).decode("latin-1"), limit)
-    return data, ("base64 with percent-encoding", *findings)
+    return data, (Note("MM219", "base64 with percent-encoding"), *findings)
 
 
 def _unescaped(text: bytes) -> bytes:

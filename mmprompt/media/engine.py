@@ -124,6 +124,7 @@ class MediaEngine:
                 raise SourceError(
                     "the decoder returned something that is not a medium",
                     "leave the sample out: its data may be damaged or hostile",
+                    code="MM902",
                 )
             return made
 

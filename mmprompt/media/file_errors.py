@@ -71,6 +71,8 @@ _LONG_NAME = 300
 class MissingFileError(SourceError):
     """No such file under this root; another root may have it."""
 
+    code = "MM201"
+
 
 def name_hint(path: str) -> str:
     """Return a hint about the name of a missing file, after a semicolon; empty if the name looks ordinary."""
@@ -108,11 +110,15 @@ def check_foreign(path: str, name: str, *, on_windows: bool) -> None:
     if on_windows:
         fault = windows_fault(path)
         if fault:
-            raise SourceError(f"{shown(name)} is {fault}", "name a file by a plain path")
+            raise SourceError(f"{shown(name)} is {fault}", "name a file by a plain path", code="MM212")
     elif path[:2] == "\\\\":
-        raise SourceError(f"{shown(name)} is a UNC path", "copy the file here and write a path relative to the root")
+        raise SourceError(
+            f"{shown(name)} is a UNC path", "copy the file here and write a path relative to the root", code="MM212"
+        )
     elif is_drive_path(path):
-        raise SourceError(f"{shown(name)} is a Windows path with a drive letter", "write it relative to the media root")
+        raise SourceError(
+            f"{shown(name)} is a Windows path with a drive letter", "write it relative to the media root", code="MM212"
+        )
 
 
 def no_root(name: str) -> PolicyError:
@@ -121,6 +127,7 @@ def no_root(name: str) -> PolicyError:
         f"no media root is set, so the path {shown(name)} is refused",
         f"name the folder that holds the media: {_HOW_TO_ADD}",
         Where(setting="media.roots"),
+        code="MM206",
     )
 
 
@@ -128,35 +135,35 @@ def outside(name: str, *, linked: bool = False) -> PolicyError:
     """Return the error of a path outside the media roots; ``linked``: it is inside, but links lead out."""
     after = " after links" if linked else ""
     hint = f"move the file into a root, or allow its folder with {_HOW_TO_ADD}"
-    return PolicyError(f"{shown(name)} is outside the media roots{after}", hint)
+    return PolicyError(f"{shown(name)} is outside the media roots{after}", hint, code="MM206")
 
 
 def too_large(name: str, limit: int) -> PolicyError:
     """Return the error of a file of more than ``limit`` bytes."""
-    return PolicyError(f"{shown(name)} is larger than max_bytes ({limit})", "raise max_bytes to allow it")
+    return PolicyError(f"{shown(name)} is larger than max_bytes ({limit})", "raise max_bytes to allow it", code="MM211")
 
 
 def empty(name: str) -> SourceError:
     """Return the error of a file without bytes."""
-    return SourceError(f"{shown(name)} is empty", "restore the file")
+    return SourceError(f"{shown(name)} is empty", "restore the file", code="MM202")
 
 
 def not_a_name(name: str) -> SourceError:
     """Return the error of a string that cannot be a file name here."""
     what = "holds a NUL" if "\x00" in name else "cannot be a file name here"
-    return SourceError(f"the path {shown(name)} {what}", "write the name of the file")
+    return SourceError(f"the path {shown(name)} {what}", "write the name of the file", code="MM212")
 
 
 def _too_long(name: str) -> SourceError:
     hint = "write a shorter path; if this is base64, its bytes are in no known format"
-    return SourceError(f"the path {shown(name)} is too long", hint)
+    return SourceError(f"the path {shown(name)} is too long", hint, code="MM212")
 
 
 def not_regular(mode: int, name: str) -> PolicyError:
     """Return the error of a directory, FIFO, socket or device."""
     kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
     kind = kinds.get(stat.S_IFMT(mode), "a device")
-    return PolicyError(f"{shown(name)} is {kind}", "name a regular file")
+    return PolicyError(f"{shown(name)} is {kind}", "name a regular file", code="MM215")
 
 
 def unreadable(error: OSError, name: str) -> MediaError:
@@ -166,13 +173,17 @@ def unreadable(error: OSError, name: str) -> MediaError:
         hint = f"check the name; relative paths begin at the media root; {_HOW_TO_ADD} adds one{name_hint(name)}"
         return MissingFileError(f"no such file: {shown(name)}", hint)
     if code in (errno.EACCES, errno.EPERM):
-        return PolicyError(f"{shown(name)} may not be read: permission denied", "allow this user to read it")
+        return PolicyError(
+            f"{shown(name)} may not be read: permission denied", "allow this user to read it", code="MM216"
+        )
     if code == errno.ENAMETOOLONG:
         return _too_long(name)
     if code == errno.ELOOP:
-        return SourceError(f"{shown(name)} is a loop of links", "correct the links")
+        return SourceError(f"{shown(name)} is a loop of links", "correct the links", code="MM212")
     if code in (errno.ENXIO, errno.ENODEV):
         return not_regular(stat.S_IFSOCK, name)
     if code == errno.EISDIR:
         return not_regular(stat.S_IFDIR, name)
-    return SourceError(f"{shown(name)} cannot be read: {os.strerror(code or 0)}", "check the disk and the file")
+    return SourceError(
+        f"{shown(name)} cannot be read: {os.strerror(code or 0)}", "check the disk and the file", code="MM216"
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.errors.findings import Note
 from mmprompt.media.base64_text import decode
 from mmprompt.media.media_types import JPEG, sniff
 from mmprompt.media.objects import encode_image
@@ -21,21 +22,21 @@ class Frames(NamedTuple):
 
     files: tuple[bytes, ...]
     changes: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Note, ...] = ()
 
 
 def frames_of_base64(text: str, policy: MediaPolicy) -> Frames:
     """Return the frames of comma-joined base64; ``max_bytes`` bounds all of them together."""
     check_count(text.count(",") + 1, policy)
-    findings: list[str] = []
+    findings: list[Note] = []
 
     def decoded() -> Iterator[bytes]:
         for number, piece in enumerate(text.split(",")):
             try:
                 data, found = decode(piece, policy.max_bytes)
             except SourceError as error:
-                raise SourceError(f"frame {number}: {error.what}", error.hint) from None
-            findings.extend(f"frame {number}: {f}" for f in found)
+                raise SourceError(f"frame {number}: {error.what}", error.hint, code=error.code) from None
+            findings.extend(Note(f.code, f"frame {number}: {f.what}", f.hint) for f in found)
             yield data
 
     files = _checked(decoded(), policy.max_bytes)
@@ -70,11 +71,15 @@ def _checked(frames: Iterable[bytes], most: int) -> tuple[bytes, ...]:
     for number, data in enumerate(frames):
         left -= len(data)
         if left < 0:
-            raise PolicyError(f"the frames have more than max_bytes ({most})", "raise max_bytes to allow it")
+            raise PolicyError(
+                f"the frames have more than max_bytes ({most})", "raise max_bytes to allow it", code="MM211"
+            )
         kind = sniff(data)
         if kind is not JPEG:
             raise SourceError(
-                f"frame {number} is {kind.name if kind else not_media(data).name}", "give each frame as a JPEG"
+                f"frame {number} is {kind.name if kind else not_media(data).name}",
+                "give each frame as a JPEG",
+                code="MM214",
             )
         files.append(data)
     return tuple(files)
@@ -84,7 +89,7 @@ def check_count(count: int, policy: MediaPolicy) -> None:
     """Refuse too many frames before objects are made of them: an object takes more memory than a short text."""
     if count > policy.max_frames:
         what = f"{count} frames are more than max_frames ({policy.max_frames})"
-        raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted")
+        raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted", code="MM506")
 
 
 def check_is_video(modality: str) -> None:
@@ -93,4 +98,5 @@ def check_is_video(modality: str) -> None:
         raise SourceError(
             f"several frames are given as {A_MODALITY[modality]}",
             "tag them as video, or give each picture its own segment",
+            code="MM213",
         )

@@ -22,7 +22,7 @@ def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) 
     """
     size = f"{what} has {width} x {height} pixels, more than"
     if width * height > policy.max_pixels:
-        raise PolicyError(f"{size} max_pixels ({policy.max_pixels})", RAISE_PIXELS)
+        raise PolicyError(f"{size} max_pixels ({policy.max_pixels})", RAISE_PIXELS, code="MM302")
     if max(width, height) > policy.max_side_pixels:
         hint = "make it smaller, or pass MediaPolicy(max_side_pixels=N) to allow it"
-        raise PolicyError(f"{size} max_side_pixels ({policy.max_side_pixels}) on a side", hint)
+        raise PolicyError(f"{size} max_side_pixels ({policy.max_side_pixels}) on a side", hint, code="MM302")

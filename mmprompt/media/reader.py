@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, expect, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
 from mmprompt.media.files import GuardedFiles
 from mmprompt.media.frame_list import Frames, check_count, check_is_video, frames_of_base64, frames_of_objects
@@ -83,7 +84,7 @@ class MediaReader:
         """
         modality, source, form, options, extra, _ = ref
         if modality not in MODALITIES:
-            raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES))
+            raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES), code="MM200")
         kind, value = ("url", source) if type(source) is str and is_plain_url(source) else classify(source)
         if kind == "url":
             if self._fetcher is not None and self._fetcher.allows(value):
@@ -121,7 +122,7 @@ class MediaReader:
         except MediaError as error:
             if not source.owner:
                 raise
-            raise type(error)(f"in {source.owner}: {error.what}", error.hint, error.where) from None
+            raise type(error)(f"in {source.owner}: {error.what}", error.hint, error.where, error.code) from None
 
     def _named(self, ref: MediaRef, path: str, name: str) -> MediaRef:
         """Open and check a file, and return its reference with the name that goes on the wire."""
@@ -163,21 +164,23 @@ class MediaReader:
 
     def _check_bytes(self, data: bytes) -> None:
         if len(data) > self.policy.max_bytes:
-            raise PolicyError(f"{len(data)} bytes are more than max_bytes ({self.policy.max_bytes})", _RAISE)
+            raise PolicyError(
+                f"{len(data)} bytes are more than max_bytes ({self.policy.max_bytes})", _RAISE, code="MM211"
+            )
 
     def _part(
         self,
         ref: MediaRef,
         data: bytes,
         declared: str = "",
-        findings: tuple[str, ...] = (),
+        findings: tuple[Note, ...] = (),
         changes: tuple[str, ...] = (),
         *,
         name: str = "",
     ) -> MediaPart:
         kind, media_type = checked_type(data, ref.modality, name, self.policy.read_also)
         if declared and not agree(normal_type(declared), media_type):
-            findings = (*findings, f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}")
+            findings = (*findings, Note("MM204", f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}"))
         modality, source, form, options, extra, _ = ref
         return MediaPart(modality, media_type, data, (), form, options, extra, in_short(source), changes, findings)
 
@@ -194,7 +197,9 @@ class MediaReader:
                     continue
                 check_count(len(part.frames), self.policy)
                 if (size := len(part.data) + sum(map(len, part.frames))) > limit:
-                    raise PolicyError(f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE)
+                    raise PolicyError(
+                        f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE, code="MM211"
+                    )
 
     def _as_inline(self) -> MediaReader:
         """Return a reader that returns bytes, for the frames of a video."""

@@ -87,6 +87,7 @@ class RequestReader:
             raise PolicyError(
                 f"one request has more than max_request_media ({most}) media",
                 f"send fewer media, raise max_request_media, {_TRUSTED}",
+                code="MM220",
             )
         self._media_left -= 1
 
@@ -100,6 +101,7 @@ class RequestReader:
             raise PolicyError(
                 f"the media of one request have more than max_request_bytes ({most}) together",
                 f"send fewer or smaller media, raise max_request_bytes, {_TRUSTED}",
+                code="MM220",
             )
 
 

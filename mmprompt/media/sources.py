@@ -134,10 +134,10 @@ def _classify_after_blanks(source: str) -> Source:
     """Classify a source that is empty or begins with a blank: only a file's name may."""
     bare = source.strip()
     if not bare:
-        raise SourceError("the source is blank", _NO_SOURCE)
+        raise SourceError("the source is blank", _NO_SOURCE, code="MM202")
     kind = _scheme_kind(bare)
     if kind in ("url", "file", "scheme"):
-        raise SourceError(f"blanks before {in_short(bare)}", "remove them")
+        raise SourceError(f"blanks before {in_short(bare)}", "remove them", code="MM217")
     if kind == "data" or (bare[:2] in _BASE64_STARTS and _is_base64(bare)):
         return Source(kind or "base64", bare)
     return Source("path", source)
@@ -160,7 +160,7 @@ def _head_kind(source: str) -> Kind | None:
 def _classify_object(source: object) -> Source:
     if isinstance(source, (bytes, bytearray, memoryview)):
         if not len(source):
-            raise SourceError("the source has no bytes", _NO_SOURCE)
+            raise SourceError("the source has no bytes", _NO_SOURCE, code="MM202")
         return Source("bytes", bytes(source))
     if isinstance(source, os.PathLike):
         return Source("path", os.fsdecode(source))
@@ -174,7 +174,7 @@ def _classify_object(source: object) -> Source:
     elif is_media_object(source):
         return Source("object", source)
     what = "null" if source is None else f"a value of type {type(source).__name__}"
-    raise SourceError(f"the source is {what}", _NO_SOURCE)
+    raise SourceError(f"the source is {what}", _NO_SOURCE, code="MM202")
 
 
 def _classify_struct(struct: Mapping[object, object]) -> Source:
@@ -186,7 +186,7 @@ def _classify_struct(struct: Mapping[object, object]) -> Source:
         if value is not None and not isinstance(value, Mapping):
             return classify(value)
     keys = ", ".join(sorted(map(str, struct)))[:80]
-    raise SourceError(f"the struct (keys: {keys}) has neither bytes nor a path", _NO_SOURCE)
+    raise SourceError(f"the struct (keys: {keys}) has neither bytes nor a path", _NO_SOURCE, code="MM202")
 
 
 def is_media_object(source: object) -> bool:
@@ -220,7 +220,7 @@ def compose(prefix: str, source: object, suffix: str) -> object:
     elif has_own_form(source):
         return source
     if not source.strip():
-        raise SourceError("the source is blank", _NO_SOURCE)
+        raise SourceError("the source is blank", _NO_SOURCE, code="MM202")
     head = prefix[:7].lower()
     if head.startswith("data:"):
         return source

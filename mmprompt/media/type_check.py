@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mmprompt.errors import SourceError, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.media_types import Kind, agree, any_type, media_type_for, sniff, suffix_type
 
 
@@ -15,12 +16,13 @@ class NotMedia(NamedTuple):
     """A kind of bytes that are not media, or media in a format that is not supported.
 
     ``name`` includes its article. ``hint`` says what to do; it is empty if the file is simply the wrong one.
-    ``modalities`` are the modalities of an unsupported format.
+    ``modalities`` are the modalities of an unsupported format. ``code`` is that of the error about such bytes.
     """
 
     name: str
     hint: str = ""
     modalities: tuple[str, ...] = ()
+    code: str = "MM214"
 
 
 _TO_PNG, _TO_WAV, _TO_MP4 = "convert it to PNG or JPEG", "convert it to WAV", "convert it to MP4"
@@ -59,14 +61,14 @@ _HEADS = (
 _TEXTS = (
     (
         "version https://git-lfs",
-        NotMedia("a Git LFS pointer, not the file itself", "fetch the file itself with git lfs pull"),
+        NotMedia("a Git LFS pointer, not the file itself", "fetch the file itself with git lfs pull", code="MM203"),
     ),
     ("#extm3u", NotMedia("an HLS or M3U playlist, which names other files", _THE_VIDEO)),
     ("ffconcat", _CONCAT),
     ("v=0", NotMedia("an SDP description, which names network addresses", _THE_VIDEO)),
     ("%!ps", NotMedia("PostScript", _AS_PICTURES)),
 )
-_HTML = NotMedia("an HTML page", "download the file again: a page came in its place")
+_HTML = NotMedia("an HTML page", "download the file again: a page came in its place", code="MM205")
 _MARKUP = re.compile(r"<(svg|!doctype\s+html|!doctype\s+svg|html|head|body|mpd)\b")
 _TAGS = {
     "svg": NotMedia("an SVG drawing", "convert it to PNG"),
@@ -87,22 +89,22 @@ def _text_head(data: bytes) -> str | None:
 def not_media(data: bytes) -> NotMedia:
     """Return the name of bytes that ``sniff`` does not recognise."""
     if not data:
-        return NotMedia("empty")
+        return NotMedia("empty", code="MM202")
     for head, found in _HEADS:
         if data.startswith(head):
             return found
     text = _text_head(data)
     if text is None:
-        return NotMedia("unknown bytes")
+        return NotMedia("unknown bytes", code="MM200")
     for start, found in _TEXTS:
         if text.startswith(start):
             return found
     if text.startswith("<"):
         tag = _MARKUP.search(text)
-        return NotMedia("XML text") if tag is None else _TAGS.get(tag.group(1).split()[-1], _HTML)
+        return NotMedia("XML text", code="MM205") if tag is None else _TAGS.get(tag.group(1).split()[-1], _HTML)
     if text.startswith("file ") and "'" in text:
         return _CONCAT
-    return NotMedia("JSON text" if text.startswith(("{", "[")) else "plain text")
+    return NotMedia("JSON text" if text.startswith(("{", "[")) else "plain text", code="MM205")
 
 
 A_MODALITY = {"image": "an image", "audio": "a sound", "video": "a video"}
@@ -122,21 +124,27 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
     if kind is None:
         found = not_media(data)
         rest = "a format that is not supported" if modality in found.modalities else f"not {A_MODALITY[modality]}"
-        raise SourceError(f"{subject} is {found.name}, {rest}", found.hint or f"give {A_MODALITY[modality]}")
+        raise SourceError(
+            f"{subject} is {found.name}, {rest}",
+            found.hint or f"give {A_MODALITY[modality]}",
+            code=found.code,
+        )
     if media_type is None:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(
-            f"{subject} is {kind.name}, not {A_MODALITY[modality]}", f"tag it as {tag}, or name another file"
+            f"{subject} is {kind.name}, not {A_MODALITY[modality]}",
+            f"tag it as {tag}, or name another file",
+            code="MM213",
         )
     if kind.name.lower() not in read_also:
         choice = f", or pass --read-also {kind.name.lower()} --fit"
-        raise SourceError(f"{subject} is {kind.name}, which is not sent unchanged", kind.hint + choice)
+        raise SourceError(f"{subject} is {kind.name}, which is not sent unchanged", kind.hint + choice, code="MM214")
     return kind, media_type
 
 
-def suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[str, ...]:
+def suffix_findings(path: str, kind: Kind, media_type: str) -> tuple[Note, ...]:
     """Return a finding if the suffix of a path contradicts the detected format, for ``MediaPart.findings``."""
     claimed = suffix_type(path)
     if claimed is None or agree(claimed, media_type) or path.lower().endswith(kind.suffixes):
         return ()
-    return (f"named {path[path.rfind('.') :].lower()}, bytes are {kind.name}",)
+    return (Note("MM204", f"named {path[path.rfind('.') :].lower()}, bytes are {kind.name}"),)

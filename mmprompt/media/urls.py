@@ -28,9 +28,11 @@ def check_url(url: str) -> None:
     """
     if not _URL.match(url):
         fault, hint = _url_fault(url)
-        raise SourceError(f"{short_url(url)} {fault}", hint)
+        raise SourceError(f"{short_url(url)} {fault}", hint, code="MM217")
     if not url.isascii() and _has_lookalikes(_authority(url)):
-        raise SourceError(f"{short_url(url)} has a host that parsers read differently", "write the host in ASCII")
+        raise SourceError(
+            f"{short_url(url)} has a host that parsers read differently", "write the host in ASCII", code="MM217"
+        )
 
 
 def _has_lookalikes(authority: str) -> bool:
@@ -93,7 +95,7 @@ def file_path(url: str) -> str:
     if rest[:10].lower() == "localhost/":
         rest = rest[9:]
     if not rest.strip():
-        raise SourceError(f"{shown(url)} names no file", "write file:// and the path")
+        raise SourceError(f"{shown(url)} names no file", "write file:// and the path", code="MM217")
     return unescaped(rest, url)
 
 
@@ -104,9 +106,11 @@ def unescaped(text: str, url: str) -> str:
     try:
         path = unquote_to_bytes(text).decode("utf-8")
     except UnicodeError:
-        raise SourceError(f"the escapes of {shown(url)} are not UTF-8", "write the name itself after file://") from None
+        raise SourceError(
+            f"the escapes of {shown(url)} are not UTF-8", "write the name itself after file://", code="MM217"
+        ) from None
     if "\x00" in path:
-        raise SourceError(f"{shown(url)} holds an escaped NUL", "remove the %00")
+        raise SourceError(f"{shown(url)} holds an escaped NUL", "remove the %00", code="MM217")
     return path
 
 

@@ -71,7 +71,7 @@ def _compiled_role(item: object, index: int | None, place: str, roles: dict[str,
     try:
         begin, end = affix(item.get("begin"), "begin"), affix(item.get("end"), "end")
     except PromptError as error:
-        raise TemplateError(error.what, error.hint).located(template=place) from None
+        raise TemplateError(error.what, error.hint, code=error.code).located(template=place) from None
     generate = bool(item.get("generate", False))
     roles[name] = RoleSpec(name, begin, end, item.get("prompt"), generate, item.get("api_role"), index)
     return roles[name]
@@ -88,7 +88,7 @@ def compile_outer(value: object, place: str) -> Outer:
         try:
             out.extend(affix(item, place.rpartition(".")[2]))
         except PromptError as error:
-            raise TemplateError(error.what, error.hint).located(template=place) from None
+            raise TemplateError(error.what, error.hint, code=error.code).located(template=place) from None
     return tuple(out)
 
 
@@ -110,5 +110,5 @@ def meta_messages(meta: Sequence[object]) -> tuple[Message, ...]:
         try:
             messages.append(message_of(cast("MessageDict", item), number))
         except MMPromptError as error:
-            raise TemplateError(error.what, error.hint).located(template=place) from None
+            raise TemplateError(error.what, error.hint, code=error.code).located(template=place) from None
     return tuple(messages)

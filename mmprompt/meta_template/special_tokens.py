@@ -45,6 +45,7 @@ class SpecialTokens:
                 raise PromptError(
                     f"the text holds {shown(found)}, a special token of the model",
                     'change the text, or give special_tokens="allow" if it is meant',
+                    code="MM109",
                 )
 
 

@@ -64,6 +64,7 @@ class RoleWriter:
                 raise PromptError(
                     f"the text contains {shown(placeholder)}, which is a media placeholder",
                     "change the text or the placeholder: it would stand for media that are not there",
+                    code="MM107",
                 )
         return rendered_string(text, self.media)
 
@@ -105,6 +106,7 @@ class RoleWriter:
                     f"the prompt holds {part.modality}, which a string cannot carry",
                     f"give media_placeholder={{'{part.modality}': '…'}}, or use to_messages",
                     Where(setting="model.media_placeholder"),
+                    code="MM605",
                 )
             self.media.append(part)  # type: ignore[arg-type]  # the media of a prompt are names
             out.append(placeholder)

@@ -80,6 +80,7 @@ class Round(NamedTuple):
             raise PromptError(
                 f"unknown role {shown(role)} and no known fallback_role",
                 f"{nearest(role, self.roles)} (the meta template has {known})",
+                code="MM607",
             )
         return spec
 

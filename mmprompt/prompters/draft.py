@@ -122,4 +122,4 @@ def tool_list(tools: object) -> ToolList:
     try:
         return plain(tools)  # type: ignore[return-value]  # a list of mappings gives a list of dicts
     except MMPromptError as error:
-        raise TemplateError(error.what, error.hint, error.where).located(template="tools") from None
+        raise TemplateError(error.what, error.hint, error.where, code=error.code).located(template="tools") from None

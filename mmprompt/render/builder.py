@@ -67,7 +67,9 @@ FAULTS = (MMPromptError, MemoryError)
 def failed(row: Sample, error: MMPromptError | MemoryError) -> FailedRow:
     """Return a row as failed, with the place of its error."""
     if isinstance(error, MemoryError):
-        error = MediaError("the row needs more memory than there is", "make its media smaller, or lower max_bytes")
+        error = MediaError(
+            "the row needs more memory than there is", "make its media smaller, or lower max_bytes", code="MM902"
+        )
     return FailedRow(row, row.located(error))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mmprompt.datasets.sample import Row
 from mmprompt.errors import RowError
+from mmprompt.errors.findings import Note
 from mmprompt.messages import MediaPart
 from mmprompt.targets.wire_json import Payload
 
@@ -85,3 +86,15 @@ def _sent(part: MediaPart) -> SentMedium:
     for data in part.frames or (part.data,):
         digest.update(data)
     return SentMedium(part.modality, part.media_type, part_bytes(part), digest.hexdigest(), part.origin, part.changes)
+
+
+def notes_of(media: Iterable[MediaPart]) -> Iterator[Note]:
+    """Yield what was noticed about media, each note with the name of its medium; one inside a chat has no name."""
+    for part in media:
+        for note in part.findings:
+            yield Note(note.code, note.what, medium=part.origin or part.modality)
+
+
+def no_room(examples: int) -> Note:
+    """Return the note that in-context examples were left out because the prompt was too long."""
+    return Note("MM613", f"no room for {examples} of the in-context examples")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
@@ -18,7 +19,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest, failed
-from mmprompt.render.media import media_of
+from mmprompt.render.media import media_of, no_room, notes_of
 from mmprompt.render.settings import RequestSettings, batch_settings, no_model
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
@@ -35,11 +36,11 @@ Record = dict[str, Any]
 
 
 class RenderedRow(NamedTuple):
-    """The lines of one row as pieces of bytes, and notes: each the medium it is about and what was noticed."""
+    """The lines of one row as pieces of bytes, and notes on it."""
 
     row: Sample
     chunks: list[bytes]
-    findings: list[tuple[str, str]]
+    notes: list[Note]
 
 
 class Renderer:
@@ -117,7 +118,7 @@ class Renderer:
             return prepared  # type: ignore[return-value]  # a FailedRow; isinstance takes longer
         row, requests = prepared
         chunks: list[bytes] = []
-        found: list[tuple[str, str]] = []
+        notes: list[Note] = []
         try:
             records = self._records(row, requests)
             answer = self._answer
@@ -128,13 +129,10 @@ class Renderer:
         except FAULTS as error:
             return failed(row, error)
         if self._batch is not None:
-            dropped = [request.dropped for request in requests if request.dropped]
-            found = [("", f"no room for {number} of the in-context examples") for number in dropped]
+            notes = [no_room(request.dropped) for request in requests if request.dropped]
         if len(chunks) > len(records) or self._chunks is not record_chunks:  # media stand between the pieces
-            for part in [part for request in requests for part in media_of(request.wire)]:
-                # media that came inside a chat have no name
-                found += [(part.origin or part.modality, finding) for finding in part.findings]
-        return _new(RenderedRow, (row, chunks, found))
+            notes += notes_of([part for request in requests for part in media_of(request.wire)])
+        return _new(RenderedRow, (row, chunks, notes))
 
     def _records(self, row: Sample, requests: Sequence[WireRequest]) -> list[Record]:
         """Return the records of the lines: one for each turn, those of all labels together in one."""

@@ -10,11 +10,12 @@ from typing import Any
 from mmprompt.datasets.choices import choices_of
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
-from mmprompt.render.media import SentMedium, media_of, part_bytes, sent_media
+from mmprompt.render.media import SentMedium, media_of, no_room, notes_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.targets.part_writer import Wire
 from mmprompt.targets.wire_json import json_body, keyed, with_text
@@ -99,13 +100,14 @@ class Request(Mapping[str, Any]):
         return Where(*self._line, sample=str(self.id))
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What was accepted but is odd, and what was dropped: in-context examples, settings of a Batch line."""
-        dropped = [f"no room for {self.dropped} of the in-context examples"] if self.dropped else []
+        dropped = [no_room(self.dropped)] if self.dropped else []
         if self._own and self._settings.wire != "openai":
-            dropped.append(f"{self._settings.target} does not get the Batch line's own {', '.join(self._own)}")
+            what = f"{self._settings.target} does not get the Batch line's own {', '.join(self._own)}"
+            dropped.append(Note("MM614", what))
         media = media_of(self._wire.wire)
-        return (*dropped, *(f"{p.origin or p.modality}: {finding}" for p in media for finding in p.findings))
+        return (*dropped, *notes_of(media))
 
     @property
     def dropped(self) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mmprompt.datasets.repeated_ids import RepeatedIdError, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import Where
+from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import Renderer
 from mmprompt.tasks.media_slots import UnfilledSlotError
@@ -24,8 +25,8 @@ OnError = Callable[[FailedRow, "int | None"], object]
 """Receives a row that was left out, and its 0-based number. A ``RepeatedIdError`` leaves out no row; nor does an error
 without a number, which is about all rows."""
 
-OnNote = Callable[[Where, str, str], object]
-"""Receives the place of a note, the medium it is about (``""`` if none) and the note."""
+OnNote = Callable[[Note], object]
+"""Receives a note, with the place of its row."""
 
 
 class RenderReport(NamedTuple):
@@ -63,6 +64,7 @@ def render(
     """
     done = failed = 0
     report: OnError = on_error or (lambda *_: None)
+    tell: OnNote = on_note or (lambda _: None)
     chosen = itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
@@ -75,8 +77,8 @@ def render(
             if not isinstance(rendered, FailedRow):
                 done += 1
                 write(rendered.chunks)
-                if rendered.findings and on_note is not None:
-                    _note(rendered.row, rendered.findings, on_note)
+                for note in rendered.notes:
+                    tell(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
             else:
                 report(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
                 failed += is_row
@@ -96,7 +98,8 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
         what = f"row {row} has the id of row {first >> _LINE_BITS} (counted from 0)"
         if line:
             what = f"the same id stands in line {first_line}"
-        again = RepeatedIdError(what, "give each row its own id").located(file=file, line=line or None, column="id")
+        again = RepeatedIdError(what, "give each row its own id", code="MM009")
+        again = again.located(file=file, line=line or None, column="id")
         on_error(FailedRow(again, again), row)
     return repeated
 
@@ -104,9 +107,3 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
 def _number(row: Row, rows: slice, place: int) -> int:
     """Return the number of a row in its dataset; a row that could not be read has its ``place`` among ``rows``."""
     return row.row if isinstance(row, Sample) else (rows.start or 0) + place * (rows.step or 1)
-
-
-def _note(sample: Sample, findings: Iterable[tuple[str, str]], on_note: OnNote) -> None:
-    where = Where(sample.file, sample.line, sample=sample.label)
-    for medium, finding in findings:
-        on_note(where, medium, finding)

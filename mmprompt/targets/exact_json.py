@@ -26,11 +26,15 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Remark(NamedTuple):
-    """Something unusual in a row that was accepted: its kind, the column if known, and a sentence for a report."""
+    """Something unusual in a row that was accepted: its kind, the column if known, a sentence for a report, the code.
+
+    Of remarks of one kind only the first is reported in full.
+    """
 
     kind: str
     column: str | None
     message: str
+    code: str
 
 
 def loads(line: bytes | str) -> object:
@@ -76,7 +80,7 @@ def faithful(value: dict[str, Any] | list[Any]) -> bool:
         if not below:
             return True
         level = below
-    raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row")
+    raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row", code="MM011")
 
 
 def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
@@ -89,7 +93,7 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
         text = line
     else:
         if line.startswith(BOM):
-            remarks.append(Remark("bom", None, "begins with a byte order mark"))
+            remarks.append(Remark("bom", None, "begins with a byte order mark", "MM004"))
             line = line[len(BOM) :]
         text = _decoded(line)
     text = text.rstrip(" \t\r\n")  # an error at its end must not point at the line end
@@ -107,15 +111,15 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
     except json.JSONDecodeError as error:
         raise invalid(error.msg, error.pos, len(text)) from None
     except RecursionError:
-        raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row") from None
+        raise RowError(f"nested deeper than {MAX_DEPTH} levels", "flatten the row", code="MM011") from None
     except ValueError as error:  # the limit on the digits of an integer
         raise RowError(
-            f"a number that Python refuses to read: {error}", "shorten it, or write it as a string"
+            f"a number that Python refuses to read: {error}", "shorten it, or write it as a string", code="MM007"
         ) from None
     faithful([value])
     for key in repeated:
         column = key if isinstance(value, dict) and key in value else None
-        remarks.append(Remark("key", column, "a key stands twice in one object; its last value counts"))
+        remarks.append(Remark("key", column, "a key stands twice in one object; its last value counts", "MM015"))
     remarks.extend(examine(value))
     return value, tuple(remarks)
 
@@ -125,7 +129,9 @@ def _decoded(line: bytes) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RowError(
-            f"byte 0x{line[error.start]:02x} at byte offset {error.start} is not UTF-8", "save the file as UTF-8"
+            f"byte 0x{line[error.start]:02x} at byte offset {error.start} is not UTF-8",
+            "save the file as UTF-8",
+            code="MM003",
         ).located(offset=len(line[: error.start].decode("utf-8"))) from None
 
 
@@ -133,7 +139,9 @@ def invalid(message: str, offset: int, length: int) -> RowError:
     """Return the error for invalid JSON in a row of ``length`` characters, from the message and offset of ``json``."""
     cut = offset >= length or message.startswith("Unterminated string")
     hint = "write the row again: it looks cut off" if cut else "write one JSON value"
-    return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), hint).located(offset=offset)
+    return RowError(f"invalid JSON: {message[0].lower()}{message[1:]}".rstrip(": "), hint, code="MM002").located(
+        offset=offset
+    )
 
 
 def examine(value: object) -> list[Remark]:
@@ -160,10 +168,10 @@ def _examine_column(column: str | None, value: object) -> list[Remark]:
             _check_surrogates(item, column)
         elif isinstance(item, float):
             if not -_INFINITE < item < _INFINITE:
-                found["nan"] = Remark("nan", column, f"{json.dumps(item)}, which JSON does not have")
+                found["nan"] = Remark("nan", column, f"{json.dumps(item)}, which JSON does not have", "MM018")
         elif isinstance(item, int):
             if not -(1 << 63) <= item < 1 << 64:
-                found["integer"] = Remark("integer", column, "an integer over 64 bits, kept exactly")
+                found["integer"] = Remark("integer", column, "an integer over 64 bits, kept exactly", "MM021")
         elif isinstance(item, dict):
             pending.extend(item)
             pending.extend(item.values())
@@ -179,7 +187,9 @@ def _check_surrogates(text: str, column: str | None) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise RowError(
-            f"lone surrogate \\u{ord(text[error.start]):04x}", "write the character whole: it is half of a pair"
+            f"lone surrogate \\u{ord(text[error.start]):04x}",
+            "write the character whole: it is half of a pair",
+            code="MM012",
         ).located(column=column, offset=error.start) from None
 
 
@@ -229,12 +239,14 @@ def _dumps_slowly(value: object) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise TargetError(
-            f"a text holds the lone surrogate \\u{ord(error.object[error.start]):04x}", "write the character whole"
+            f"a text holds the lone surrogate \\u{ord(error.object[error.start]):04x}",
+            "write the character whole",
+            code="MM012",
         ) from None
     except RecursionError:
-        raise TargetError("a value is nested too deeply for JSON", "flatten it") from None
+        raise TargetError("a value is nested too deeply for JSON", "flatten it", code="MM011") from None
     except (TypeError, ValueError) as error:  # a key that is not a string, or a cycle
-        raise TargetError(f"a value cannot be written as JSON: {error}", "use plain data") from None
+        raise TargetError(f"a value cannot be written as JSON: {error}", "use plain data", code="MM007") from None
 
 
 def _refuse(value: object) -> object:
@@ -242,5 +254,7 @@ def _refuse(value: object) -> object:
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
     raise TargetError(
-        f"a value of type {type(value).__name__} cannot be written as JSON", "use text, numbers, lists or mappings"
+        f"a value of type {type(value).__name__} cannot be written as JSON",
+        "use text, numbers, lists or mappings",
+        code="MM007",
     )

@@ -78,11 +78,11 @@ class HFDecoder:
     def _picture(self, data: bytes, name: str) -> Image:
         plain = self._decoder.run(plain_image, data, self._policy, self._room)
         if not isinstance(plain, PlainImage) or not all(type(side) is int and side > 0 for side in plain.size):
-            raise SourceError("the decoder returned no picture", "remove the sample")
+            raise SourceError("the decoder returned no picture", "remove the sample", code="MM300")
         width, height = plain.size
         self._room -= width * height
         if self._room < 0:  # an intact child process does not get here
-            raise SourceError("the decoder returned a picture over the limit", "remove the sample")
+            raise SourceError("the decoder returned a picture over the limit", "remove the sample", code="MM300")
         image = image_of(plain)
         if image.mode[0] in "IF":
             self.notes.append(f"{name}: processors clip mode {image.mode} at 255; ask for mode RGB to scale it")
@@ -99,6 +99,7 @@ class HFDecoder:
                 raise PolicyError(
                     f"decoding the video takes longer than timeout ({self._policy.timeout:g} s)",
                     "raise timeout to allow it, or use --policy trusted",
+                    code="MM902",
                 )
         return frames
 
@@ -107,10 +108,10 @@ class HFDecoder:
 
         sound = self._decoder.run(decode_audio, data, self._policy)
         if not isinstance(sound, Sound) or getattr(sound.samples, "ndim", 0) != 2 or type(sound.rate) is not int:
-            raise SourceError("the decoder returned no sound", "remove the sample")
+            raise SourceError("the decoder returned no sound", "remove the sample", code="MM400")
         samples, rate, channels = sound.samples, sound.rate, sound.samples.shape[1]
         if not np.isfinite(samples).all():
-            raise SourceError("some samples are not finite", "replace them by 0")
+            raise SourceError("some samples are not finite", "replace them by 0", code="MM410")
         if channels != 1:
             samples = to_mono(samples)
             self.notes.append(f"{name}: {channels} channels mixed into one")

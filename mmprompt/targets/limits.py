@@ -173,7 +173,7 @@ def modality_limits(known: Limits, modality: str) -> ModalityLimits:
     taken = known.modalities.get(modality)
     if taken is None:
         hint = _frames_of(known) if modality == "video" else "choose another target"
-        raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", hint)
+        raise TargetError(f"{known.name} takes no {shown(modality)[1:-1]}", hint, code="MM804")
     return taken
 
 
@@ -196,17 +196,21 @@ def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
         if part.modality == "video":
             hint = _frames_of(known)
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
-        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", hint)
+        raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", hint, code="MM804")
     if part.media_type in taken.still and is_animated(part.data):
         kind = part.media_type.partition("/")[2].upper()
         raise TargetError(
-            f"{known.name} takes no animated {kind}", "send a single frame, or pass --fit to send the first"
+            f"{known.name} takes no animated {kind}",
+            "send a single frame, or pass --fit to send the first",
+            code="MM804",
         )
     if taken.max_bytes is not None and (size := len(part.data) + sum(map(len, part.frames))) > taken.max_bytes:
         hint = _frames_of(known) if part.modality == "video" else "shrink it, or pass --fit"
         if part.frames:
             hint = "send fewer or smaller frames: --frames N, --max-side N"
-        raise TargetError(f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", hint)
+        raise TargetError(
+            f"the {part.modality} has {size} bytes, {known.name} takes {taken.max_bytes}", hint, code="MM802"
+        )
     if taken.max_side is not None:
         for picture in part.frames or ((part.data,) if part.modality == "image" else ()):
             _check_side(picture, known.name, taken.max_side)
@@ -223,7 +227,7 @@ def _check_side(picture: bytes, target: str, most: int) -> None:
     if max(width, height) > most:
         size = f"{width} x {height} pixels"
         raise TargetError(
-            f"the image has {size}, {target} takes {most} a side", "shrink it: pass --max-side N or --fit"
+            f"the image has {size}, {target} takes {most} a side", "shrink it: pass --max-side N or --fit", code="MM803"
         )
 
 
@@ -231,7 +235,9 @@ def check_count(modality: str, count: int, known: Limits) -> None:
     """Raise a TargetError if a request holds more parts of a modality than the target takes."""
     most = known.modalities[modality].max_count
     if most is not None and count > most:
-        raise TargetError(f"a request holds {count} parts of {modality}, {known.name} takes {most}", "send fewer")
+        raise TargetError(
+            f"a request holds {count} parts of {modality}, {known.name} takes {most}", "send fewer", code="MM801"
+        )
 
 
 def _shipped() -> dict[str, Limits]:

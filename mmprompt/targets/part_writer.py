@@ -8,6 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, ClassVar, Union
 
 from mmprompt.errors import MMPromptError, TargetError, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.base64_text import encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
@@ -212,7 +213,7 @@ class Tally:
         if known.request_bytes is not None and self._size > known.request_bytes:
             what = f"the texts and media of a request have {self._size} bytes"
             hint = "send fewer or smaller media, or less text"
-            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", hint)
+            raise TargetError(f"{what}, {known.name} takes requests of {known.request_bytes}", hint, code="MM805")
 
 
 def url_of(ref: MediaRef, known: Limits) -> str:
@@ -253,7 +254,7 @@ def _without_format(part: MediaPart) -> MediaPart:
     said = normal_type(f"audio/{declared}")
     if agree(said, part.media_type):
         return part._replace(options=options)
-    finding = f"declared {shown(said, 40)[1:-1]}, bytes are {part.media_type}"
+    finding = Note("MM204", f"declared {shown(said, 40)[1:-1]}, bytes are {part.media_type}")
     return part._replace(options=options, findings=(*part.findings, finding))
 
 

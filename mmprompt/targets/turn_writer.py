@@ -71,7 +71,7 @@ class TurnWriter(PartWriter):
         role, parts, name, calls, call_id = message
         turn = _ROLES.get(role)
         if turn is None:
-            raise TargetError(f"unknown role {shown(role)}", f"use one of {', '.join(_ROLES)}")
+            raise TargetError(f"unknown role {shown(role)}", f"use one of {', '.join(_ROLES)}", code="MM607")
         if name is not None and role != "tool":
             what = f"{self._known.name} does not take the name {shown(name)} beside a message"
             raise TargetError(what, "remove the name, or write it into the text")

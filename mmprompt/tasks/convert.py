@@ -16,6 +16,7 @@ from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.reader import MediaReader
 from mmprompt.tasks.default_prompt import hint_of
 from mmprompt.tasks.load import dataset_task
@@ -45,7 +46,7 @@ class ConvertReport(NamedTuple):
 
     written: int
     failed: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def convert_dataset(  # noqa: D417  # the arguments of dataset_task are described there
@@ -118,18 +119,24 @@ def convert_task(
         if not report.written:
             raise NothingWrittenError(report)
     read = () if task.dataset is None else task.dataset.notes
-    text_only = [f"{to} holds text only: numbers and lists were written as text"] if to in _TEXT_IDS else []
     kept = _kept_names(policy.roots, output) if media.keeps_relative else []
-    return report._replace(notes=(*read, *report.notes, *text_only, *kept, *writing.notes))
+    return report._replace(notes=(*read, *report.notes, *_text_only(to), *kept, *writing.notes))
 
 
-def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[str]:
+def _text_only(to: str) -> list[Note]:
+    """Return a note if a format has no types."""
+    what = f"{to} holds text only: numbers and lists were written as text"
+    return [Note("MM007", what)] if to in _TEXT_IDS else []
+
+
+def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[Note]:
     """Return a note if relative names, which begin at ``roots``, do not exist below the folder of the output."""
     folders = list(dict.fromkeys(map(os.path.realpath, roots)))
     if not folders or os.path.dirname(os.path.realpath(output)) in folders:
         return []
     options = " ".join([f"--media-root {shlex.quote(folder)}" for folder in folders])
-    return [f"media keep their relative names; read the output with {options}, or write it with --store files"]
+    hint = f"read the output with {options}, or write it with --store files"
+    return [Note("MM206", "media keep their relative names", hint)]
 
 
 def _writing(to: str, store: str | None) -> tuple[Writing, str]:
@@ -209,11 +216,12 @@ class _DroppedSettings:
         self._rows += bool(own)
         self._names.update(dict.fromkeys(own or ()))
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         if not self._rows:
             return ()
         named, rows = ", ".join(self._names), f"{self._rows} row{'s' * (self._rows > 1)}"
-        return (f"{rows}: the Batch lines' own settings are not written ({named}); --to openai keeps them",)
+        what = f"{rows}: the Batch lines' own settings are not written ({named})"
+        return (Note("MM614", what, "--to openai keeps them"),)
 
 
 def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:

@@ -85,6 +85,7 @@ def _nothing(columns: Collection[str]) -> TemplateError:
     return TemplateError(
         "the row has nothing to send",
         f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
+        code="MM700",
     ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
 
 
@@ -96,13 +97,15 @@ def _no_column(columns: Collection[str]) -> TemplateError:
         "name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template"
         f" (columns: {names})",
         Where(column=CONTENT, setting=NO_COLUMN),
+        code="MM700",
     )
 
 
 def _no_question(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns)
     hint = f"name its column with --map COLUMN=question, or use a task with a template (columns: {names})"
-    return TemplateError("the row has choices and no question", hint, Where(column=QUESTION, setting=NO_COLUMN))
+    where = Where(column=QUESTION, setting=NO_COLUMN)
+    return TemplateError("the row has choices and no question", hint, where, "MM700")
 
 
 def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
@@ -152,5 +155,5 @@ def hint_of(columns: Mapping[str, object]) -> str:
     for line in lines:
         if not isinstance(line, (str, int, float)):
             what = f"'{HINT}' holds {type(line).__name__}"
-            raise RowError(what, "give a text, or a list of texts").located(column=HINT)
+            raise RowError(what, "give a text, or a list of texts", code="MM007").located(column=HINT)
     return "\n".join(map(str, lines))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
+from mmprompt.errors.findings import Note
 from mmprompt.tasks.config import DATASET_KEYS, ConfigValue, Section
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
@@ -39,7 +40,7 @@ class TaskFile(NamedTuple):
     """
 
     config: Section
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     upstream: bool = False
     is_data: bool = False
 
@@ -176,7 +177,7 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     if datasets and not is_own:
         chosen = upstream_task(choose_dataset(datasets, abbr), stub_texts)
         unused = ", ".join([*chosen.unused, *(["media"] if "media" in variables else [])])
-        notes = (f"of {chosen.abbr} these keys are not used: {unused}",) if unused else ()
+        notes = (Note("MM614", f"of {chosen.abbr} these keys are not used: {unused}"),) if unused else ()
         return TaskFile({"reader_cfg": chosen.reader_cfg, "infer_cfg": chosen.infer_cfg}, notes, upstream=True)
     for name, value in variables.items():
         if name in known or name.startswith("_") or not isinstance(value, Mapping):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
 
 from mmprompt.errors import TaskError, shown
+from mmprompt.errors.findings import Note
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.tasks.config import DatasetSection, MediaSection, TaskConfig
 
@@ -81,11 +82,12 @@ def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grant
     return config._replace(media=media)
 
 
-def folder_notes(named: DatasetSection, folder: str) -> Iterator[str]:
+def folder_notes(named: DatasetSection, folder: str) -> Iterator[Note]:
     """Yield a note for each dataset of a task file that lies outside the task's folder: its media may be read too."""
     for dataset in dict.fromkeys(map(os.path.realpath, _dataset_folders(named))):
         if not _is_inside(dataset, [folder or os.curdir]):
-            yield f"the task names a dataset outside its own folder, so media below {dataset} may be read"
+            what = f"the task names a dataset outside its own folder, so media below {dataset} may be read"
+            yield Note("MM206", what)
 
 
 def _refuse(asked: list[_Request]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import DatasetError, TaskError, TemplateError
+from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
 from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
@@ -94,7 +95,7 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
         )
     checked = task_config(file.config, dataset, base, upstream=file.upstream)
-    notes = [*file.notes]
+    notes: list[Note] = [*file.notes]
     if grants is not None:
         named: DatasetSection = checked.dataset if dataset is None else {}
         if not takes_examples(checked.infer_cfg):

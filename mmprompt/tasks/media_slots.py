@@ -18,6 +18,8 @@ _MODALITIES = frozenset(("image", "audio", "video", "mm_url"))
 class UnfilledSlotError(RowError):
     """No row has the column that a media slot names. It follows the last row and is about all of them."""
 
+    code = "MM603"
+
 
 def with_media_slots(rows: Iterable[Row], names: Collection[str], by: str = "a media slot") -> Iterator[Row]:
     """Yield the rows, and at the end an error for each of the media columns ``names`` that no row had.
@@ -43,7 +45,9 @@ def with_media_slots(rows: Iterable[Row], names: Collection[str], by: str = "a m
     yield from stream
     for name in unfilled if every else ():
         hint = f"name a media column of the rows ({nearest(name, every)}), or remove it"
-        yield UnfilledSlotError(f"no row has the column '{name}', which {by} names", hint).located(column=name)
+        yield UnfilledSlotError(f"no row has the column '{name}', which {by} names", hint, code="MM603").located(
+            column=name
+        )
 
 
 def _fills(name: str, sample: Sample) -> bool:

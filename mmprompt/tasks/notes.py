@@ -15,12 +15,13 @@ from typing import Any
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, names_in_short, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.icl.assembly import Assembly
 from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
-from mmprompt.tasks.tag_notes import Note, tag_notes
+from mmprompt.tasks.tag_notes import RowNote, tag_notes
 from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, has_more, unsent_notes
 from mmprompt.templates.sample_view import CONTENT
 
@@ -56,11 +57,13 @@ class RowNotes:
                 see(row)
                 name = row.id
                 if type(name) is float and not isfinite(name):
-                    yield row.located(RowError(f"the id is {finite(row.id)}", "give a text or a finite number"))
+                    yield row.located(
+                        RowError(f"the id is {finite(row.id)}", "give a text or a finite number", code="MM007")
+                    )
                     continue
             yield row
 
-    def texts(self) -> list[str]:
+    def texts(self) -> list[Note]:
         """Return the notes, with their numbers of rows."""
         return self._last.texts()
 
@@ -111,7 +114,8 @@ class RowCounts:
             placed = name in sample.sent and self._media_slots  # in ``content``
             if not placed and sample.columns[name] not in (None, "", []):
                 hint = f"write {{{name}}} in a media part of the template"
-                _count(self._found, (f"{shown(name)} holds media, and the template has no place for it", hint), 1)
+                what = f"{shown(name)} holds media, and the template has no place for it"
+                _count(self._found, ("MM605", what, hint), 1)
         if seen.media and self._sent.lacks_media(sample.columns, seen.media):
             seen.empty += 1
         if seen.looks:
@@ -124,7 +128,7 @@ class RowCounts:
             for note in tag_notes(sample.columns, self._tagged):
                 _count(self._found, note, 1)
 
-    def texts(self) -> list[str]:
+    def texts(self) -> list[Note]:
         """Return the notes, each with the number of rows it is about."""
         found: dict[str, list[Any]] = {}
         shapes = list(self._shapes.items())
@@ -132,16 +136,17 @@ class RowCounts:
             for note in (*column_notes(self._config, shape), *self._slot_notes(shape)):
                 _count(found, note, seen.count)
         if empty := empty_note([(shape, s.count, s.media, s.empty) for shape, s in shapes], self._media_slots):
-            _count(found, empty[1:], empty[0])
+            _count(found, ("MM611", *empty[1:]), empty[0])
         rows = self._others + sum([seen.count for _, seen in shapes])
         by_count: dict[int, list[str]] = {}
         for name, count in list(self._left.items()):
             by_count.setdefault(count, []).append(name)
         for count, names in by_count.items():
             left = names_in_short(map(repr, names))
-            _count(found, (f"{left} {'is' if len(names) == 1 else 'are'} not sent", USE_TEMPLATE), count)
+            what = f"{left} {'is' if len(names) == 1 else 'are'} not sent"
+            _count(found, ("MM606", what, USE_TEMPLATE), count)
         every = [*list(self._found.items()), *found.items()]
-        return [f"{_in_rows(count, rows)}: {fact}; {hint}" for fact, (count, hint) in every]
+        return [Note(code, f"{_in_rows(count, rows)}: {what}", hint) for what, (count, hint, code) in every]
 
     def _unplaced(self, sample: Sample) -> list[str]:
         """Return the media columns of a row that the template does not name."""
@@ -151,18 +156,18 @@ class RowCounts:
         others = {n: v for n, v in sample.columns.items() if n not in named}
         return [n for n, v in others.items() if media_column(n) or (type(v) is not str and modality_of(v))]
 
-    def _slot_notes(self, columns: Sequence[str]) -> Iterator[Note]:
+    def _slot_notes(self, columns: Sequence[str]) -> Iterator[RowNote]:
         for name, end in ({} if self._assembly is None else self._assembly.unknown_slots(columns)).items():
-            yield f"{{{name}}} in a template names no column, so it {end}", nearest(name, columns)
+            yield "MM609", f"{{{name}}} in a template names no column, so it {end}", nearest(name, columns)
 
 
-def _count(found: dict[str, list[Any]], note: Note, rows: int) -> None:
+def _count(found: dict[str, list[Any]], note: RowNote, rows: int) -> None:
     """Add rows to a note. Notes with the same text are merged and keep the hint of the first."""
-    fact, hint = note
+    code, fact, hint = note
     if fact in found:
         found[fact][0] += rows
     elif len(found) < _MOST_NOTES:
-        found[fact] = [rows, hint]
+        found[fact] = [rows, hint, code]
 
 
 def _in_rows(count: int, rows: int) -> str:
@@ -171,7 +176,7 @@ def _in_rows(count: int, rows: int) -> str:
     return f"{count} of {rows} rows"
 
 
-def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[Note]:
+def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[RowNote]:
     """Yield a note for each column that ``reader_cfg`` names and a row lacks.
 
     The default output column counts as named where the row has a column of nearly that name.
@@ -179,19 +184,30 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[Note]:
     named = config.names_output or not ANSWERS.isdisjoint(columns)
     if named and config.masked is not None and config.masked not in columns:
         what = "so rows go out without an answer, and prompts hide no column"
-        yield f"no column {shown(config.masked)}, which output_column names, {what}", nearest(config.masked, columns)
+        near = nearest(config.masked, columns)
+        yield "MM612", f"no column {shown(config.masked)}, which output_column names, {what}", near
     for name in config.tagged_columns or ():
         if name not in columns:
-            yield f"no column {shown(name)}, which tagged_columns names", nearest(name, columns)
+            yield "MM612", f"no column {shown(name)}, which tagged_columns names", nearest(name, columns)
 
 
-def example_notes(config: TaskConfig, trained: bool) -> list[str]:
-    """Return a note if the task has examples or a template for them, but no retriever that takes any.
+def prompt_notes(config: TaskConfig, assembly: Assembly | None, trained: bool) -> list[Note]:
+    """Return notes on examples that no retriever takes, and on turns that are not rendered.
 
     ``trained`` is True if the task names a dataset of examples.
     """
+    taken = assembly is not None and assembly.needs_examples
+    unused = [] if taken else _unused_examples(config, trained)
+    if assembly is not None and assembly.needs_replies:
+        what = "infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered"
+        return [*unused, Note("MM606", what)]
+    return unused
+
+
+def _unused_examples(config: TaskConfig, trained: bool) -> list[Note]:
+    """Return a note if the task has examples or a template for them; no retriever takes any."""
     infer = config.infer_cfg or {}
     alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
     unused = "dataset.train" if trained else "ice_template" if alone else ""
     hint = "name one, such as FixKRetriever"
-    return [f"{unused} is not used: no retriever takes examples; {hint}"] if unused else []
+    return [Note("MM610", f"{unused} is not used: no retriever takes examples", hint)] if unused else []

@@ -14,6 +14,7 @@ from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TaskError, names_in_short, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import scan
 from mmprompt.tasks.default_prompt import SYSTEM
@@ -58,7 +59,7 @@ class FoundColumns(NamedTuple):
     system: bool = False
 
 
-def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, list[str]]:
+def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, list[Note]]:
     """Return the text of a YAML task file for a dataset, and notes on it.
 
     ``section`` is the section ``dataset`` of the task file. The first 50 rows show what the columns of the dataset
@@ -89,12 +90,13 @@ def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, lis
     return "\n".join(lines) + "\n", _notes(found)
 
 
-def _notes(found: FoundColumns) -> list[str]:
+def _notes(found: FoundColumns) -> list[Note]:
     """Return a note if the prompt has no text, and columns that could give it one."""
     if found.is_whole or not found.others or "text" in found.content or found.question or found.hint or found.choices:
         return []
     what = "no column looks like the question, so the prompt holds media alone"
-    return [f'{what}; write text: "{{COLUMN}}" beside them (columns: {names_in_short(found.others)})']
+    hint = f'write text: "{{COLUMN}}" beside them (columns: {names_in_short(found.others)})'
+    return [Note("MM606", what, hint)]
 
 
 def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bool) -> FoundColumns:

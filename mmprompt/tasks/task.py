@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TaskError, Where, nearest
+from mmprompt.errors.findings import Note
 from mmprompt.icl.assembly import Assembled, Assembly, Prompt
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
@@ -18,7 +19,7 @@ from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import with_media_slots
-from mmprompt.tasks.notes import RowNotes, example_notes
+from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
@@ -57,7 +58,7 @@ class Task:
     _plain: bool  # no template, meta template or columns: rows are sent as default messages
     _list_cells: bool  # a cell may be a list written as text
     _count_tokens: CountTokens | None
-    _own_notes: tuple[str, ...]
+    _own_notes: tuple[Note, ...]
     _row_notes: RowNotes  # for notes only: no prompt depends on it
 
     def __init__(
@@ -69,7 +70,7 @@ class Task:
         map_columns: Mapping[str, str] | None = None,
         count_tokens: CountTokens | None = None,
         policy: MediaPolicy | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> None:
         infer = config.infer_cfg
         meta = MetaTemplate(config.meta_template)
@@ -140,14 +141,10 @@ class Task:
             return with_media_slots(chosen, self.map_columns, "--map") if self.map_columns else chosen
         return with_media_slots(chosen, self.assembly.media_slots)
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
-        if self.assembly is None or not self.assembly.needs_examples:
-            notes += example_notes(self.config, self.train is not None)
-        if self.assembly is not None and self.assembly.needs_replies:
-            notes.append("infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered")
-        return notes
+        return [*notes, *prompt_notes(self.config, self.assembly, self.train is not None)]
 
     def requests(
         self,
@@ -251,7 +248,7 @@ class Task:
         for column in self.config.input_columns:
             if column not in columns and not held_by_content(column, columns):
                 what = f"no column '{column}', which input_columns lists"
-                raise RowError(what, nearest(column, columns), Where(column=column, setting=NO_COLUMN))
+                raise RowError(what, nearest(column, columns), Where(column=column, setting=NO_COLUMN), "MM006")
         if self.assembly is not None:
             columns = self.assembly.completed(columns)
         return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=self._list_cells)

@@ -20,7 +20,7 @@ from mmprompt.segments import START_TAGS
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
 from mmprompt.tasks.sent_columns import SentColumns
-from mmprompt.tasks.tag_notes import Note
+from mmprompt.tasks.tag_notes import RowNote
 from mmprompt.templates.sample_view import CONTENT
 
 ANSWERS = frozenset(name for word in (ANSWER, f"{ANSWER}s") for name in (word, word.title(), word.upper()))
@@ -33,7 +33,7 @@ _MOST_COLUMNS = 20
 _MEDIA_TAGS = tuple([tag for tag, modality in START_TAGS.items() if modality != "text"])
 
 
-def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[str]]:
+def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list[str]]:
     """Return notes on the content of a row that a task without a template does not send, and its other unsent columns.
 
     A column that a note names is not among the others.
@@ -60,7 +60,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
         return notes, []
     question = columns.get(QUESTION)
     if not fed and isinstance(question, (list, Mapping)):
-        notes.append((f"'question' is {type(question).__name__}, sent as Python writes it", USE_TEMPLATE))
+        notes.append(("MM007", f"'question' is {type(question).__name__}, sent as Python writes it", USE_TEMPLATE))
     noted: list[str] = []
     if not text:
         noted += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
@@ -72,7 +72,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[Note], list[st
     last = sample.messages[-1] if sample.messages and sent.shows_answer else None
     if last is not None and last.role == "assistant" and last.parts:  # it may be the answer that is asked for
         hint = f"if it is the answer, pass --drop-last-assistant, or give it as {shown(sent.output_column)}"
-        notes.append(("the last message is the assistant's, and it is sent to the model", hint))
+        notes.append(("MM615", "the last message is the assistant's, and it is sent to the model", hint))
     others = [name for name, value in beside.items() if name not in noted and not is_empty(value)]
     return notes, [name for name in others if fed or not _sends_media(name, columns[name], sent)]
 
@@ -117,21 +117,21 @@ def _sends_media(name: str, value: object, sent: SentColumns) -> bool:
     return name in sent.mapped or media_column(name) is not None or bool(type(value) is not str and modality_of(value))
 
 
-def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[Note]:
+def _unsent_mapped(mapped: Mapping[str, str], columns: Collection[str], fed: str) -> Iterator[RowNote]:
     """Yield a note on the columns that ``--map`` names but from which nothing is sent."""
     unsent = [name for name in mapped if fed or name not in columns or name == QUESTION]
     if unsent:
         near = nearest(unsent[0], [name for name in columns if name != QUESTION])
         hint = f"leave out --map: only '{fed}' is sent" if fed else near
-        yield f"no media are sent from {', '.join(map(repr, unsent))}, although --map asks for them", hint
+        yield "MM605", f"no media are sent from {', '.join(map(repr, unsent))}, although --map asks for them", hint
 
 
-def _unsent_texts(names: Collection[str], fed: str) -> Iterator[Note]:
+def _unsent_texts(names: Collection[str], fed: str) -> Iterator[RowNote]:
     """Yield a note for the columns with text in a row of which only media are sent."""
     if names:
         hint = f"tag the text in '{fed}'" if fed else "name the text with --map COLUMN=question"
         left = names_in_short(map(repr, names))
-        yield f"only media are sent, but not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
+        yield "MM606", f"only media are sent, but not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
 
 
 def _has_text(value: object) -> bool:
@@ -140,11 +140,11 @@ def _has_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, Mapping) and modality_of(value) is None)
 
 
-def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[Note]:
+def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[RowNote]:
     """Yield a note for each column that looks like media (column to modality) in a row of which only text is sent."""
     for name, modality in columns.items():
         hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
-        yield f"only text is sent, but {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
+        yield "MM605", f"only text is sent, but {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
 
 
 def looks_like(value: object, cells: bool) -> str | None:

@@ -211,7 +211,7 @@ class RawPromptTemplate:
         except TemplateError as error:
             if not self._warned:
                 self._warned.append(True)
-                log.warning("%s; they are left out", error)
+                log.warning("%s; they are left out", error, extra={"code": error.code})
             return []
         return example_messages(ice) if isinstance(ice, list) else []
 
@@ -271,7 +271,7 @@ def _check_message(message: MessageDict, place: str) -> None:
     if role not in ROLES:
         meant = ROLE_NAMES.get(role) if isinstance(role, str) else None
         hint = f"write '{meant}'" if meant else nearest(role, ROLES)
-        raise TemplateError(f"unknown role {shown(role)} of a message", hint).located(template=place)
+        raise TemplateError(f"unknown role {shown(role)} of a message", hint, code="MM607").located(template=place)
     for key, kind in (("name", str), ("tool_call_id", str), ("tool_calls", list)):
         value: object = message.get(key)
         if value is not None and not isinstance(value, kind):

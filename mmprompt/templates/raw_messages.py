@@ -93,7 +93,7 @@ def messages_in(column: str, view: SampleView) -> list[MessageDict]:
     if column == view.hidden:
         return []
     if column not in view.raw:
-        raise TemplateError(f"the sample has no column '{column}'", nearest(column, view.raw))
+        raise TemplateError(f"the sample has no column '{column}'", nearest(column, view.raw), code="MM603")
     value = view.raw[column]
     if value is None:
         raise null_column(column)

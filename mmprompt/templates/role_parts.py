@@ -102,7 +102,7 @@ class PartsContent:
         if column is not None:
             if column not in view.raw:
                 what = f"the sample has no column '{column}'"
-                raise TemplateError(what, nearest(column, view.raw)).located(template=self._place)
+                raise TemplateError(what, nearest(column, view.raw), code="MM603").located(template=self._place)
             return _with_content({column: view.segments(column) or []})
         if self._options.is_list:
             found = next((c for c in (*self.names, CONTENT) if _holds_parts(view, c)), None)
@@ -184,12 +184,14 @@ class PartsContent:
     def _text_for(self, own: set[str], *, first: bool, last: bool) -> tuple[TextSkeleton, Text]:
         """Return the part for a text segment that fills the slots ``own``, and the text of that part."""
         if self._text is None:
-            raise TemplateError("the sample has text and the template no text part", "add 'text' to prompt_mm")
+            raise TemplateError(
+                "the sample has text and the template no text part", "add 'text' to prompt_mm", code="MM605"
+            )
         text = self._text.text
         if own.isdisjoint(text.columns):
             slot = "question" if CONTENT in own else next(iter(own))
             what = "a text segment that no slot of the template receives"
-            raise TemplateError(what, f"write {{{slot}}} in the text part")
+            raise TemplateError(what, f"write {{{slot}}} in the text part", code="MM605")
         return self._text, text if self._options.repeat_text else _around_slot(text, own, first=first, last=last)
 
     def _add_filled(
@@ -211,11 +213,11 @@ class PartsContent:
         skeleton = self._media.get(key)
         if skeleton is None:
             what = f"the sample has {modality} and the template no {modality} part"
-            raise TemplateError(what, f"add '{modality}' to prompt_mm")
+            raise TemplateError(what, f"add '{modality}' to prompt_mm", code="MM605")
         part = skeleton.part(modality, segment.value, {modality, "mm_url", column}, columns)
         if part is None:
             what = f"{modality} that no slot of the template receives"
-            raise TemplateError(what, f"write {{{modality}}} as its source")
+            raise TemplateError(what, f"write {{{modality}}} as its source", code="MM605")
         made[key].append(part)
 
     def _add_columns(

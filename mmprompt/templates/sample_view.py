@@ -123,7 +123,9 @@ class SampleView:
         if isinstance(value, (int, float)):
             return [Segment("text", str(value))]
         raise TemplateError(
-            f"column '{column}' holds {type(value).__name__}", "give text, tagged or not, or a list of content parts"
+            f"column '{column}' holds {type(value).__name__}",
+            "give text, tagged or not, or a list of content parts",
+            code="MM007",
         ).located(column=column)
 
     def text(self, column: str) -> str:
@@ -181,5 +183,5 @@ def view_of(
 def null_column(column: str) -> TemplateError:
     """Return the error for a null in the column that feeds a message."""
     return TemplateError(
-        f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row"
+        f"column '{column}' is null, and it feeds the message", "give it a value, or drop the row", code="MM604"
     ).located(column=column)

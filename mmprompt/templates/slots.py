@@ -74,7 +74,7 @@ class SlotText(NamedTuple):
                     out[place] = value if type(value) is str else str(value)
             elif required:
                 what = f"column '{column}' of column_token_map is not in the sample"
-                raise TemplateError(what, nearest(column, columns))
+                raise TemplateError(what, nearest(column, columns), code="MM603")
             else:
                 out[place] = written
         for place in markers:

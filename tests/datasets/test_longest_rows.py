@@ -92,6 +92,7 @@ print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts KiB")
 @pytest.mark.parametrize("name", ["rows.jsonl.gz", "rows.tar.gz"])
 def test_a_row_of_600_mib_takes_no_more_than_the_bound_allows(name: str, tmp_path: Path) -> None:

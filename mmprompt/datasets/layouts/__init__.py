@@ -71,7 +71,9 @@ def laid_out(rows: Iterable[Row], layout: Layout, notes: Notes) -> Iterator[Row]
                 notes.add(fitted.remarks, row.file, row.line)
             yield fitted
         except MMPromptError as error:
-            yield row.located(RowError(error.what, error.hint, error.where._replace(message=None, part=None)))
+            yield row.located(
+                RowError(error.what, error.hint, error.where._replace(message=None, part=None), code=error.code)
+            )
 
 
 def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
@@ -88,6 +90,7 @@ def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
 def _fitted(row: Sample, layout: Layout) -> Sample:
     for name in layout.columns:
         if name not in row.columns:
+            what = f"no column '{name}', which {layout.name} has"
             where = Where(column=name, setting=NO_COLUMN)
-            raise RowError(f"no column '{name}', which {layout.name} has", nearest(name, row.columns), where)
+            raise RowError(what, nearest(name, row.columns), where, "MM006")
     return layout.read(row)

@@ -21,7 +21,9 @@ def _read(sample: Sample) -> Sample:
         choices.pop()
     if None in choices or "" in choices:
         column = f"choice_{ascii_lowercase[min(choices.index(c) for c in (None, '') if c in choices)]}"
-        raise RowError(f"'{column}' is empty, and a later choice is not", "give it a text").located(column=column)
+        raise RowError(f"'{column}' is empty, and a later choice is not", "give it a text", code="MM714").located(
+            column=column
+        )
     new = {
         "audio": f"{task}_{text_of(sample, 'dataset_name')}/{name}",
         "question": text_of(sample, "question"),

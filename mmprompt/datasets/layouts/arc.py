@@ -22,7 +22,9 @@ def _read(sample: Sample) -> Sample:
     asked = question.get("stem") if isinstance(question, Mapping) else question
     choices = question.get("choices") if isinstance(question, Mapping) else columns.get("choices")
     if not isinstance(asked, str):
-        raise RowError("the row has no question", "give a text, or drop the row").located(column="question")
+        raise RowError("the row has no question", "give a text, or drop the row", code="MM700").located(
+            column="question"
+        )
     labels, texts = _labelled(choices)
     letters = letters_of(Choices(texts, ("choices",)))
     key = columns.get(_KEY, columns.get("answer"))
@@ -30,7 +32,7 @@ def _read(sample: Sample) -> Sample:
     if key not in (None, ""):
         if str(key) not in labels:
             what = f"the answer {shown(key)} is none of the labels {', '.join(labels)}"
-            raise RowError(what, "give the label of a choice").located(column=_KEY)
+            raise RowError(what, "give the label of a choice", code="MM702").located(column=_KEY)
         answer = letters[labels.index(str(key))]
     return with_columns(sample, {"question": asked, "choices": list(texts), "answer": answer}, renamed=(_KEY,))
 
@@ -43,9 +45,13 @@ def _labelled(choices: object) -> tuple[list[str], tuple[str, ...]]:
     labels = choices.get("label") if isinstance(choices, Mapping) else None
     texts = choices.get("text") if isinstance(choices, Mapping) else None
     if not isinstance(labels, (list, tuple)) or not isinstance(texts, (list, tuple)) or not texts:
-        raise RowError("the row has no choices", "give 'choices' with lists text and label").located(column="choices")
+        raise RowError("the row has no choices", "give 'choices' with lists text and label", code="MM006").located(
+            column="choices"
+        )
     if len(labels) != len(texts) or len({*map(str, labels)}) != len(labels):
-        raise RowError("the choices have not one label each", "give each its own").located(column="choices")
+        raise RowError("the choices have not one label each", "give each its own", code="MM703").located(
+            column="choices"
+        )
     return [*map(str, labels)], tuple(["" if text is None else str(text) for text in texts])
 
 

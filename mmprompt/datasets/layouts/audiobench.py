@@ -15,7 +15,7 @@ def _read(sample: Sample) -> Sample:
     context = columns["context"]
     sound = context.get("audio") if isinstance(context, Mapping) and "audio" in context else context
     if modality_of(sound) != "audio":
-        raise RowError("the context holds no sound", "give an audio feature").located(column="context")
+        raise RowError("the context holds no sound", "give an audio feature", code="MM715").located(column="context")
     question = _text(columns["instruction"], "instruction")
     if columns.get("choices"):
         question = f"{question}\n{_text(columns['choices'], 'choices')}"
@@ -27,7 +27,9 @@ def _text(value: object, column: str) -> str:
     """Return a text, or the ``text`` of a struct of text and sound."""
     text = value.get("text") if isinstance(value, Mapping) else value
     if not isinstance(text, str) or not text:
-        raise RowError(f"column '{column}' holds no text: {shown(text)}", "give a text").located(column=column)
+        raise RowError(f"column '{column}' holds no text: {shown(text)}", "give a text", code="MM007").located(
+            column=column
+        )
     return text
 
 

@@ -50,7 +50,7 @@ def dialogue(sample: Sample, turns: Sequence[tuple[str, str]], media: Mapping[st
     messages = [Message(role, queue.place(text)) for role, text in turns]
     queue.close()
     if not any(message.parts for message in messages):
-        raise RowError("the dialogue has nothing to send", "give it a turn of the user")
+        raise RowError("the dialogue has nothing to send", "give it a turn of the user", code="MM700")
     columns = dict(sample.columns)
     if answer is not None:
         columns.setdefault("answer", answer)
@@ -70,7 +70,7 @@ def closing_answer(turns: Sequence[tuple[str, str]]) -> tuple[Sequence[tuple[str
         return turns, None
     answer = turns[-1][1]
     if holds_mark(answer):
-        raise RowError("the answer holds a mark of a medium", "an answer is text: remove the mark")
+        raise RowError("the answer holds a mark of a medium", "an answer is text: remove the mark", code="MM107")
     return turns[:-1], answer
 
 
@@ -83,7 +83,7 @@ def turns_of(sample: Sample, column: str, role_key: str, text_key: str) -> list[
     value = sample.columns.get(column)
     if not isinstance(value, (list, tuple)) or not value:
         what = f"column '{column}' is not a list of turns"
-        raise RowError(what, f'give [{{"{role_key}": …, "{text_key}": …}}]').located(column=column)
+        raise RowError(what, f'give [{{"{role_key}": …, "{text_key}": …}}]', code="MM007").located(column=column)
     return [_turn(turn, number, (column, role_key, text_key)) for number, turn in enumerate(value, 1)]
 
 
@@ -93,10 +93,12 @@ def _turn(turn: object, number: int, keys: tuple[str, str, str]) -> tuple[str, s
     role, text = fields.get(role_key), fields.get(text_key)
     if not isinstance(role, str) or role.lower() not in ROLES:
         near = nearest(role, ROLES) if isinstance(role, str) else f"give it '{role_key}'"
-        raise RowError(f"turn {number} has the role {shown(role)}", near).located(column=column)
+        raise RowError(f"turn {number} has the role {shown(role)}", near, code="MM607").located(column=column)
     if not isinstance(text, str):
         what = "null" if text is None else type(text).__name__
-        raise RowError(f"'{text_key}' of turn {number} is {what}", "give it a text").located(column=column)
+        raise RowError(f"'{text_key}' of turn {number} is {what}", "give it a text", code="MM007").located(
+            column=column
+        )
     return ROLES[role.lower()], text
 
 

@@ -10,7 +10,7 @@ from mmprompt.errors import RowError
 def _read(sample: Sample) -> Sample:
     page = sample.columns["image"]
     if page is None or page == "":
-        raise RowError("the row names no page", "give 'image'").located(column="image")
+        raise RowError("the row names no page", "give 'image'", code="MM715").located(column="image")
     new = {"image": page, "question": text_of(sample, "question"), "answer": sample.columns.get("answers")}
     return with_columns(sample, new, renamed=("answers",))
 

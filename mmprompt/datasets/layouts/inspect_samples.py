@@ -18,7 +18,7 @@ def _read(sample: Sample) -> Sample:
     if isinstance(asked, str):
         return with_columns(sample, {"question": asked, **new}, renamed=("input", "target"))
     if not isinstance(asked, list) or not asked:
-        raise RowError("'input' is neither text nor messages", "give one of them").located(column="input")
+        raise RowError("'input' is neither text nor messages", "give one of them", code="MM007").located(column="input")
     from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
 
     messages = from_openai([{k: v for k, v in m.items() if k in _KEYS} if isinstance(m, Mapping) else m for m in asked])

@@ -55,7 +55,7 @@ def text_of(sample: Sample, column: str) -> str:
     if isinstance(value, str):
         return value
     what = "is null" if value is None else f"is {type(value).__name__}"
-    raise RowError(f"column '{column}' {what}", "give a text, or drop the row").located(column=column)
+    raise RowError(f"column '{column}' {what}", "give a text, or drop the row", code="MM007").located(column=column)
 
 
 def choice_list(sample: Sample, column: str) -> list[object] | None:
@@ -71,13 +71,13 @@ def choice_list(sample: Sample, column: str) -> list[object] | None:
         return None
     found = list_of_cell(value, cells=True)
     if not isinstance(value, (list, tuple)) and found == [value]:
-        raise RowError(f"column '{column}' is not a list: {shown(value)}", "give a list of choices").located(
-            column=column
-        )
+        raise RowError(
+            f"column '{column}' is not a list: {shown(value)}", "give a list of choices", code="MM007"
+        ).located(column=column)
     for number, choice in enumerate(found, 1):
         if choice is None or not str(choice).strip():
             what = f"choice {number} of column '{column}' is empty"
-            raise RowError(what, "give it a text, or drop the row").located(column=column)
+            raise RowError(what, "give it a text, or drop the row", code="MM714").located(column=column)
     return without_letters(found) or None
 
 

@@ -24,7 +24,9 @@ def _read(sample: Sample) -> Sample:
     elif "instruction" in sample.columns:
         turns = _alpaca_turns(sample)
     else:
-        raise RowError("no column 'messages', which llamafactory has", "give 'messages'").located(column="messages")
+        raise RowError("no column 'messages', which llamafactory has", "give 'messages'", code="MM006").located(
+            column="messages"
+        )
     return dialogue(sample, turns, media_of(sample))
 
 
@@ -34,7 +36,7 @@ def _alpaca_turns(sample: Sample) -> list[tuple[str, str]]:
     history = columns.get("history") or ()
     for pair in history if isinstance(history, (list, tuple)) else ():
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise RowError("an element of the history is not a pair", "give [question, answer]").located(
+            raise RowError("an element of the history is not a pair", "give [question, answer]", code="MM007").located(
                 column="history"
             )
         turns += [("user", str(pair[0])), ("assistant", str(pair[1]))]

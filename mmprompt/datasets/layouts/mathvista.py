@@ -12,7 +12,9 @@ def _read(sample: Sample) -> Sample:
     columns = sample.columns
     picture = columns.get("decoded_image") or columns.get("image")
     if picture is None or picture == "":
-        raise RowError("the row has no picture", "give 'image' or 'decoded_image'").located(column="image")
+        raise RowError("the row has no picture", "give 'image' or 'decoded_image'", code="MM715").located(
+            column="image"
+        )
     new = {"image": picture, "question": text_of(sample, "question"), "options": choice_list(sample, "choices")}
     changed = with_columns(sample, new, drop=("decoded_image",))
     if columns.get("query") in (None, ""):

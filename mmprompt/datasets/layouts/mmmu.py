@@ -21,7 +21,9 @@ def _read(sample: Sample) -> Sample:
     content = _placed(queue, text_of(sample, "question"), "question")
     choices = choice_list(sample, "options")
     if choices is None and columns.get("question_type") == "multiple-choice":
-        raise RowError("a multiple-choice question has no options", "give a list of choices").located(column="options")
+        raise RowError("a multiple-choice question has no options", "give a list of choices", code="MM006").located(
+            column="options"
+        )
     asked = list(content)
     for number, choice in enumerate(choices or ()):
         head = ("\n" if asked and isinstance(asked[-1], TextPart) else "") + f"{chr(ord('A') + number)}. "

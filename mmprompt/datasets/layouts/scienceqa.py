@@ -15,13 +15,13 @@ def _read(sample: Sample) -> Sample:
     if isinstance(picture, str) and picture and "/" not in picture:
         split = sample.columns.get("split")
         if not isinstance(split, str):
-            raise RowError("the row names a picture, but not the split whose folder holds it", "give 'split'").located(
-                column="split"
-            )
+            raise RowError(
+                "the row names a picture, but not the split whose folder holds it", "give 'split'", code="MM006"
+            ).located(column="split")
         picture = beside(sample, f"{split}/{sample.id}/{picture}", "images")
     choices = choice_list(sample, "choices")
     if choices is None:
-        raise RowError("the row has no choices", "give a list of choices").located(column="choices")
+        raise RowError("the row has no choices", "give a list of choices", code="MM006").located(column="choices")
     hint = sample.columns.get("hint") or None
     new = {"image": picture or None, "hint": hint, "question": text_of(sample, "question"), "choices": choices}
     return with_columns(sample, new, drop=("image", "hint"))

@@ -10,7 +10,7 @@ from mmprompt.errors import RowError
 def _read(sample: Sample) -> Sample:
     choices = choice_list(sample, "options")
     if choices is None:
-        raise RowError("the row has no options", "give a list of choices").located(column="options")
+        raise RowError("the row has no options", "give a list of choices", code="MM006").located(column="options")
     video = beside(sample, f"{text_of(sample, 'videoID')}.mp4", "data", "video", "videos")
     return with_columns(sample, {"video": video, "question": text_of(sample, "question"), "options": choices})
 

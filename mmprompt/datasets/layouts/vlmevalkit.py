@@ -23,7 +23,9 @@ def _read(sample: Sample) -> Sample:
     last = ascii_uppercase.index(choices[-1]) if choices else -1
     for name in ascii_uppercase[: last + 1]:
         if name not in choices:
-            raise RowError(f"choice '{name}' is empty, and a later one is not", "give it a text").located(column=name)
+            raise RowError(f"choice '{name}' is empty, and a later one is not", "give it a text", code="MM714").located(
+                column=name
+            )
     pictures = [
         item
         for name in ("image", "image_path")
@@ -33,7 +35,7 @@ def _read(sample: Sample) -> Sample:
     if "image" in columns and "image_path" in columns and columns["image"] not in (None, ""):
         pictures = [item for item in list_of_cell(columns["image"], cells=True) if item not in (None, "")]
     if not pictures and not columns.keys().isdisjoint(("image", "image_path")):
-        raise RowError("the row has no picture", "fill 'image' or 'image_path'").located(column="image")
+        raise RowError("the row has no picture", "fill 'image' or 'image_path'", code="MM715").located(column="image")
     new = {
         "image": pictures[0] if len(pictures) == 1 else pictures or None,
         "hint": columns.get("hint") or None,

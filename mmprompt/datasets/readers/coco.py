@@ -44,7 +44,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     with join_table() as table:
         for row in json_members.read(source, notes, thorough, "annotations"):
             if isinstance(row, RowError):
-                raise DatasetError(row.what, row.hint, row.where)
+                raise DatasetError(row.what, row.hint, row.where, code=row.code)
             if not isinstance(row.columns.get("caption"), str):
                 hint = "give a file of captions, such as captions_val2017.json"
                 raise row.located(DatasetError("an annotation has no caption", hint).located(column="caption"))
@@ -57,7 +57,9 @@ def _captioned(row: Sample, table: JoinTable, folders: tuple[str, ...]) -> Row:
     captions = table.of(row.id)
     try:
         if not captions:
-            raise RowError("the picture has no caption", "give it one, or drop the picture").located(column="id")
+            raise RowError("the picture has no caption", "give it one, or drop the picture", code="MM701").located(
+                column="id"
+            )
         picture = beside(row, text_of(row, "file_name"), *folders)
         return with_columns(row, {"image": picture, "answer": captions})._replace(sent=_NAMES)
     except RowError as error:

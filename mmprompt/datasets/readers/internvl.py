@@ -39,7 +39,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     row = 0
     for entry in json_members.read(source, notes, thorough):
         if isinstance(entry, RowError):
-            raise DatasetError(entry.what, entry.hint, entry.where)
+            raise DatasetError(entry.what, entry.hint, entry.where, code=entry.code)
         root = entry.columns.get("root")
         if not isinstance(root, str):
             raise entry.located(DatasetError("the entry names no root", "give 'root'").located(column="root"))
@@ -52,7 +52,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
                 yield sample if isinstance(sample, RowError) else _rooted(sample, root, row, time)
                 row += 1
         if times != 1:
-            remark = Remark(f"repeats {entry.id}", "repeat_time", _said(times, most))
+            remark = Remark(f"repeats {entry.id}", "repeat_time", _said(times, most), "MM023")
             notes.add([remark], source.name, entry.line)
 
 
@@ -76,11 +76,11 @@ def _annotations(entry: Sample, source: DatasetFile) -> DatasetFile:
 def _refused(name: str, error: MediaError) -> DatasetError:
     """Return the error of an annotation file that may not be read."""
     if isinstance(error, MissingFileError):
-        return DatasetError(f"no such annotation file: {shown(name)}", "check 'annotation'")
+        return DatasetError(f"no such annotation file: {shown(name)}", "check 'annotation'", code=error.code)
     if "media root" in error.what:
         what = f"the annotation file {shown(name)} does not lie below the meta file's folder"
-        return DatasetError(what, "copy the meta file to a folder above it")
-    return DatasetError(f"the annotation file {error.what}", "name a file of dialogues")
+        return DatasetError(what, "copy the meta file to a folder above it", code=error.code)
+    return DatasetError(f"the annotation file {error.what}", "name a file of dialogues", code=error.code)
 
 
 def _times(entry: Sample) -> float:
@@ -95,7 +95,9 @@ def _times(entry: Sample) -> float:
     ):
         return times
     hint = f"give a whole number up to {_MOST_TIMES}, or a share between 0 and 1"
-    raise entry.located(DatasetError(f"repeat_time is {shown(times)}", hint).located(column="repeat_time"))
+    raise entry.located(
+        DatasetError(f"repeat_time is {shown(times)}", hint, code="MM007").located(column="repeat_time")
+    )
 
 
 def _said(times: float, most: int | None) -> str:

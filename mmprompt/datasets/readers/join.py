@@ -94,7 +94,7 @@ def table_of(rows: Iterable[Row], column: str, table: JoinTable, name: str) -> N
     """
     for row in rows:
         if isinstance(row, RowError):
-            raise DatasetError(f"a row to join cannot be read: {row.what}", row.hint, row.where)
+            raise DatasetError(f"a row to join cannot be read: {row.what}", row.hint, row.where, row.code)
         if column not in row.columns:
             hint = nearest(column, row.columns)
             raise row.located(DatasetError(f"no column {shown(column)} to join by in {shown(name)}", hint))
@@ -114,7 +114,7 @@ def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing)
         if column not in row.columns:
             what = f"no column {shown(column)}, by which rows are joined"
             where = Where(column=column, setting=NO_COLUMN)
-            yield row.located(RowError(what, nearest(column, row.columns), where))
+            yield row.located(RowError(what, nearest(column, row.columns), where, "MM006"))
             continue
         partners = table.of(row.columns[column])
         partner = partners[0] if partners else None

@@ -111,14 +111,14 @@ def members(window: Window) -> Iterator[str]:
     while True:
         name = json.loads(window.take_value())
         if not isinstance(name, str) or window.next_character() != ":":
-            raise RowError("a key and ':' are missing in the object", "write the file again")
+            raise RowError("a key and ':' are missing in the object", "write the file again", code="MM002")
         window.skip()
         window.next_character()
         yield name
         follows = window.next_character()
         if follows not in {",", "}"}:
             what = "the object is not closed" if not follows else f"expected ',' or '}}', found {shown(follows)}"
-            raise RowError(what, "write the file again: it looks cut off")
+            raise RowError(what, "write the file again: it looks cut off", code="MM002")
         window.skip()
         if follows == "}":
             return
@@ -139,7 +139,7 @@ def skip_value(window: Window) -> None:
             window.skip()
             window.next_character()
         elif follows != "]":
-            raise RowError("a list is not closed", "write the file again: it looks cut off")
+            raise RowError("a list is not closed", "write the file again: it looks cut off", code="MM002")
     window.skip()
 
 

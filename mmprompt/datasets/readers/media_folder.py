@@ -52,7 +52,8 @@ def _unlisted(folder: str, listed: JoinTable) -> Iterator[Remark]:
                 first.append(shown(name))
     if count:
         are = "1 medium in the folder is" if count == 1 else f"{count} media in the folder are"
-        yield Remark("unlisted", None, f"{are} in no row: {', '.join(first)}{', …' if count > _NAMED else ''}")
+        what = f"{are} in no row: {', '.join(first)}{', …' if count > _NAMED else ''}"
+        yield Remark("unlisted", None, what, "MM023")
 
 
 def _media_below(folder: str) -> Iterator[str]:
@@ -74,14 +75,14 @@ def _with_media(columns: Mapping[str, object], listed: JoinTable) -> dict[str, o
             continue
         files = [_media(item, name) for item in list_of_cell(value, cells=name.endswith("s"))]
         if not files:
-            raise RowError("the row names no file", "give the name of a file").located(column=name)
+            raise RowError("the row names no file", "give the name of a file", code="MM202").located(column=name)
         for _, path in files:
             listed.add(os.path.normpath(path), None)
         column = target or files[0][0]
         values = [path if media_column(column) else {"bytes": None, "path": path} for _, path in files]
         media[column] = values if name.endswith("s") else values[0]
     if not media:
-        raise RowError("no column 'file_name'", "give the name of a file").located(column=_NAME)
+        raise RowError("no column 'file_name'", "give the name of a file", code="MM006").located(column=_NAME)
     return {**media, **rest}
 
 
@@ -98,9 +99,9 @@ def _target(name: str) -> str | None:
 def _media(value: object, column: str) -> tuple[str, str]:
     """Return the modality of a file by its suffix, and its name."""
     if not isinstance(value, str) or not value.strip():
-        raise RowError("the row names no file", "give the name of a file").located(column=column)
+        raise RowError("the row names no file", "give the name of a file", code="MM202").located(column=column)
     kind = suffix_type(value)
     if not kind:
         what = f"{shown(value)} has no suffix of a picture, a sound or a video"
-        raise RowError(what, "rename the file").located(column=column)
+        raise RowError(what, "rename the file", code="MM214").located(column=column)
     return kind.partition("/")[0], value

@@ -117,4 +117,4 @@ def pyarrow_module(part: str) -> ModuleType:
         install = "pip install 'mmprompt[parquet]'"
     except ImportError:  # pyarrow 26 refuses NumPy 1
         install = "pip install 'pyarrow<26'"
-    raise DatasetError("reading Parquet and Arrow needs pyarrow", f"{install}, {WITHOUT}")
+    raise DatasetError("reading Parquet and Arrow needs pyarrow", f"{install}, {WITHOUT}", code="MM903")

@@ -37,11 +37,11 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
         joins = "no file of annotations lies beside it, so its rows have no answers"
         if annotations is not None:
             joins = f"joined with {os.path.basename(annotations)}, which lies beside it"
-        notes.add([Remark("annotations", None, joins)], source.name, None)
+        notes.add([Remark("annotations", None, joins, "MM025")], source.name, None)
         if annotations is not None:
             for row in json_members.read(DatasetFile(annotations), Notes(), False, "annotations"):
                 if isinstance(row, RowError):
-                    raise DatasetError(row.what, row.hint, row.where)
+                    raise DatasetError(row.what, row.hint, row.where, code=row.code)
                 table.add(row.columns.get("question_id"), row.columns)
         for row in json_members.read(source, notes, thorough, "questions"):
             yield row if isinstance(row, RowError) else _asked(row, subset, table if annotations else None)
@@ -51,7 +51,9 @@ def _asked(row: Sample, subset: str, table: JoinTable | None) -> Row:
     try:
         number = row.columns.get("image_id")
         if type(number) is not int:
-            raise RowError("'image_id' is not a number", "give the number of a COCO picture").located(column="image_id")
+            raise RowError("'image_id' is not a number", "give the number of a COCO picture", code="MM007").located(
+                column="image_id"
+            )
         new: dict[str, object] = {
             "image": beside(row, f"COCO_{subset}_{number:012d}.jpg", subset),
             "question": text_of(row, "question"),
@@ -68,10 +70,12 @@ def _annotation(row: Sample, table: JoinTable) -> dict[str, object]:
     found = partners[0] if partners else None
     if not isinstance(found, dict) or not isinstance(found.get("answers"), list):
         hint = "give the annotations of these questions, or move the other file away"
-        raise RowError("the question has no annotation with answers", hint).located(column="question_id")
+        raise RowError("the question has no annotation with answers", hint, code="MM024").located(column="question_id")
     answers = [a.get("answer") if isinstance(a, dict) else None for a in found["answers"]]
     if not answers or None in answers:
-        raise RowError("an answer of the annotation is empty", "give each a text").located(column="answers")
+        raise RowError("an answer of the annotation is empty", "give each a text", code="MM701").located(
+            column="answers"
+        )
     kept = {k: v for k, v in found.items() if k not in ("answers", "question_id", "image_id")}
     return {"answer": answers, **kept}
 

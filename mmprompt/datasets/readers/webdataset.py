@@ -76,10 +76,12 @@ class _Members:
     def add(self, extension: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
         self._bytes += member.size
         if extension in self.data:
-            self.error = RowError("two members have this extension", "rename one of them").located(column=extension)
+            self.error = RowError("two members have this extension", "rename one of them", code="MM015").located(
+                column=extension
+            )
         elif self._bytes > _LARGEST or len(self.data) == _MOST_MEMBERS:
             what = f"the row has more than {_LARGEST >> 30} GiB or {_MOST_MEMBERS} members"
-            self.error = RowError(what, "split it into several rows")
+            self.error = RowError(what, "split it into several rows", code="MM017")
         elif member.size > LONGEST_ROW and not suffix_type(f"x.{extension.rpartition('.')[2]}"):
             self.error = too_long("the member").located(column=extension)
         if self.error is not None:
@@ -100,7 +102,11 @@ def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
                 if split is None or not member.isfile():
                     if not member.isdir():
                         notes.add(
-                            [Remark("member", None, f"{shown(member.name)} is not part of a row and is skipped")],
+                            [
+                                Remark(
+                                    "member", None, f"{shown(member.name)} is not part of a row and is skipped", "MM023"
+                                )
+                            ],
                             file,
                             None,
                         )
@@ -136,11 +142,11 @@ def _sample(members: _Members, file: str, row: int, notes: Notes) -> Row:
         for extension, data in members.data.items():
             _add(columns, media, fields, extension, data)
     except MMPromptError as error:
-        return RowError(error.what, error.hint, error.where).located(file=file, sample=members.key)
+        return RowError(error.what, error.hint, error.where, code=error.code).located(file=file, sample=members.key)
     own = {**media, **columns}
     for name in [name for name in fields if name in own]:
         what = "this field of the .json is left out, because a member of the row has the same name"
-        notes.add([Remark(f"field {name}", name, what)], file, None)
+        notes.add([Remark(f"field {name}", name, what, "MM023")], file, None)
     return Sample({**media, **fields, **own}, members.key, file, None, row, False)
 
 
@@ -174,6 +180,8 @@ def _add(
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RowError(f"it is not UTF-8 at byte {error.start}", "save it as UTF-8").located(column=extension) from None
+        raise RowError(f"it is not UTF-8 at byte {error.start}", "save it as UTF-8", code="MM003").located(
+            column=extension
+        ) from None
     number = last == "cls" and text.strip().isdecimal() and len(text) <= _LONGEST_CLASS
     columns[extension] = int(text) if number else text

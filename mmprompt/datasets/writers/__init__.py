@@ -12,6 +12,7 @@ from typing import NamedTuple
 from mmprompt.datasets.writers import chats, column_rows, croissant, load_tests, row_files, table_files
 from mmprompt.datasets.writers.record import Record, RowSink
 from mmprompt.datasets.writers.stored_media import MediaStore, StoredAs
+from mmprompt.errors.findings import Note
 
 
 class Writing(NamedTuple):
@@ -27,7 +28,7 @@ class Writing(NamedTuple):
     stored_as: StoredAs = "uri"
     only: str | None = None
     keeps_settings: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 WRITERS: dict[str, Writing] = {

@@ -17,7 +17,9 @@ def create_text(path: str) -> TextIO:
         try:
             import zstandard  # noqa: PLC0415  # only where such a file is written
         except ImportError:
-            raise DatasetError("writing .zst files needs zstandard", "pip install zstandard, or write .gz") from None
+            raise DatasetError(
+                "writing .zst files needs zstandard", "pip install zstandard, or write .gz", code="MM903"
+            ) from None
         return cast("TextIO", zstandard.open(path, "wt", encoding="utf-8", newline=""))
     return open(path, "w", encoding="utf-8", newline="")
 

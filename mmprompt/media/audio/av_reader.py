@@ -76,10 +76,12 @@ class AvReader:
         except (IndexError, AttributeError, ValueError) as error:
             self.close()
             what = "holds no sound" if isinstance(error, IndexError) else "has a sound that no decoder knows"
-            raise SourceError(f"the {kind.name} file {what}", "name another file") from None
+            raise SourceError(f"the {kind.name} file {what}", "name another file", code="MM406") from None
         if codec not in _CODECS:
             self.close()
-            raise SourceError(f"the {kind.name} file has sound of codec {codec}, which is not read", "convert it")
+            raise SourceError(
+                f"the {kind.name} file has sound of codec {codec}, which is not read", "convert it", code="MM406"
+            )
         self.facts = AudioFacts(kind.name, _CODEC_NAMES.get(codec, codec), rate, channels, self._seconds(data, kind))
         self._primed = int(context.delay)
         self._fills = demuxer == "mov"
@@ -136,7 +138,9 @@ class AvReader:
     def _arrays(self, frames: Iterable[AudioFrame]) -> Iterator[Samples]:
         for frame in frames:
             if (frame.sample_rate, frame.layout.nb_channels) != self.facts[2:4]:
-                raise SourceError("the sound changes its rate or channels in the middle", "convert it to WAV")
+                raise SourceError(
+                    "the sound changes its rate or channels in the middle", "convert it to WAV", code="MM406"
+                )
             yield from map(_floats, _safe(frame))
 
     def _frames(self, watch: Watch) -> Iterator[AudioFrame]:
@@ -172,7 +176,9 @@ _CODEC_NAMES = {
 
 
 def _unreadable(kind: Kind, error: Exception) -> SourceError:
-    return SourceError(f"the {kind.name} file cannot be opened ({type(error).__name__})", "encode it again")
+    return SourceError(
+        f"the {kind.name} file cannot be opened ({type(error).__name__})", "encode it again", code="MM400"
+    )
 
 
 def _has_xing(data: bytes) -> bool:

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError, TargetError
+from mmprompt.errors.findings import Note
 from mmprompt.media.audio.encoders import (
     MP3_CHANNELS,
     clip,
@@ -110,7 +111,9 @@ def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPa
         return part
     if not room.formats & set(FORMATS.values()):
         raise TargetError(
-            f"{room.target} takes no {part.media_type}, and neither WAV nor MP3", "convert it, or choose another target"
+            f"{room.target} takes no {part.media_type}, and neither WAV nor MP3",
+            "convert it, or choose another target",
+            code="MM804",
         )
     facts = audio_facts(part.data, policy)
     sound = decode_audio(part.data, policy)
@@ -129,6 +132,7 @@ def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPa
     raise TargetError(
         f"{room.target} takes {limit} bytes of a sound, too few for {seconds:.1f} s even as {_lowest(room)}",
         "trim it (seconds), or choose another target",
+        code="MM802",
     )
 
 
@@ -170,10 +174,10 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
 
     (samples, rate, *_), facts, policy = work
     if not np.isfinite(samples).all():
-        raise SourceError("the samples hold values that are not finite", "put 0 in their place")
+        raise SourceError("the samples hold values that are not finite", "put 0 in their place", code="MM410")
     notes, findings = list(part.changes), part.findings
     if clipped := clip(samples):
-        findings += (f"{clipped} samples beyond full scale were clipped",)
+        findings += (Note("MM404", f"{clipped} samples beyond full scale were clipped"),)
     if form.channels != samples.shape[1]:
         notes.append(f"{samples.shape[1]} channels to 1, their mean ({why.mono})")
         samples = to_mono(samples)
@@ -194,6 +198,7 @@ def _written(part: MediaPart, work: _Work, form: _Form, why: _Why) -> MediaPart:
         raise PolicyError(
             f"the changed sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})",
             "raise max_bytes to allow it, or ask for mp3",
+            code="MM211",
         )
     return part._replace(media_type=FORMATS[form.name], data=data, changes=tuple(notes), findings=findings)
 
@@ -202,8 +207,8 @@ def _noted(part: MediaPart, sound: Sound, facts: AudioFacts, start: float = 0.0)
     """Return the part with the findings of decoding: damaged places, and a length that differs from the header."""
     found = []
     if sound.broken:
-        found.append(f"{sound.broken} damaged places of the sound could not be decoded")
+        found.append(Note("MM401", f"{sound.broken} damaged places of the sound could not be decoded"))
     seconds = start + len(sound.samples) / sound.rate
     if facts.seconds is not None and not sound.more and abs(facts.seconds - seconds) > _CUT:
-        found.append(f"the header declares {facts.seconds:.2f} s of sound, {seconds:.2f} s are there")
+        found.append(Note("MM401", f"the header declares {facts.seconds:.2f} s of sound, {seconds:.2f} s are there"))
     return part._replace(findings=(*part.findings, *found))

@@ -34,9 +34,13 @@ class AudioFacts(NamedTuple):
 def check_form(rate: int, channels: int) -> None:
     """Refuse an impossible rate or number of channels."""
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise SourceError(f"the header says {rate} Hz", f"give a sound of {LOWEST_RATE} to {HIGHEST_RATE} Hz")
+        raise SourceError(
+            f"the header says {rate} Hz", f"give a sound of {LOWEST_RATE} to {HIGHEST_RATE} Hz", code="MM400"
+        )
     if not 1 <= channels <= MOST_CHANNELS:
-        raise SourceError(f"the header says {channels} channels", f"give a sound of 1 to {MOST_CHANNELS} channels")
+        raise SourceError(
+            f"the header says {channels} channels", f"give a sound of 1 to {MOST_CHANNELS} channels", code="MM400"
+        )
 
 
 def is_sound_pair(value: Sequence[object]) -> bool:

@@ -40,9 +40,11 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     kind = sniff(data)
     if kind is None:
         other = not_media(data)
-        raise SourceError(f"the sound source is {other.name}, not a sound", other.hint or "give a sound file")
+        raise SourceError(
+            f"the sound source is {other.name}, not a sound", other.hint or "give a sound file", code=other.code
+        )
     if kind not in DEMUXERS:
-        raise SourceError(f"the sound source is {kind.name}, not a sound", "name a sound file")
+        raise SourceError(f"the sound source is {kind.name}, not a sound", "name a sound file", code="MM213")
     found = _by_soundfile(data, kind, policy) if kind in (WAV, FLAC, OGG) else None
     reader = found or AvReader(data, kind, policy)
     try:

@@ -32,6 +32,7 @@ def check_decoded(samples: int, policy: MediaPolicy) -> None:
         raise PolicyError(
             f"the decoded sound takes more than {DECODED} x max_bytes ({policy.max_bytes})",
             "raise max_bytes to allow it, or keep fewer seconds",
+            code="MM211",
         )
 
 
@@ -111,9 +112,9 @@ def decode_audio(data: bytes, policy: MediaPolicy, *, start: float = 0.0, second
                 break
         broken = reader.broken
     if not room.passed:
-        raise SourceError(f"nothing of the {facts.container} sound can be decoded", "encode it again")
+        raise SourceError(f"nothing of the {facts.container} sound can be decoded", "encode it again", code="MM400")
     if not room.count:
-        raise SourceError(f"nothing is left of the sound after {start:g} s", "choose an earlier start")
+        raise SourceError(f"nothing is left of the sound after {start:g} s", "choose an earlier start", code="MM402")
     return Sound(room.samples[: room.count], facts.rate, broken, room.more)
 
 
@@ -133,7 +134,9 @@ def measure_audio(data: bytes, policy: MediaPolicy) -> AudioMeasures:
 def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
     if len(data) > policy.max_bytes:
         raise PolicyError(
-            f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})", "raise max_bytes to allow it"
+            f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})",
+            "raise max_bytes to allow it",
+            code="MM211",
         )
     reader = open_sound(data, policy)
     declared = reader.facts.seconds
@@ -147,6 +150,7 @@ def _too_long(policy: MediaPolicy) -> PolicyError:
     return PolicyError(
         f"the sound lasts longer than max_seconds ({policy.max_seconds:g})",
         "raise max_seconds to allow it, or use --policy trusted",
+        code="MM405",
     )
 
 

@@ -6,7 +6,10 @@ import hashlib
 import json
 from typing import NamedTuple, Union
 
-FORMAT = 1
+from mmprompt.errors.findings import Note
+from mmprompt.errors.rules import RULES
+
+FORMAT = 2
 _MAGIC = b"mmprompt media cache %d\n" % FORMAT
 _DIGEST = 32
 _SMALL = 512
@@ -26,7 +29,7 @@ class CacheEntry(NamedTuple):
     data: bytes = b""
     frames: tuple[bytes, ...] = ()
     changes: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Note, ...] = ()
     facts: tuple[Fact, ...] = ()
     unchanged: bool = False
 
@@ -46,14 +49,16 @@ def is_well_formed(value: object) -> bool:
         return False
     if not (value.unchanged or value.data or value.frames):
         return False
-    texts = all(type(word) is str for word in (value.media_type, *value.changes, *value.findings))
+    texts = all(type(word) is str for word in (value.media_type, *value.changes))
+    texts = texts and all(type(note) is Note for note in value.findings)
     return texts and all(isinstance(blob, bytes) for blob in (value.data, *value.frames))
 
 
 def pack(key: str, entry: CacheEntry) -> bytes:
     """Return an entry as the bytes of its file: magic bytes, a checksum of the rest, a JSON header, the data."""
+    notes = [(note.code, note.what, note.hint) for note in entry.findings]
     header = json.dumps([
-        key, entry.media_type, entry.changes, entry.findings, entry.facts, entry.unchanged,
+        key, entry.media_type, entry.changes, notes, entry.facts, entry.unchanged,
         len(entry.data), [len(frame) for frame in entry.frames],
     ]).encode("ascii")  # fmt: skip
     rest = b"".join((len(header).to_bytes(4, "big"), header, entry.data, *entry.frames))
@@ -70,9 +75,12 @@ def unpack(key: str, packed: bytes) -> CacheEntry | None:
     try:
         # a checksum is not a signature, so each field of a forged file is checked
         named, media_type, changes, findings, facts, unchanged, size, sizes = json.loads(bytes(rest[4:end]))
-        texts = all(type(word) is str for word in (media_type, *changes, *findings, *[name for name, _ in facts]))
+        words = (media_type, *changes, *[name for name, _ in facts], *[word for note in findings for word in note])
+        texts = all(type(word) is str for word in words)
+        notes = tuple(Note(code, what, hint) for code, what, hint in findings)
         plain = all(isinstance(value, (str, int, float, type(None))) for _, value in facts)
-        if not texts or not plain or type(unchanged) is not bool or named != key:
+        known = all(note.code in RULES for note in notes)
+        if not texts or not known or not plain or type(unchanged) is not bool or named != key:
             return None
         blobs = _cut(rest[end:], [size, *sizes])
     except (ValueError, TypeError, RecursionError):
@@ -80,7 +88,7 @@ def unpack(key: str, packed: bytes) -> CacheEntry | None:
     if blobs is None:
         return None
     facts = tuple((name, value) for name, value in facts)
-    return CacheEntry(media_type, blobs[0], tuple(blobs[1:]), tuple(changes), tuple(findings), facts, unchanged)
+    return CacheEntry(media_type, blobs[0], tuple(blobs[1:]), tuple(changes), notes, facts, unchanged)
 
 
 def _cut(body: memoryview, sizes: list[int]) -> list[bytes] | None:

@@ -136,7 +136,9 @@ class _GuardedHTTP(HTTPConnection):
             return sock
         if deadline - time.monotonic() <= 0.01:
             raise ConnectTimeoutError(self, "no address answered in time")
-        raise SourceError(f"host {shown(self.host, 60)} cannot be reached", "check the URL, and the network")
+        raise SourceError(
+            f"host {shown(self.host, 60)} cannot be reached", "check the URL, and the network", code="MM218"
+        )
 
     def _check_peer(self, sock: socket.socket) -> None:
         peer = sock.getpeername()
@@ -196,4 +198,4 @@ def _resolve(host: str, port: int, seconds: float) -> list[AddressInfo] | None:
 
 
 def _unknown(host: str) -> SourceError:
-    return SourceError(f"host {shown(host, 60)} is not known", "check the URL, and the network")
+    return SourceError(f"host {shown(host, 60)} is not known", "check the URL, and the network", code="MM218")

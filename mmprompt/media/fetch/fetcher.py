@@ -107,7 +107,9 @@ class Fetcher:
                 break
             time.sleep(pause)
         tries = f" ({attempt} attempts)" if attempt > 1 else ""
-        raise SourceError(f"{in_short(url)} {what}{tries}", "try again later, or save the file beside the dataset")
+        raise SourceError(
+            f"{in_short(url)} {what}{tries}", "try again later, or save the file beside the dataset", code="MM218"
+        )
 
     def _follow(self, url: str, deadline: float) -> Fetched:
         """Send the request and follow redirects; each hop is checked as the first one."""
@@ -121,16 +123,16 @@ class Fetcher:
                 if answer.status_code not in _REDIRECTS or "Location" not in answer.headers:
                     return Fetched(*self._body(answer, url), in_short(current))
                 current = _redirected(current, answer.headers["Location"])
-        raise SourceError(f"{in_short(url)} redirects more than {MOST_HOPS} times", "check the URL")
+        raise SourceError(f"{in_short(url)} redirects more than {MOST_HOPS} times", "check the URL", code="MM218")
 
     def _check(self, url: str) -> None:
         if len(url) > LONGEST_URL:
-            raise SourceError(f"{in_short(url)} is {len(url)} characters long", "shorten it")
+            raise SourceError(f"{in_short(url)} is {len(url)} characters long", "shorten it", code="MM217")
         if classify(url).kind != "url":
-            raise SourceError(f"{in_short(url)} is not an http(s) URL", "write https://host/path")
+            raise SourceError(f"{in_short(url)} is not an http(s) URL", "write https://host/path", code="MM217")
         target = host_and_port(url)
         if target is None:
-            raise SourceError(f"{in_short(url)} has a malformed host", "write https://host/path")
+            raise SourceError(f"{in_short(url)} has a malformed host", "write https://host/path", code="MM217")
         self._hosts.check(*target)
         self._dead.check(target)
 
@@ -156,7 +158,7 @@ class Fetcher:
             self._mark_dead(url)
             raise
         except requests.exceptions.SSLError:
-            raise SourceError(f"{in_short(url)} has no valid TLS certificate", "check the URL") from None
+            raise SourceError(f"{in_short(url)} has no valid TLS certificate", "check the URL", code="MM218") from None
         except requests.exceptions.Timeout as error:
             # a host that was asked late, after redirects or other attempts, may be fine
             if isinstance(error, requests.exceptions.ConnectTimeout) and left > self._policy.timeout / 2:
@@ -167,9 +169,9 @@ class Fetcher:
                 self._refuse_late(url)
             if _is_broken(error):
                 raise PassingError("broke off the connection") from None
-            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
+            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL", code="MM218") from None
         except (requests.exceptions.RequestException, HTTPError, UnicodeError):
-            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL") from None
+            raise SourceError(f"{in_short(url)} gave no valid HTTP answer", "check the URL", code="MM218") from None
 
     def _body(self, answer: Response, url: str) -> tuple[bytes, str]:
         """Check an answer by its status and headers, and return its body and declared type."""
@@ -179,13 +181,14 @@ class Fetcher:
             after = retry_after(headers.get("Retry-After", ""))
             raise PassingError(f"answers {status_words(status)}", after=after)
         if status != HTTPStatus.OK:
-            raise SourceError(f"{in_short(url)} answers {status_words(status)}", "check the URL")
+            raise SourceError(f"{in_short(url)} answers {status_words(status)}", "check the URL", code="MM218")
         transfer = headers.get("Transfer-Encoding", "").strip().lower()
         for encoding in (headers.get("Content-Encoding", "").strip().lower(), transfer.removesuffix("chunked")):
             if encoding not in ("", "identity"):
                 raise SourceError(
                     f"{in_short(url)} has Content-Encoding {shown(encoding, 20)}",
                     "name a URL that serves the file uncompressed",
+                    code="MM218",
                 )
         size = headers.get("Content-Length", "").strip()
         stated = int(size[:20]) if size.isascii() and size.isdigit() and not transfer else None
@@ -224,10 +227,13 @@ class Fetcher:
         raise PolicyError(
             f"{in_short(url)} took longer than timeout ({self._policy.timeout:g} s)",
             "raise timeout to allow it, or use --policy trusted",
+            code="MM218",
         )
 
     def _refuse_large(self, url: str) -> NoReturn:
-        raise PolicyError(f"{in_short(url)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it")
+        raise PolicyError(
+            f"{in_short(url)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it", code="MM211"
+        )
 
 
 def _new_adapter(hosts: AllowedHosts) -> HTTPAdapter:
@@ -258,7 +264,7 @@ def _redirected(url: str, location: str) -> str:
         target = urljoin(url, location.encode("latin-1").decode("utf-8"))
         source = classify(target)
     except (ValueError, SourceError):
-        raise SourceError(f"{in_short(url)} redirects to a malformed URL", "check the URL") from None
+        raise SourceError(f"{in_short(url)} redirects to a malformed URL", "check the URL", code="MM217") from None
     if source.kind != "url":
         raise PolicyError(
             f"{in_short(url)} redirects to a URL that is neither http nor https", "give the address of the file"

@@ -62,6 +62,7 @@ class AllowedHosts:
             raise PolicyError(
                 f"host {shown(name)} is not among the allowed hosts",
                 "allow it with --allow-domain HOST (MediaPolicy(fetch=True, allow_domains=[HOST]))",
+                code="MM210",
             )
 
     def check_address(self, host: str, port: int, address: str) -> None:
@@ -71,6 +72,7 @@ class AllowedHosts:
             raise PolicyError(
                 f"host {shown(plain_host(host)[:60])} is at {fault}, and only public addresses are fetched",
                 "allow exactly this server with --allow-domain ADDRESS:PORT, its IP address and port",
+                code="MM210",
             )
 
 
@@ -96,6 +98,7 @@ def host_entry(domain: object) -> str:
         raise PolicyError(
             f"{shown(domain)} is not a host name",
             "write example.com, *.example.com, example.com:8080 or [::1]:8080, without scheme or path",
+            code="MM210",
         )
     host = f"*.{name}" if below else name
     return f"{host}:{port}" if port else host
@@ -125,7 +128,7 @@ def _ascii(host: str) -> str:
     try:
         return parse_url(f"http://{host}/").host or host
     except LocationParseError:
-        raise PolicyError(f"{shown(host)} is not a host name", "write it as in example.com") from None
+        raise PolicyError(f"{shown(host)} is not a host name", "write it as in example.com", code="MM217") from None
 
 
 def plain_host(host: str) -> str:
@@ -173,6 +176,7 @@ class DeadHosts:
             raise SourceError(
                 f"host {host} could not be connected to {since:.0f} s ago",
                 f"check the URL, and the network; it is tried again after {_SECONDS:.0f} s",
+                code="MM218",
             )
 
     def add(self, target: tuple[str, int]) -> None:

@@ -81,6 +81,7 @@ class Watch:
             raise PolicyError(
                 f"{self._what} takes longer than timeout ({self._policy.timeout:g} s)",
                 "raise timeout to allow it, or use --policy trusted",
+                code="MM902",
             )
 
     def check_size(self, width: int, height: int) -> None:
@@ -94,4 +95,5 @@ class Watch:
             raise PolicyError(
                 f"the packets of {self._what} take more than {PACKETS_SHARE} x max_bytes ({self._policy.max_bytes})",
                 "raise max_bytes to allow it, or encode it again",
+                code="MM902",
             )

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
 from mmprompt.media.image.headers import webp_is_lossless
 from mmprompt.media.image.pixels import (
@@ -43,7 +44,7 @@ class Made(NamedTuple):
     image_format: str
     orientation: int
     notes: tuple[str, ...]
-    findings: tuple[str, ...]
+    findings: tuple[Note, ...]
 
 
 class Wanted(NamedTuple):
@@ -134,15 +135,15 @@ def own_format(facts: ImageFacts) -> str:
 def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
     """Make the changes in the order that ``change_image`` documents."""
     notes: list[str] = []
-    findings: tuple[str, ...] = ()
+    findings: tuple[Note, ...] = ()
     orientation = facts.orientation
     before = image.mode
     if (facts.frames or 1) > 1:
         notes.append(f"{facts.frames} frames to the first{wanted.why_first}")
-        findings = (f"of {facts.frames} frames the first is kept",)
+        findings = (Note("MM306", f"of {facts.frames} frames the first is kept"),)
     if facts.frames is None:
         notes.append("several pages to the first")
-        findings = ("of several pages the first is kept",)
+        findings = (Note("MM306", "of several pages the first is kept"),)
     if wanted.upright and orientation > 1:
         image = turned(image, orientation)
         notes.append(f"turned upright from EXIF orientation {orientation}")

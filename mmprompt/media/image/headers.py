@@ -94,7 +94,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
     except struct.error:  # the header is cut
         size = None
     if size is None:
-        raise SourceError("the size of the image cannot be read from its header", SAVE_AGAIN)
+        raise SourceError("the size of the image cannot be read from its header", SAVE_AGAIN, code="MM300")
     return size[0], abs(size[1])
 
 
@@ -119,7 +119,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
             at += max(2, int.from_bytes(data[at : at + 2], "big"))
         if junk > _MOST_JUNK:
             break
-    raise SourceError("the JPEG has too much before its picture", SAVE_AGAIN)
+    raise SourceError("the JPEG has too much before its picture", SAVE_AGAIN, code="MM300")
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:
@@ -216,7 +216,7 @@ def _skip_blocks(data: bytes, at: int, blocks: int) -> tuple[int, int]:
 
 
 def _too_many_blocks() -> SourceError:
-    return SourceError(f"the GIF has more than {MOST_BLOCKS} blocks", SAVE_AGAIN)
+    return SourceError(f"the GIF has more than {MOST_BLOCKS} blocks", SAVE_AGAIN, code="MM300")
 
 
 def tiff_layout(data: bytes) -> TiffLayout:
@@ -243,7 +243,7 @@ def tiff_layout(data: bytes) -> TiffLayout:
     except struct.error:  # the directory is cut
         following, whole = 0, False
     if not whole:
-        raise SourceError("the TIFF is cut or damaged", "save or fetch it anew")
+        raise SourceError("the TIFF is cut or damaged", "save or fetch it anew", code="MM300")
     width, height, wide, high = sides.values()
     if not wide or not high:
         return TiffLayout(0, 0, following > 0)

@@ -134,7 +134,9 @@ def _sixteen_bits(image: Image) -> Image:
 
 
 def _no_scale(mode: str) -> SourceError:
-    return SourceError(f"the samples of an image of mode {mode} have no stated white", "save it with 8 or 16 bits")
+    return SourceError(
+        f"the samples of an image of mode {mode} have no stated white", "save it with 8 or 16 bits", code="MM214"
+    )
 
 
 def _of_samples(image: Image) -> Image:
@@ -183,7 +185,9 @@ def encoded(
     longest = LONGEST_SIDE.get(image_format)
     if longest is not None and max(image.size) > longest:
         hint = "scale it down (max_side), or choose PNG"
-        raise SourceError(f"{image.width} x {image.height} pixels are more than a {image_format} has a side", hint)
+        raise SourceError(
+            f"{image.width} x {image.height} pixels are more than a {image_format} has a side", hint, code="MM302"
+        )
     options: dict[str, Any] = {"quality": quality, **more} if image_format != "PNG" else more
     if image_format == "WEBP":
         options["lossless"] = options["exact"] = lossless

@@ -39,7 +39,9 @@ def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
     facts = image_facts(data, policy)
     if facts.width * facts.height > room:
         what = f"the pictures of the request have together more than {KEPT_PICTURES} x max_pixels"
-        raise PolicyError(f"{what} ({policy.max_pixels}) pixels", f"give fewer pictures or frames, or {RAISE_PIXELS}")
+        raise PolicyError(
+            f"{what} ({policy.max_pixels}) pixels", f"give fewer pictures or frames, or {RAISE_PIXELS}", code="MM302"
+        )
     image = decode_image(data, policy)
     turn = f"EXIF orientation {facts.orientation}" if facts.orientation > 1 else ""
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp") or ""
@@ -66,6 +68,8 @@ def image_of(plain: PlainImage) -> Image:
             mode, colours = plain.palette
             image.putpalette(colours, mode)
     except (LookupError, TypeError, ValueError) as error:
-        raise SourceError(f"the decoder gave no picture ({type(error).__name__})", "leave the sample out") from None
+        raise SourceError(
+            f"the decoder gave no picture ({type(error).__name__})", "leave the sample out", code="MM300"
+        ) from None
     image.info = dict(plain.info)
     return image

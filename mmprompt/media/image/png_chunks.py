@@ -42,10 +42,10 @@ def png_layout(data: bytes) -> PngLayout:
         if name == b"acTL":
             count = int.from_bytes(data[at + 8 : at + 12], "big")
             if animated or not 0 < count <= 0x80000000:
-                raise SourceError("the PNG has a broken animation header", SAVE_AGAIN)
+                raise SourceError("the PNG has a broken animation header", SAVE_AGAIN, code="MM300")
             animated, frames = True, 0 if pixels else count  # behind the pixels it counts for nothing
         at += size + 12
-    raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", SAVE_AGAIN)
+    raise SourceError(f"the PNG has more than {MOST_CHUNKS} chunks", SAVE_AGAIN, code="MM300")
 
 
 def png_has_all_rows(data: bytes) -> bool:

@@ -33,7 +33,9 @@ def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
     """
     readers = _readers()
     if name not in readers:
-        raise SourceError(f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow")
+        raise SourceError(
+            f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow", code="MM214"
+        )
     with named(name):
         return readers[name](TimedFile(data, policy, f"the {name}"))
 
@@ -95,8 +97,10 @@ def named(name: str) -> Iterator[None]:
     """Replace Pillow's errors by ours."""
     from PIL.Image import DecompressionBombError  # noqa: PLC0415  # heavy
 
-    with library_errors(f"the {name}", "is cut or damaged", "save or fetch it anew"):
+    with library_errors(f"the {name}", "is cut or damaged", "save or fetch it anew", "MM300"):
         try:
             yield
         except DecompressionBombError:
-            raise PolicyError(f"the {name} has more pixels than Pillow takes", "make it smaller") from None
+            raise PolicyError(
+                f"the {name} has more pixels than Pillow takes", "make it smaller", code="MM302"
+            ) from None

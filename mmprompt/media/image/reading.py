@@ -83,7 +83,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
             ``max_pixels``, all frames up to this one ``ANIMATION_PICTURES`` times that. Time is checked between reads.
     """
     if frame < 0:
-        raise SourceError(f"the frame number is {frame}", "give 0 or more")
+        raise SourceError(f"the frame number is {frame}", "give 0 or more", code="MM200")
     image, facts = _open(data, policy, frame + 1)
     if frame >= (facts.frames or 1):
         known = (
@@ -91,7 +91,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
             if facts.frames is None
             else f"choose one of 0 to {facts.frames - 1}"
         )
-        raise SourceError(f"the {facts.format} has no frame {frame}", known)
+        raise SourceError(f"the {facts.format} has no frame {frame}", known, code="MM200")
     with named(facts.format):
         _load_frames(image, range(frame + 1), policy)
         plain = image.copy()
@@ -182,11 +182,15 @@ def _format_of(data: bytes, policy: MediaPolicy) -> str:
     kind = sniff(data)
     if kind is None:
         found = not_media(data)
-        raise SourceError(f"the image source is {found.name}, not an image", found.hint or "give an image")
+        raise SourceError(
+            f"the image source is {found.name}, not an image", found.hint or "give an image", code=found.code
+        )
     name = next((n for n in formats if _KINDS.get(n) is kind), None)
     if name is None:
         what = "which mmprompt does not read" if kind.image else "not an image"
-        raise SourceError(f"the image source is {kind.name}, {what}", kind.hint or "convert it to PNG or JPEG")
+        raise SourceError(
+            f"the image source is {kind.name}, {what}", kind.hint or "convert it to PNG or JPEG", code="MM214"
+        )
     return name
 
 
@@ -230,7 +234,7 @@ def _check_tiles(width: int, height: int, most: int) -> None:
     """Refuse a TIFF whose tiles are far larger than its picture: Pillow decodes them whole."""
     if width * height > 2 * most:
         what = f"the tiles of the TIFF have {width} x {height} pixels together, more than twice max_pixels ({most})"
-        raise PolicyError(what, RAISE_PIXELS)
+        raise PolicyError(what, RAISE_PIXELS, code="MM302")
 
 
 def _check_gif(width: int, height: int) -> None:
@@ -239,7 +243,9 @@ def _check_gif(width: int, height: int) -> None:
 
     limit = pillow.MAX_IMAGE_PIXELS
     if limit is not None and width * height > limit:
-        raise PolicyError(f"the GIF has {width} x {height} pixels, more than Pillow takes ({limit})", "make it smaller")
+        raise PolicyError(
+            f"the GIF has {width} x {height} pixels, more than Pillow takes ({limit})", "make it smaller", code="MM302"
+        )
 
 
 def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> None:
@@ -247,13 +253,16 @@ def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> N
     if walk is not None:
         frames = min(frames, walk)
     if frames > policy.max_frames:
-        raise PolicyError(f"the {facts.format} has more than max_frames ({policy.max_frames})", _RAISE_FRAMES)
+        raise PolicyError(
+            f"the {facts.format} has more than max_frames ({policy.max_frames})", _RAISE_FRAMES, code="MM211"
+        )
     most = policy.max_pixels * ANIMATION_PICTURES
     if frames * facts.width * facts.height > most:
         raise PolicyError(
             f"the {frames} frames of the {facts.format} have {facts.width} x {facts.height} pixels each, more than "
             f"{ANIMATION_PICTURES} times max_pixels ({policy.max_pixels}) together",
             RAISE_PIXELS,
+            code="MM302",
         )
 
 

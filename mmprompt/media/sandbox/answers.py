@@ -16,6 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import MMPromptError, Where
+from mmprompt.errors.findings import Note
+from mmprompt.errors.rules import RULES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +102,8 @@ def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that canno
     kind = type(value)
     if value is None or (isinstance(value, (bool, int, float, str)) and kind in (bool, int, float, str)):
         return value
+    if kind is Note:
+        return ["note", value.code, value.what, value.hint]
     if kind is bytes:
         blobs.append(value)
         return ["bytes", len(blobs) - 1]
@@ -112,7 +116,7 @@ def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that canno
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return ["fields", kind.__module__, kind.__qualname__, *[_plain(item, blobs) for item in value]]
     if isinstance(value, MMPromptError):
-        return ["error", kind.__module__, kind.__qualname__, value.what, value.hint, [*value.where]]
+        return ["error", kind.__module__, kind.__qualname__, value.what, value.hint, [*value.where], value.code]
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return _plain(value.item(), blobs)
@@ -141,6 +145,9 @@ def _value(plain: Any, blobs: Blobs) -> Any:
         return bytes(_blob(rest[0], blobs))
     if kind in _COLLECTIONS:
         return _COLLECTIONS[kind]([_value(item, blobs) for item in rest])
+    if kind == "note":
+        code, what, hint = rest
+        return Note(code if code in RULES else "MM200", str(what), str(hint))
     if kind == "dict":
         return {_value(k, blobs): _value(v, blobs) for k, v in rest}
     if kind == "fraction":
@@ -155,8 +162,8 @@ def _value(plain: Any, blobs: Blobs) -> Any:
     if kind == "fields" and issubclass(found, tuple) and len(rest) - 2 == len(getattr(found, "_fields", ())) > 0:
         return tuple.__new__(found, [_value(item, blobs) for item in rest[2:]])
     if kind == "error" and issubclass(found, MMPromptError):
-        what, hint, where = rest[2:]
-        return found(str(what), str(hint), Where(*where))
+        what, hint, where, code = rest[2:]
+        return found(str(what), str(hint), Where(*where), code if code in RULES else None)
     raise AnswerError("an unknown kind of value")
 
 

@@ -38,7 +38,7 @@ LEAST_MEMORY = 256 << 20
 
 def decoder_errors() -> AbstractContextManager[None]:
     """Return a context in which each exception of a decoder that runs in this process becomes a SourceError."""
-    return library_errors("the decoder", "failed", HINT)
+    return library_errors("the decoder", "failed", HINT, "MM902")
 
 
 class InlineDecoder:
@@ -168,7 +168,7 @@ class IsolatedDecoder:
         """Try a job once more in a fresh child, if an earlier job may be to blame for the end; raise what it means."""
         if end.used and end.kind in (MEMORY, EndedError.CRASH):
             return self._run(job, fresh=True)
-        raise SourceError(self._words(end), HINT) from None
+        raise SourceError(self._words(end), HINT, code="MM902") from None
 
     @property
     def _seconds(self) -> float:

@@ -56,7 +56,7 @@ def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
 
 def _sound(part: MediaPart, policy: MediaPolicy) -> MediaPart:
     if part.media_type == VIDEO_FRAMES:
-        raise SourceError("the video is single frames, which have no sound", "give the video file")
+        raise SourceError("the video is single frames, which have no sound", "give the video file", code="MM200")
     data = sound_track(part.data, policy)
     note = f"the sound of {part.media_type} as WAV, 16-bit PCM (sound_track)"
     return part._replace(media_type="audio/wav", data=data, changes=(*part.changes, note))
@@ -65,7 +65,9 @@ def _sound(part: MediaPart, policy: MediaPolicy) -> MediaPart:
 def _change_frames(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
     """Pick from single frames and scale them."""
     if changes.fps is not None or changes.times:
-        raise SourceError("the video is single frames, which carry no times", "ask for a number of frames")
+        raise SourceError(
+            "the video is single frames, which carry no times", "ask for a number of frames", code="MM200"
+        )
     places = even_places(len(part.frames), changes.frames)
     if len(places) < len(part.frames):
         note = f"{len(part.frames)} frames to {len(places)}: numbers {', '.join(map(str, places))} (frames)"
@@ -102,7 +104,9 @@ def _encoder(changes: Changes, policy: MediaPolicy, notes: dict[str, None]) -> C
         room -= len(data)
         if room < 0:
             raise PolicyError(
-                f"the frames have more than max_bytes ({policy.max_bytes})", "ask for fewer, or raise max_bytes"
+                f"the frames have more than max_bytes ({policy.max_bytes})",
+                "ask for fewer, or raise max_bytes",
+                code="MM211",
             )
         return data
 

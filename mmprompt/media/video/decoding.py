@@ -48,6 +48,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any
         raise SourceError(
             f"the {video.kind.name} file cannot be read after {len(packets)} frames ({type(error).__name__})",
             "fetch it again: it may be cut",
+            code="MM500",
         ) from None
     first = next((at for at, packet in enumerate(packets) if packet.is_keyframe), 0)
     span = _span(packets)
@@ -78,7 +79,9 @@ def packet_timeline(video: OpenVideo, packets: list[Packet[Any]]) -> Timeline | 
 
 def _too_many_frames(policy: MediaPolicy) -> PolicyError:
     return PolicyError(
-        f"the video has more than {policy.max_frames} frames", "raise max_frames to allow it, or use --policy trusted"
+        f"the video has more than {policy.max_frames} frames",
+        "raise max_frames to allow it, or use --policy trusted",
+        code="MM506",
     )
 
 
@@ -223,4 +226,4 @@ def _shown(video: OpenVideo, packets: list[Packet[Any]], watch: Watch) -> Iterat
             yield frame
         elif last is not None:
             at = f" after {last.time:.2f} s" if last.time is not None else ""
-            raise SourceError(f"the video is damaged{at}", "fetch the file again, or encode it anew")
+            raise SourceError(f"the video is damaged{at}", "fetch the file again, or encode it anew", code="MM500")

@@ -87,7 +87,9 @@ def _grace(line: Timeline) -> Fraction:
 def _shown_at(seconds: float, line: Timeline) -> int:
     at = Fraction(str(seconds)) / line.tick
     if at > line.end - line.ticks[0] + _grace(line):
-        raise SourceError(f"at {seconds:g} s nothing is shown: the video lasts {line.length:.3f} s", "ask for less")
+        raise SourceError(
+            f"at {seconds:g} s nothing is shown: the video lasts {line.length:.3f} s", "ask for less", code="MM200"
+        )
     return _frame_at(at, line)
 
 

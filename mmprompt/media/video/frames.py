@@ -85,6 +85,7 @@ def video_frames(
                 raise PolicyError(
                     f"the frames have together more than {KEPT_PICTURES} x max_pixels ({policy.max_pixels}) pixels",
                     "ask for fewer frames, or raise max_pixels to allow it, or use --policy trusted",
+                    code="MM302",
                 )
             return pixels
 
@@ -123,7 +124,7 @@ def take_frames(
         wanted = choose(choice, line)
         made = in_order(video, packets, set(wanted), _upright(start()), watch)
         if not made.keys() >= set(wanted):  # what is damaged may give fewer frames the second time
-            raise SourceError("the video is damaged", "fetch the file again, or encode it anew")
+            raise SourceError("the video is damaged", "fetch the file again, or encode it anew", code="MM500")
         return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
 
 
@@ -145,7 +146,9 @@ def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
             plain = converter.reformat(frame, format="rgb24", **_colours(frame))
         except (FFmpegError, ValueError):
             what = f"colours of the form {frame.format.name}, matrix {int(frame.colorspace)}"
-            raise SourceError(f"the video has {what}, which are not read", "convert it to H.264 in MP4") from None
+            raise SourceError(
+                f"the video has {what}, which are not read", "convert it to H.264 in MP4", code="MM509"
+            ) from None
         pixels: Any = plain.to_ndarray()  # of this format always uint8
         return take(_turned(pixels, matrix))
 

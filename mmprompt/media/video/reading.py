@@ -134,7 +134,9 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
         container = open_bytes(data, kind, options, policy)
     except (av.FFmpegError, ValueError) as error:
         raise SourceError(
-            f"the {kind.name} file cannot be opened ({type(error).__name__})", "fetch it again: it may be cut"
+            f"the {kind.name} file cannot be opened ({type(error).__name__})",
+            "fetch it again: it may be cut",
+            code="MM500",
         ) from None
     with container:
         stream = _picture_stream(kind, container)
@@ -153,10 +155,14 @@ def _kind(data: bytes) -> Kind:
     kind = sniff(data)
     if kind is None:
         found = not_media(data)
-        raise SourceError(f"the video source is {found.name}, not a video", found.hint or "give a video")
+        raise SourceError(
+            f"the video source is {found.name}, not a video", found.hint or "give a video", code=found.code
+        )
     if kind not in READERS:
         tag = any_type(kind).partition("/")[0]
-        raise SourceError(f"the video source is {kind.name}, not a video", f"tag it as {tag}, or name another file")
+        raise SourceError(
+            f"the video source is {kind.name}, not a video", f"tag it as {tag}, or name another file", code="MM213"
+        )
     return kind
 
 
@@ -168,12 +174,16 @@ def _picture_stream(kind: Kind, container: InputContainer) -> VideoStream:
         if context is None or _is_cover(stream):
             continue
         if context.name not in _CODECS:
-            raise SourceError(f"the {kind.name} file has video of codec {context.name}", "convert it to H.264 in MP4")
+            raise SourceError(
+                f"the {kind.name} file has video of codec {context.name}", "convert it to H.264 in MP4", code="MM509"
+            )
         return stream
     if container.streams.video and not all(map(_is_cover, container.streams.video)):
-        raise SourceError(f"the {kind.name} file has video of an unknown codec", "convert it to H.264 in MP4")
+        raise SourceError(
+            f"the {kind.name} file has video of an unknown codec", "convert it to H.264 in MP4", code="MM509"
+        )
     found = "sound alone" if container.streams.audio else "no stream of pictures"
-    raise SourceError(f"the {kind.name} file holds {found}", "tag it as audio, or name another file")
+    raise SourceError(f"the {kind.name} file holds {found}", "tag it as audio, or name another file", code="MM501")
 
 
 def _is_cover(stream: VideoStream) -> bool:
@@ -197,6 +207,7 @@ def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
         raise PolicyError(
             f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s",
             "raise max_seconds to allow it, or use --policy trusted",
+            code="MM506",
         )
 
 
@@ -215,7 +226,9 @@ def declared_seconds(container: InputContainer, stream: VideoStream, data: bytes
 def check_whole(seconds: float, declared: float | None) -> None:
     """Refuse a video that is much shorter than declared: the end of the file is missing."""
     if declared is not None and declared - seconds > max(_CUT_SECONDS, _CUT_SHARE * declared):
-        raise SourceError(f"the video is cut: {seconds:.1f} of {declared:.1f} s are there", "fetch the file again")
+        raise SourceError(
+            f"the video is cut: {seconds:.1f} of {declared:.1f} s are there", "fetch the file again", code="MM505"
+        )
 
 
 def _first_frame(video: OpenVideo, policy: MediaPolicy) -> VideoFrame:
@@ -245,6 +258,7 @@ def no_frame(video: OpenVideo, policy: MediaPolicy) -> SourceError:
     return SourceError(
         f"the {video.kind.name} file has no frame that can be decoded{unknown}",
         "fetch it again, or encode it anew: it may be cut",
+        code="MM500",
     )
 
 

@@ -22,9 +22,13 @@ def sound_track(data: bytes, policy: MediaPolicy) -> bytes:
     facts = audio_facts(data, policy)
     sound = decode_audio(data, policy)
     if sound.broken:
-        raise SourceError(f"the sound of the {container} file is damaged", "fetch the file again, or encode it anew")
+        raise SourceError(
+            f"the sound of the {container} file is damaged", "fetch the file again, or encode it anew", code="MM400"
+        )
     if facts.seconds is not None and not is_whole(data):
         check_whole(len(sound.samples) / sound.rate, facts.seconds)
     if sound.samples.size * 2 > policy.max_bytes:
-        raise PolicyError(f"the sound as WAV has more than max_bytes ({policy.max_bytes})", "raise max_bytes")
+        raise PolicyError(
+            f"the sound as WAV has more than max_bytes ({policy.max_bytes})", "raise max_bytes", code="MM211"
+        )
     return wav_file(to_16_bits(sound.samples), sound.rate)[0]

@@ -14,8 +14,9 @@
     └── ServerError      the model server cannot be reached or returned no usable reply
 
 A message says where the fault is (``vqa.jsonl:14 question @57``), what it is, and how to mend it. The attributes
-``where``, ``what`` and ``hint`` hold the same three, so that no program has to parse the text. Errors are immutable
-by convention: ``located`` returns a copy. They pickle.
+``where``, ``what`` and ``hint`` hold the same three, so that no program has to parse the text. ``code`` names the rule
+that the data breaks, such as ``MM201``: ``RULES`` lists them, and ``mmprompt check --explain MM201`` describes one.
+Errors are immutable by convention: ``located`` returns a copy. They pickle.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ class Where(NamedTuple):
         elif self.line is not None:
             words.append(f"row {self.line}")
         if self.column is not None:
-            words.append(_cut(self.column))
+            words.append(short_name(self.column))
         if self.offset is not None:
             words.append(f"@{self.offset}")
         if self.template is not None:
             words.append(f"in {self.template}")
         if self.sample is not None:
-            words.append(f"(sample {_cut(self.sample)})")
+            words.append(f"(sample {short_name(self.sample)})")
         place = " ".join(words)
         if self.column is not None or self.message is None:
             return place
@@ -86,14 +87,19 @@ NO_COLUMN = "columns"
 class MMPromptError(Exception):
     """The root of all errors that mmprompt raises on purpose.
 
-    ``what`` says what is wrong, ``hint`` what to do about it, and ``where`` the place as far as it is known.
+    ``what`` says what is wrong, ``hint`` what to do about it, and ``where`` the place as far as it is known. ``code``
+    is that of the rule in ``errors.rules``; each class has a code of its own for errors that no other rule names.
     """
 
-    def __init__(self, what: str, hint: str = "", where: Where | None = None) -> None:
-        super().__init__(what, hint, where)
+    code = "MM900"
+
+    def __init__(self, what: str, hint: str = "", where: Where | None = None, code: str | None = None) -> None:
+        super().__init__(what, hint, where, code)
         self.what = what
         self.hint = hint
         self.where = where or Where()
+        if code is not None:
+            self.code = code
 
     def __str__(self) -> str:
         """Return the whole message on one line."""
@@ -104,78 +110,74 @@ class MMPromptError(Exception):
     def located(self: _E, **place: str | int | None) -> _E:
         """Return a copy with these fields of ``where`` filled in; a field that is known already keeps its value."""
         missing = {key: value for key, value in place.items() if getattr(self.where, key) is None}
-        return type(self)(self.what, self.hint, self.where._replace(**missing))  # type: ignore[arg-type]  # typed by name above
-
-
-class Finding(NamedTuple):
-    """An error as data: one line of ``--errors FILE``.
-
-    ``line`` counts from 1, ``row`` and ``offset`` from 0; ``part`` is the 1-based number of a content part of the
-    request. What is unknown is None.
-    """
-
-    severity: str
-    message: str
-    hint: str
-    file: str | None
-    line: int | None
-    row: int | None
-    id: object
-    column: str | None
-    offset: int | None
-    part: int | None
-
-    @classmethod
-    def of(cls, error: MMPromptError, row: int | None = None, name: object = None) -> Finding:
-        """Return the finding of an error; ``row`` is the number of its row, and ``name`` the row's id."""
-        at = error.where
-        what = error.what if at.template is None else f"in {at.template}: {error.what}"
-        name = at.sample if name is None else name
-        return cls("error", what, error.hint, at.file, at.line, row, name, at.column, at.offset, at.part)
+        where = self.where._replace(**missing)  # type: ignore[arg-type]  # typed by name above
+        return type(self)(self.what, self.hint, where, self.code)
 
 
 class TagError(MMPromptError):
     """AIS tags do not pair, or a value cannot be put between tags."""
 
+    code = "MM100"
+
 
 class TemplateError(MMPromptError):
     """A template cannot be compiled, or cannot be filled with this sample."""
+
+    code = "MM600"
 
 
 class PromptError(MMPromptError):
     """A meta template cannot render a prompt."""
 
+    code = "MM601"
+
 
 class MediaError(MMPromptError):
     """A medium cannot become a content part."""
+
+    code = "MM200"
 
 
 class SourceError(MediaError):
     """A source names or encodes a medium wrongly, or the medium is missing or damaged."""
 
+    code = "MM200"
+
 
 class PolicyError(MediaError):
     """The policy does not allow reading a medium."""
+
+    code = "MM210"
 
 
 class TargetError(MMPromptError):
     """The target cannot carry a message."""
 
+    code = "MM800"
+
 
 class DatasetError(MMPromptError):
     """A dataset cannot be read."""
+
+    code = "MM000"
 
 
 class RowError(DatasetError):
     """One row cannot be read; the rows after it can."""
 
+    code = "MM001"
+
 
 class TaskError(MMPromptError):
     """A task file, a mapping or a setting is wrong."""
 
+    code = "MM602"
+
 
 class ServerError(MMPromptError):
     """The model server cannot be reached or returned no usable reply."""
+
+    code = "MM901"
 
 
 def shown(value: object, limit: int = SHOWN) -> str:
@@ -204,8 +206,8 @@ def malformed(kind: str, problem: str, hint: str, line: int | None, column: int 
 
 def nearest(name: object, known: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` if a known name is near, else the list of the known names."""
-    names = sorted({_cut(k) for k in islice(known, _COMPARED)})
-    close = difflib.get_close_matches(_cut(name), names, n=1)
+    names = sorted({short_name(k) for k in islice(known, _COMPARED)})
+    close = difflib.get_close_matches(short_name(name), names, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known: {names_in_short(names)}" if names else "none are known"
@@ -213,10 +215,11 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 def names_in_short(names: Iterable[object]) -> str:
     """Return at most 100 names for a message, each of at most 80 characters."""
-    first = [_cut(name) for name in islice(names, _LISTED + 1)]
+    first = [short_name(name) for name in islice(names, _LISTED + 1)]
     return ", ".join(first[:_LISTED]) + (", …" if len(first) > _LISTED else "")
 
 
-def _cut(name: object) -> str:
+def short_name(name: object) -> str:
+    """Return a name for a message, cut after 80 characters."""
     text = name if isinstance(name, str) else str(name)
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
