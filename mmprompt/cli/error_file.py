@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mmprompt.cli import say
-from mmprompt.cli.output import data_output
+from mmprompt.cli.output import data_output, first_line
 from mmprompt.cli.report import ErrorReport
 from mmprompt.errors import MMPromptError, shown
 from mmprompt.errors.findings import Finding
-
-_LONGEST_LINE = 1 << 20
 
 
 @contextmanager
@@ -47,8 +45,7 @@ def recorded(path: str | None) -> Iterator[None]:
 
 def _holds_errors(path: str) -> bool:
     """Return whether a file is empty, or begins with an error as data."""
-    with open(path, "rb") as file:
-        line = file.readline(_LONGEST_LINE)
+    line = first_line(path)
     try:
         first = json.loads(line or "{}")
     except (ValueError, RecursionError):

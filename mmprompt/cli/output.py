@@ -12,6 +12,8 @@ from typing import BinaryIO
 from mmprompt.errors import TaskError, shown
 from mmprompt.targets.chunk_writer import ChunkWriter
 
+_LONGEST_LINE = 1 << 20
+
 
 def check_output(path: str | None) -> None:
     """Refuse an output that cannot become a file, before any work is done."""
@@ -70,6 +72,12 @@ def data_output(path: str | None) -> Iterator[BinaryIO | None]:
         return
     with open(path, "wb", buffering=0) as file:
         yield file
+
+
+def first_line(path: str) -> bytes:
+    """Return the first line of a file that is there, or its beginning if the line is long."""
+    with open(path, "rb") as file:
+        return file.readline(_LONGEST_LINE)
 
 
 @contextmanager
