@@ -229,7 +229,7 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     from mmprompt.datasets.writers.record import Record  # noqa: PLC0415  # loads when something is written
 
     columns = sample.columns
-    messages = in_own_folder(task.plain_messages(sample) or [], sample)
+    messages = in_own_folder(task.plain_messages(sample), sample)
     in_columns = sample.messages is None and CONTENT not in columns
     own_id = sample.id != sample.row or any(columns.get(name) is not None for name in ID_COLUMNS)
     answer = columns.get(task.output_column)
