@@ -308,7 +308,7 @@ def test_a_reply_that_calls_a_tool_ends_its_sample(tmp_path):
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (OURS, [], "mmprompt: there is nothing to ask; name a task file or dataset: -T path=FILE"),
+        (OURS, [], "mmprompt: MM602 no task file or dataset is given; name a task file or dataset: -T path=FILE"),
         ("mmprompt/qwen", ["-T", "path=rows.jsonl"], "mmprompt: the model lacks its server; write --model mmprompt/SERVICE/MODEL"),
         (OURS, ["-T", "path=rows.jsonl", "-M", "responses_api=true"], "mmprompt: responses_api has no form for all parts"),
     ],
