@@ -134,8 +134,10 @@ def question_text(columns: Mapping[str, object]) -> str:
     if QUESTION in columns:
         if columns[QUESTION] is None:
             raise null_column(QUESTION)
-        hint, question = hint_of(columns), columns[QUESTION]
-        lines = [line for line in (hint, "" if is_empty(question) else str(question)) if line]
+        if HINT in columns and (hint := hint_of(columns)):
+            lines.append(hint)
+        if not is_empty(columns[QUESTION]):
+            lines.append(str(columns[QUESTION]))
     choices = choices_in(columns)
     if choices.texts:
         lines.append(option_lines(choices))
