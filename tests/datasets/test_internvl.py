@@ -50,6 +50,7 @@ def test_an_annotation_that_is_no_regular_file_is_an_error_at_once(kind: str, tm
     assert "the annotation file 'rows.jsonl'" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX")
 def test_a_link_that_is_exchanged_while_it_is_read_never_leads_outside(tmp_path: Path) -> None:
     own = tmp_path / "own"
