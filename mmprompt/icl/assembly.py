@@ -9,6 +9,7 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
 from mmprompt.icl.chats import chat_prompts, one_turn
 from mmprompt.icl.dialogues import check_mode, turn_prompts
+from mmprompt.icl.labels import label_views
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.slot_rules import Columns, SlotRules
 from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
@@ -76,6 +77,7 @@ class Assembly:
         self.inferencer, self.arguments = inferencer_of(infer_cfg.get("inferencer"), "infer_cfg.inferencer")
         self.mode = "ppl" if self.inferencer == "PPLInferencer" else "gen"
         self._labels: tuple[object, ...] = tuple(self.arguments.get("labels") or template.labels)
+        self._labels_column: str | None = self.arguments.get("labels_column")
         self._check_together()
         self._infer_mode = check_mode(self.arguments.get("infer_mode", "last" if self.inferencer == CHAT else "every"))
         self._bound: BoundRetriever | None = None
@@ -88,8 +90,8 @@ class Assembly:
         """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
         turns = isinstance(self._template, MultiTurnPromptTemplate)
         if self.inferencer == "PPLInferencer":
-            if not self._labels:
-                hint = "map each label to its template, or give the inferencer 'labels'"
+            if not self._labels and self._labels_column is None:
+                hint = "map each label to its template, or give the inferencer 'labels' or 'labels_column'"
                 raise TaskError("PPLInferencer needs labels, and the template has none", hint)
             if len(set(map(str, self._labels))) < len(set(self._labels)):
                 alike = ", ".join(map(repr, self._labels))
@@ -221,6 +223,9 @@ class Assembly:
             return [(None, self._template.generate_item(entry, masked, ice))]
         make = self._template.generate_label_prompt_item
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
+        if self._labels_column is not None:
+            views = label_views(entry, self._labels_column, self._columns.output)
+            return [(None, {label: make(view, own(), label) for label, view in views.items()})]
         return [(None, {label: make(entry, own(), label) for label in self._labels})]
 
     def _ids(self, sample: Sample) -> tuple[int, ...]:
