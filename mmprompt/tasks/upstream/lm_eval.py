@@ -18,12 +18,11 @@ from typing import NamedTuple
 
 from mmprompt.datasets.read import Dataset
 from mmprompt.errors import TaskError, names_in_short, nearest, shown
-from mmprompt.errors.findings import Note
 from mmprompt.tasks.config import ConfigValue, Section
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, line_of, upstream_yaml
 from mmprompt.tasks.upstream.lm_eval_examples import Examples, examples_of
 from mmprompt.tasks.upstream.lm_eval_prompts import ANSWER, BEGIN, CHOICES, PREFIX, TURN, DocPrompts
-from mmprompt.tasks.upstream.shaped_rows import ShapedDataset, UpstreamYaml
+from mmprompt.tasks.upstream.shaped_rows import ShapedDataset, UpstreamYaml, unused_note
 from mmprompt.tasks.yaml_text import FunctionName
 
 _PROMPT_KEYS = ("doc_to_text", "doc_to_target", "doc_to_choice", "doc_to_image", "doc_to_audio", "doc_to_visual",
@@ -161,12 +160,7 @@ def _task(file: _File, folder: ConfigFolder) -> UpstreamYaml:
     if local is not None:
         config["dataset"] = local
     unused += [*more, *others, *examples.unused]
-    notes = (
-        [Note("MM614", f"these keys do not change the prompts and are not used: {names_in_short(unused)}")]
-        if unused
-        else []
-    )
-    return UpstreamYaml(config, (*notes, *examples.notes), LmEvalRows(prompts, examples, local, keys))
+    return UpstreamYaml(config, (*unused_note(unused), *examples.notes), LmEvalRows(prompts, examples, local, keys))
 
 
 def _check_keys(keys: Section) -> None:

@@ -18,15 +18,14 @@ from typing import cast
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, RowError, TaskError, names_in_short, nearest, shown
-from mmprompt.errors.findings import Note
+from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.tasks.config import ANSWER, ConfigValue, Section
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, line_of, upstream_yaml
 from mmprompt.tasks.upstream.json_references import References
 from mmprompt.tasks.upstream.nunjucks import NunjucksText
 from mmprompt.tasks.upstream.promptfoo_prompts import Prompt, prompts_of
 from mmprompt.tasks.upstream.promptfoo_tests import Case, HubError, Tests, right_answer
-from mmprompt.tasks.upstream.shaped_rows import ShapedDataset, UpstreamYaml
+from mmprompt.tasks.upstream.shaped_rows import ShapedDataset, UpstreamYaml, unused_note
 from mmprompt.tasks.yaml_text import FunctionName
 
 MARKS = frozenset(("prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "redteam"))
@@ -154,13 +153,8 @@ def _task(config: Section, folder: ConfigFolder, abbr: str | None) -> UpstreamYa
     except HubError as error:
         hub, tests = error, Tests({key: value for key, value in config.items() if key != "tests"}, folder)
     unused = [key for key in config if key in _UNUSED and key not in _QUIET]
-    notes = (
-        [Note("MM614", f"these keys do not change the prompts and are not used: {names_in_short(unused)}")]
-        if unused
-        else []
-    )
     rows = PromptfooRows(_chosen(prompts, abbr), tests, folder, env, hub)
-    return UpstreamYaml({"reader_cfg": {"output_column": ANSWER}}, tuple(notes), rows)
+    return UpstreamYaml({"reader_cfg": {"output_column": ANSWER}}, unused_note(unused), rows)
 
 
 def _chosen(prompts: list[Prompt], abbr: str | None) -> list[Prompt]:
