@@ -44,7 +44,9 @@ _UNUSED = (
 _CODE = ("process_docs", "custom_dataset", "use_prompt", "class", "doc_to_messages", "recipe", "task_list")
 """Keys that make prompts or rows by code, or are not of a single task."""
 
-MARKS = frozenset((*_PROMPT_KEYS[:6], *_ROW_KEYS[:1], "output_type", "include", "group", "test_split", "metric_list"))
+MARKS = frozenset(
+    (*_PROMPT_KEYS[:6], *_ROW_KEYS[:1], "output_type", "include", "group", "task", "class", "test_split", "metric_list")
+)
 """A mapping with one of these keys is such a file."""
 
 _TYPES = ("generate_until", "multiple_choice")
