@@ -77,7 +77,6 @@ class Assembly:
         self.inferencer, self.arguments = inferencer_of(infer_cfg.get("inferencer"), "infer_cfg.inferencer")
         self.mode = "ppl" if self.inferencer == "PPLInferencer" else "gen"
         self._labels: tuple[object, ...] = tuple(self.arguments.get("labels") or template.labels)
-        self._labels_column: str | None = self.arguments.get("labels_column")
         self._check_together()
         self._infer_mode = check_mode(self.arguments.get("infer_mode", "last" if self.inferencer == CHAT else "every"))
         self._bound: BoundRetriever | None = None
@@ -90,7 +89,7 @@ class Assembly:
         """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
         turns = isinstance(self._template, MultiTurnPromptTemplate)
         if self.inferencer == "PPLInferencer":
-            if not self._labels and self._labels_column is None:
+            if not self._labels and "labels_column" not in self.arguments:
                 hint = "map each label to its template, or give the inferencer 'labels' or 'labels_column'"
                 raise TaskError("PPLInferencer needs labels, and the template has none", hint)
             if len(set(map(str, self._labels))) < len(set(self._labels)):
@@ -221,12 +220,10 @@ class Assembly:
             return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
-        make = self._template.generate_label_prompt_item
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
-        if self._labels_column is not None:
-            views = label_views(entry, self._labels_column, self._columns.output)
-            return [(None, {label: make(view, own(), label) for label, view in views.items()})]
-        return [(None, {label: make(entry, own(), label) for label in self._labels})]
+        views = label_views(entry, self._labels, self.arguments.get("labels_column"), self._columns.output)
+        make = self._template.generate_label_prompt_item
+        return [(None, {label: make(view, own(), label) for label, view in views.items()})]
 
     def _ids(self, sample: Sample) -> tuple[int, ...]:
         bound = self._bound
