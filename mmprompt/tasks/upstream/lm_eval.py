@@ -69,28 +69,35 @@ class LmEvalRows:
         self._examples = examples
         self._local = local
         self._split = keys.get("test_split") or keys.get("validation_split")
-        self._hub = keys.get("dataset_path")
+        self._keys = keys
 
     def section(self, dataset: ConfigValue) -> ConfigValue:
         """Return the section ``dataset``; in a folder that the caller gives, the splits are those of the file."""
         if dataset is None:
             if self._local is None:
-                train = " --train FILE" if self._examples.needs_file else ""
-                where = f"dataset {shown(self._hub)}, which is not a file" if self._hub else "no dataset"
-                raise TaskError(
-                    f"the task's rows lie in {where}", f"give them: --dataset FILE{train}; in Python dataset="
-                )
+                raise self._no_rows()
             return None
         given: dict[str, ConfigValue] = dict(dataset) if isinstance(dataset, Mapping) else {"path": dataset}
         splits: dict[str, ConfigValue] = {}
         if self._examples.samples and "train" not in given and "train_rows" not in given:
             given["train_rows"] = self._examples.samples
-        elif self._examples.needs_file and "train" not in given and _is_folder(given.get("path")):
-            given["train"] = given["path"]
-            splits["train"] = self._examples.split
+        elif self._examples.needs_file and "train" not in given and given.get("path") not in (None, "-"):
+            if _is_folder(given["path"]):
+                splits["train"] = self._examples.split
+            if splits or self._examples.split == self._split:
+                given["train"] = given["path"]
         if _is_folder(given.get("path")) and self._split and "splits" not in given:
             given["splits"] = {"path": self._split, **splits}
         return given
+
+    def _no_rows(self) -> TaskError:
+        train = " --train FILE" if self._examples.needs_file else ""
+        hint = f"give them: --dataset FILE{train}; in Python dataset="
+        hub, kwargs = self._keys.get("dataset_path"), self._keys.get("dataset_kwargs")
+        if isinstance(kwargs, Mapping) and isinstance(kwargs.get("data_files"), Mapping):
+            return _at("dataset_kwargs", f"data_files names no file on this machine for the split {self._split}", hint)
+        where = f"dataset {shown(hub)}, which is not a file" if hub else "no dataset"
+        return TaskError(f"the task's rows lie in {where}", hint)
 
     def shaped(self, own: Dataset | None, train: Dataset | None) -> tuple[Dataset | None, Dataset | None]:
         """Return the rows with their prompts."""
@@ -243,7 +250,7 @@ def _local_rows(keys: Section, folder: ConfigFolder, examples: Examples) -> tupl
         wanted = {"path": split, "train": examples.split if examples.needs_file else None}
         section = {role: files[name] for role, name in wanted.items() if isinstance(name, str) and name in files}
         if "path" not in section:
-            raise _at("dataset_kwargs", f"data_files has no split {shown(split)}", nearest(split, files))
+            return None, unused
     elif files is not None and path in _LOCAL:
         section = {"path": files}
         if examples.needs_file:

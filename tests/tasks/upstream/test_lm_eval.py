@@ -202,6 +202,7 @@ def test_a_function_in_a_task_of_our_own_stays_an_error(tmp_path: Path) -> None:
         (QUESTION, {"questoin": "x", "answer": "y"}, "doc_to_text: the Jinja text fails: 'question' is undefined"),
         ("doc_to_text: question", {"questoin": "x"}, "doc_to_text: no column 'question'; did you mean 'questoin'?"),
         (QUESTION, {"question": None, "answer": "y"}, "it prints a null value"),
+        ("doc_to_text: '{{ q * 10**9 }}'", {"q": "x"}, "it would make more than"),
         (
             "doc_to_text: q\ndoc_to_choice: c\noutput_type: multiple_choice",
             {"q": "a", "c": "b"},
@@ -291,3 +292,31 @@ def test_a_task_can_be_pickled(name: str) -> None:
     made = list(pickle.loads(pickle.dumps(task)).messages())
     assert made == list(task.messages())
     assert made
+
+
+def test_examples_of_the_split_that_is_asked_are_other_rows_of_it(tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text(QUESTION + "test_split: test\nfewshot_split: test\nnum_fewshot: 1\n")
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"question": "{n}", "answer": "{n}"}}\n' for n in range(2)))
+    made = [messages for _, messages in load_task(tmp_path / "task.yaml", str(tmp_path / "rows.jsonl")).messages()]
+    assert [[text for _, text in plain(messages)] for messages in made] == [
+        ["Q: 1\nA:", "1", "Q: 0\nA:"],
+        ["Q: 0\nA:", "0", "Q: 1\nA:"],
+    ]
+
+
+def test_files_of_another_split_are_not_taken_for_the_rows(tmp_path: Path) -> None:
+    yaml = QUESTION + "test_split: test\ndataset_path: json\ndataset_kwargs: {data_files: {train: t.jsonl}}\n"
+    assert "data_files names no file on this machine for the split test" in str(refused(tmp_path, yaml))
+    assert plain(prompts(tmp_path, yaml, ROWS["rows"])[0]) == [("user", "Q: 1+1\nA:")]
+
+
+@pytest.mark.parametrize(("files", "path"), [("rows.jsonl", "json"), ("{test: [rows.jsonl]}", "json"), ("", "rows")])
+def test_rows_in_files_begin_at_the_task(files: str, path: str, tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for file in (tmp_path / "rows.jsonl", folder / "test.jsonl"):
+        file.write_text('{"question": "5+5", "answer": "10"}\n')
+    kwargs = f"dataset_kwargs: {{data_files: {files}}}\n" if files else ""
+    (tmp_path / "task.yaml").write_text(f"{QUESTION}test_split: test\ndataset_path: {path}\n{kwargs}")
+    ((_, messages),) = load_task(tmp_path / "task.yaml").messages()
+    assert plain(messages) == [("user", "Q: 5+5\nA:")]
