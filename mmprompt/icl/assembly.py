@@ -222,8 +222,9 @@ class Assembly:
             return [(None, self._template.generate_item(entry, masked, ice))]
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
         views = label_views(entry, self._labels, self.arguments.get("labels_column"), self._columns.output)
-        make = self._template.generate_label_prompt_item
-        return [(None, {label: make(view, own(), label) for label, view in views.items()})]
+        return [
+            (None, {label: self._template.generate_label_prompt_item(v, own(), label) for label, v in views.items()})
+        ]
 
     def _ids(self, sample: Sample) -> tuple[int, ...]:
         bound = self._bound
