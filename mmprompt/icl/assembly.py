@@ -87,7 +87,6 @@ class Assembly:
 
     def _check_together(self) -> None:
         """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
-        turns = isinstance(self._template, MultiTurnPromptTemplate)
         if self.inferencer == "PPLInferencer":
             if not self._labels and "labels_column" not in self.arguments:
                 hint = "map each label to its template, or give the inferencer 'labels' or 'labels_column'"
@@ -98,7 +97,7 @@ class Assembly:
         elif self._template.labels:
             hint = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError(f"{self.inferencer} cannot use a template of labels", hint)
-        if turns != (self.inferencer in _OF_TURNS):
+        if isinstance(self._template, MultiTurnPromptTemplate) != (self.inferencer in _OF_TURNS):
             raise TaskError(
                 f"{type(self._template).__name__} does not go with {self.inferencer}",
                 "use MultiTurnPromptTemplate with MultiTurnGenInferencer",
@@ -222,9 +221,8 @@ class Assembly:
             return [(None, self._template.generate_item(entry, masked, ice))]
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
         views = label_views(entry, self._labels, self.arguments.get("labels_column"), self._columns.output)
-        return [
-            (None, {label: self._template.generate_label_prompt_item(v, own(), label) for label, v in views.items()})
-        ]
+        make = self._template.generate_label_prompt_item
+        return [(None, {label: make(view, own(), label) for label, view in views.items()})]
 
     def _ids(self, sample: Sample) -> tuple[int, ...]:
         bound = self._bound
