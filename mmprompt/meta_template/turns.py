@@ -150,12 +150,12 @@ def _groups(prompt: Iterable[PromptItem]) -> list[tuple[str, list[PromptItem]]]:
 
 
 def _generates(items: Iterable[PromptItem]) -> bool:
-    return any(isinstance(item, Mapping) and item.get("generate") for item in items)
+    return any(not isinstance(item, str) and item.get("generate") for item in items)
 
 
 def _calls(item: PromptItem) -> bool:
     """Return True for an item that calls a tool: the model is not asked for it."""
-    return isinstance(item, Mapping) and bool(item.get("tool_calls"))
+    return not isinstance(item, str) and bool(item.get("tool_calls"))
 
 
 def _alone(item: PromptItem, meta: Round) -> Step:
