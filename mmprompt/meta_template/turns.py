@@ -181,7 +181,8 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
     """Add the items of one round, with the roles that they leave out; with ``stop`` it ends where a role generates."""
     specs = [None if isinstance(item, str) else meta.spec_of(item) for item in items]
     indices = _turn_indices(items, specs, meta)
-    starts = _turn_starts(indices, list(map(_calls, items)))
+    calls = [_calls(item) for item in items]
+    starts = _turn_starts(indices, calls)
     next_starts = _next_starts(indices, starts)
     last_start = len(starts) - 1 - starts[::-1].index(True) if True in starts else -1
     position: int | None = None
@@ -204,10 +205,10 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
         if left_out and _add_defaults(left_out, in_last, steps):
             return
         if own.generate:
-            if in_last and not _calls(item):
+            if in_last and not calls[number]:
                 steps.append(Step(own, item, generates=True))
                 return
-            called = own if _calls(item) else None  # it speaks again after the results of the tools
+            called = own if calls[number] else None  # it speaks again after the results of the tools
         steps.append(Step(own, item))
         position = index + 1
     if stop and called is not None:
