@@ -181,7 +181,7 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
     """Add the items of one round, with the roles that they leave out; with ``stop`` it ends where a role generates."""
     specs = [None if isinstance(item, str) else meta.spec_of(item) for item in items]
     indices = _turn_indices(items, specs, meta)
-    calls = [_calls(item) for item in items]
+    calls = [not isinstance(item, str) and bool(item.get("tool_calls")) for item in items]  # _calls, inline
     starts = _turn_starts(indices, calls)
     next_starts = _next_starts(indices, starts)
     last_start = len(starts) - 1 - starts[::-1].index(True) if True in starts else -1
@@ -249,6 +249,11 @@ def _turn_starts(indices: Sequence[int | None], calls: Sequence[bool]) -> list[b
     """
     starts = []
     previous, called = -1, -1
+    if True not in calls:
+        for index in indices:
+            starts.append(index is not None and (index <= previous or previous < 0))
+            previous = previous if index is None else index
+        return starts
     for index, calling in zip(indices, calls, strict=True):
         starts.append(index is not None and index != called and (index <= previous or previous < 0))
         if index is not None:
