@@ -1,0 +1,125 @@
+"""What a rule is, what it is given, and what it finds.
+
+A rule is one small function with one code. It yields a ``Hit`` for each fault, and stands in a module of its family
+below ``mmprompt/check/rules``. Its page stands in ``mmprompt/check/pages``; its severity in ``mmprompt.errors.rules``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from mmprompt.errors import MMPromptError
+
+if TYPE_CHECKING:
+    from mmprompt.check.store import Store
+    from mmprompt.datasets.sample import Sample
+    from mmprompt.media.inspection import AudioContent, ImageContent, VideoContent
+    from mmprompt.messages import MediaPart, Message
+    from mmprompt.tasks.task import Task
+
+
+class Fix(NamedTuple):
+    """A new value for a column of the row. ``safe``: the meaning of the row stays."""
+
+    column: str
+    value: object
+    safe: bool = True
+
+
+class Hit(NamedTuple):
+    """A fault that a rule found. A rule on the whole dataset names its 0-based ``row``."""
+
+    message: str
+    hint: str
+    column: str | None = None
+    offset: int | None = None
+    row: int | None = None
+    fix: Fix | None = None
+
+
+@dataclass(slots=True)
+class CheckedMedium:
+    """A medium of a row.
+
+    ``source`` is as the row names it, ``name`` the same in short. ``column`` and ``offset`` say where it stands, and
+    ``number`` is its 1-based number among the content parts of its message. ``part`` holds its bytes and ``content``
+    what decoding found; None where the medium could not be read or decoded.
+    """
+
+    modality: str
+    source: object
+    name: str
+    column: str | None
+    offset: int | None
+    number: int
+    part: MediaPart | None = None
+    content: ImageContent | AudioContent | VideoContent | None = None
+    digest: bytes = b""
+
+
+@dataclass(slots=True)
+class CheckedRow:
+    """A row as rules see it.
+
+    ``columns`` are those of the sample. ``question`` is the text that is asked, ``""`` if there is none. ``choices``
+    are the texts of a multiple-choice row, ``choice_columns`` where they stand. ``answer`` is the value of the output
+    column. ``messages`` are those of its first request with their media named, None if they cannot be made.
+    """
+
+    sample: Sample
+    task: Task
+    question: str = ""
+    choices: Sequence[str] = ()
+    choice_columns: Sequence[str] = ()
+    answer: object = None
+    messages: Sequence[Message] | None = None
+    media: list[CheckedMedium] = field(default_factory=list)
+    errors: list[MMPromptError] = field(default_factory=list)
+
+    @property
+    def columns(self) -> Mapping[str, object]:
+        """The columns of the row."""
+        return self.sample.columns
+
+
+RowRule = Callable[[CheckedRow], Iterable[Hit]]
+MediumRule = Callable[[CheckedMedium], Iterable[Hit]]
+DatasetRule = Callable[["Store"], Iterable[Hit]]
+
+ROW_RULES: dict[str, RowRule] = {}
+MEDIUM_RULES: dict[str, tuple[str, MediumRule]] = {}
+"""Rules on one medium by code, with the modality that they are for; ``""`` for all."""
+
+DATASET_RULES: dict[str, DatasetRule] = {}
+
+
+def row_rule(code: str) -> Callable[[RowRule], RowRule]:
+    """Register a rule on one row."""
+
+    def register(rule: RowRule) -> RowRule:
+        ROW_RULES[code] = rule
+        return rule
+
+    return register
+
+
+def medium_rule(code: str, modality: str = "") -> Callable[[MediumRule], MediumRule]:
+    """Register a rule on one medium that was read; with ``modality`` on media of that modality that were decoded."""
+
+    def register(rule: MediumRule) -> MediumRule:
+        MEDIUM_RULES[code] = (modality, rule)
+        return rule
+
+    return register
+
+
+def dataset_rule(code: str) -> Callable[[DatasetRule], DatasetRule]:
+    """Register a rule on the whole dataset, which runs when all rows were read."""
+
+    def register(rule: DatasetRule) -> DatasetRule:
+        DATASET_RULES[code] = rule
+        return rule
+
+    return register

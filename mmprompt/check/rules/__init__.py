@@ -1,0 +1,7 @@
+"""The rules by family: importing a module registers its rules."""
+
+from __future__ import annotations
+
+from mmprompt.check.rules import answers, duplicates, images, sounds, texts, videos
+
+__all__ = ["answers", "duplicates", "images", "sounds", "texts", "videos"]

@@ -1,0 +1,119 @@
+"""Findings and facts of the rows that were checked, in a file: memory does not grow with the rows.
+
+It is an SQLite file, a temporary one unless a name is given. Rules on the whole dataset query it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from mmprompt.errors.findings import Finding
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
+CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
+    question BLOB, sent BLOB, answer TEXT);
+CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
+    offset INTEGER, digest BLOB, hash INTEGER, flat INTEGER);
+"""
+_AFTER_ROWS = 1 << 62
+
+
+class SampleFacts(NamedTuple):
+    """A row for the rules on the whole dataset.
+
+    ``question`` and ``sent`` are digests: of the text that is asked, and of all texts and media that are sent. They
+    are None if the row cannot be sent. ``answer`` and ``id`` are JSON.
+    """
+
+    row: int
+    file: str | None
+    line: int | None
+    id: str
+    question: bytes | None = None
+    sent: bytes | None = None
+    answer: str | None = None
+
+
+class MediumFacts(NamedTuple):
+    """A medium for the rules on the whole dataset.
+
+    ``digest`` is the SHA-256 of its bytes. ``hash`` is the difference hash of a picture as a signed 64-bit integer,
+    None for other media; ``flat`` is True where the picture shows too little for its hash to mean anything.
+    """
+
+    row: int
+    number: int
+    modality: str
+    name: str
+    column: str | None
+    offset: int | None
+    digest: bytes
+    hash: int | None = None
+    flat: bool = False
+
+
+class Store:
+    """Keeps findings and facts. Use it as a context manager, in one thread.
+
+    Args:
+        path: the file, which stays; None for a temporary one.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self._temporary = path is None
+        if path is None:
+            handle, path = tempfile.mkstemp(prefix="mmprompt-check-", suffix=".sqlite")
+            os.close(handle)
+        self.path = path
+        self._database = sqlite3.connect(path)
+        self._database.executescript(_SCHEMA)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is left; a temporary file is removed."""
+        self._database.commit()
+        self._database.close()
+        if self._temporary and os.path.exists(self.path):
+            os.unlink(self.path)
+
+    def add(self, findings: Iterable[Finding], sample: SampleFacts | None, media: Iterable[MediumFacts]) -> None:
+        """Keep what was found in a row, and its facts."""
+        self.add_findings(findings)
+        if sample is not None:
+            self._database.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", sample)
+        self._database.executemany("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
+
+    def add_findings(self, findings: Iterable[Finding]) -> None:
+        """Keep findings. One without a row comes after those of all rows."""
+        self._database.executemany(
+            "INSERT INTO findings VALUES (?, ?, ?)",
+            [(_AFTER_ROWS if f.row is None else f.row, f.code, json.dumps(f, default=str)) for f in findings],
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all findings, in the order of their rows."""
+        for (data,) in self.query("SELECT data FROM findings ORDER BY row, rowid"):
+            yield Finding(*json.loads(data))
+
+    def sample(self, row: int) -> SampleFacts | None:
+        """Return the facts of a row."""
+        found = next(self.query("SELECT * FROM samples WHERE row = ?", row), None)
+        return None if found is None else SampleFacts(*found)
+
+    def query(self, sql: str, *values: object) -> Iterator[Any]:
+        """Yield the rows of a query: tuples."""
+        return self._database.execute(sql, values)
