@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Union
 
-from mmprompt.errors import SourceError
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart
 
@@ -19,21 +18,46 @@ class ImageContent(NamedTuple):
 
 
 class AudioContent(NamedTuple):
-    """What a sound holds. ``seconds`` are decoded."""
+    """What a sound holds.
+
+    ``seconds`` are decoded, ``declared`` those of the header (None: none). ``peak`` is the highest level, full scale at
+    1. ``clipped`` is the share of samples at full scale. ``silent_channels`` are numbered from 1. ``broken`` counts the
+    places that cannot be decoded.
+    """
 
     container: str
+    codec: str
     rate: int
     channels: int
     seconds: float
+    declared: float | None
+    peak: float
+    clipped: float
+    has_nan: bool
+    silent_channels: tuple[int, ...]
+    broken: int
 
 
 class VideoContent(NamedTuple):
-    """What a video holds. ``frames`` are counted."""
+    """What a video holds. ``container`` is ``"frames"`` for one of single frames.
+
+    ``frames`` are counted and ``declared_frames`` those of the header (None: none). ``varies``: the frames follow one
+    another at different distances. ``rotation`` is in degrees. ``blank``: each frame looked at has one colour;
+    ``still``: they look the same. Of a long video the key frames alone are decoded.
+    """
 
     container: str
+    codec: str
     width: int
     height: int
     frames: int
+    declared_frames: int | None
+    seconds: float | None
+    varies: bool
+    rotation: int
+    has_audio: bool
+    blank: bool
+    still: bool
 
 
 Content = Union[ImageContent, AudioContent, VideoContent]
@@ -50,4 +74,10 @@ def inspect(part: MediaPart, policy: MediaPolicy) -> Content:
         from mmprompt.media.image.inspection import inspect_image  # noqa: PLC0415  # loads in the sandbox
 
         return inspect_image(part.data, policy)
-    raise SourceError(f"{part.modality} cannot be inspected", "leave it out")
+    if part.modality == "audio":
+        from mmprompt.media.audio.inspection import inspect_audio  # noqa: PLC0415  # loads in the sandbox
+
+        return inspect_audio(part.data, policy)
+    from mmprompt.media.video.inspection import inspect_frames, inspect_video  # noqa: PLC0415  # loads in the sandbox
+
+    return inspect_frames(part.frames, policy) if part.frames else inspect_video(part.data, policy)

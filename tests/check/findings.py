@@ -1,0 +1,22 @@
+"""The findings of a dataset, for the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mmprompt.check.checker import Checker
+from mmprompt.check.store import Store
+from mmprompt.errors.findings import Finding
+from mmprompt.tasks.load import dataset_task
+
+
+def findings_of(path: Path, workers: int = 1) -> list[Finding]:
+    """Return the findings of a dataset."""
+    checker = Checker(dataset_task(path))
+    try:
+        with Store() as store:
+            for _ in checker.check(store, workers):
+                pass
+            return list(store.findings())
+    finally:
+        checker.close()
