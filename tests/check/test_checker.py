@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from mmprompt.check.checker import Checker
 from mmprompt.check.store import Store
 from mmprompt.errors.findings import Finding

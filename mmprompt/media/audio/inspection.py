@@ -11,6 +11,6 @@ def inspect_audio(data: bytes, policy: MediaPolicy) -> AudioContent:
     """Decode a sound, block by block, and return what it holds; see ``inspect``."""
     facts, found = facts_and_measures(data, policy)
     return AudioContent(
-        facts.container, facts.codec, facts.rate, facts.channels, found.seconds, facts.seconds, found.peak, found.clipped,
-        found.has_nan, found.silent_channels, found.broken,
+        facts.container, facts.codec, facts.rate, facts.channels, found.seconds, facts.seconds, found.peak,
+        found.clipped, found.has_nan, found.silent_channels, found.broken,
     )  # fmt: skip
