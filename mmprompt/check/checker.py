@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Generator, Iterable, Iterator
@@ -10,7 +9,17 @@ from contextlib import closing
 from typing import NamedTuple
 
 import mmprompt.check.rules  # noqa: F401  # registers the rules
-from mmprompt.check.rule import DATASET_RULES, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
+from mmprompt.check.facts import digest_of, facts_of, question_of, texts_of
+from mmprompt.check.rule import (
+    DATASET_RULES,
+    EXPLAINED,
+    MEDIUM_RULES,
+    ROW_RULES,
+    TASK_RULES,
+    CheckedMedium,
+    CheckedRow,
+    Hit,
+)
 from mmprompt.check.store import MediumFacts, SampleFacts, Store
 from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.sample import Row, Sample
@@ -25,6 +34,9 @@ from mmprompt.render.builder import FAULTS, RequestBuilder
 from mmprompt.render.media import sample_bytes
 from mmprompt.render.parallel import ordered_map
 from mmprompt.tasks.task import Task
+
+_SAME = {"MM611": "MM715", "MM102": "MM105"}
+"""Notes on all rows that a rule tells better, row by row."""
 
 
 class RowReport(NamedTuple):
@@ -60,16 +72,21 @@ class Checker:
 
     def check(self, store: Store, workers: int = 1) -> Iterator[RowReport]:
         """Check all rows, then the whole dataset. Yields the report of each row as it is kept, in order."""
+        store.target, store.output_column = self.builder.target, self.task.output_column
         rows = self.task.config.test_range
         numbers = itertools.count(rows.start or 0, rows.step or 1)
         with closing(self._reports(zip(self.task.samples(), numbers, strict=False), workers)) as reports:
             for report in reports:
                 store.add(*report)
                 yield report
+        store.once("MM003")
         for code, rule in DATASET_RULES.items():
             store.add_findings([self._of_dataset(code, hit, store) for hit in rule(store)])
+        for code, of_task in TASK_RULES.items():
+            store.add_findings([self._of_dataset(code, hit, store) for hit in of_task(self.task)])
         told = {code for (code,) in store.query("SELECT DISTINCT code FROM findings")}
-        store.add_findings([note.finding for note in self.task.notes() if note.code not in told])
+        notes = [note for note in self.task.notes() if told.isdisjoint((note.code, _SAME.get(note.code)))]
+        store.add_findings([note.finding for note in notes])
 
     def _reports(self, rows: Iterable[tuple[Row, int]], workers: int) -> Generator[RowReport, None, None]:
         def report(numbered: tuple[Row, int]) -> RowReport:
@@ -85,26 +102,34 @@ class Checker:
         """Check one row; ``number`` is its 0-based number in the dataset."""
         if isinstance(row, RowError):
             return RowReport([Finding.of(row, number)])
-        checked = self._checked(row)
-        findings = [Finding.of(row.located(error), row.row, row.id) for error in checked.errors]
+        checked, requests = self._checked(row)
+        hits = [(code, hit) for code, rule in ROW_RULES.items() for hit in rule(checked)]
+        explained = {(error, hit.column) for code, hit in hits for error in EXPLAINED[code]}
+        errors = [row.located(error) for error in checked.errors if (error.code, error.where.column) not in explained]
+        findings = [Finding.of(error, row.row, row.id) for error in errors]
         where = Where(row.file, row.line)
         findings += [
             Finding.at(r.code, r.message, "", where._replace(column=r.column), row.row, row.id) for r in row.remarks
         ]
-        findings += [self._of_row(code, hit, row) for code, rule in ROW_RULES.items() for hit in rule(checked)]
+        findings += [self._of_row(code, hit, row) for code, hit in hits]
         for medium in checked.media:
             findings += self._of_medium(medium, row)
-        return RowReport(findings, _facts(checked), tuple([_medium_facts(row, medium) for medium in checked.media]))
+        return RowReport(
+            findings, facts_of(checked, requests), tuple([_medium_facts(row, medium) for medium in checked.media])
+        )
 
-    def _checked(self, sample: Sample) -> CheckedRow:
-        choices = choices_in(sample.columns)
-        row = CheckedRow(sample, self.task, _question(sample), choices.texts, choices.columns)
+    def _checked(self, sample: Sample) -> tuple[CheckedRow, list[list[Message]]]:
+        """Return a row as rules see it, and the messages of its requests."""
+        row = CheckedRow(sample, self.task, self.builder.target, self.builder.media.reader.policy.roots)
+        row.texts = tuple(texts_of(sample, self.task))
+        row.question = question_of(sample, self.task, row.texts)
+        row.choices, row.choice_columns = choices_in(sample.columns)
         row.answer = sample.columns.get(self.task.output_column)
         try:
             requests = self._messages(sample)
         except FAULTS as error:
             row.errors.append(_ours(error))
-            return row
+            return row, []
         row.messages = requests[0] if requests else None
         read: dict[tuple[str, int], CheckedMedium] = {}
         for messages in requests:
@@ -113,7 +138,7 @@ class Checker:
         if not row.errors:
             for messages in requests:
                 self._write(row, messages, read)
-        return row
+        return row, requests
 
     def _messages(self, sample: Sample) -> list[list[Message]]:
         """Return the messages of each request of a row, with their media named."""
@@ -147,7 +172,7 @@ class Checker:
                 try:
                     medium.part = self._part(part)
                     if medium.part is not None:
-                        medium.digest = _digest(medium.part)
+                        medium.digest = digest_of(medium.part)
                         if self._decoder is not None:
                             medium.content = self._decoder.run(inspect, medium.part, self.builder.media.reader.policy)
                 except FAULTS as error:
@@ -201,36 +226,6 @@ def _ours(error: MMPromptError | MemoryError) -> MMPromptError:
     if isinstance(error, MMPromptError):
         return error
     return MediaError("the row needs more memory than there is", "make its media smaller", code="MM902")
-
-
-def _question(sample: Sample) -> str:
-    """Return the text that a row asks: its question, or the texts of its content or messages."""
-    for column in ("question", "content"):
-        value = sample.columns.get(column)
-        if isinstance(value, str):
-            return value
-    return "".join([message.text for message in sample.messages or () if message.role == "user"])
-
-
-def _digest(part: MediaPart) -> bytes:
-    digest = hashlib.sha256(part.data)
-    for frame in part.frames:
-        digest.update(frame)
-    return digest.digest()
-
-
-def _facts(row: CheckedRow) -> SampleFacts:
-    sample = row.sample
-    name = json.dumps(sample.id, default=str)
-    if row.messages is None or row.errors:
-        return SampleFacts(sample.row, sample.file, sample.line, name)
-    texts = "\0".join([f"{message.role}\0{message.text}" for message in row.messages]).encode("utf-8", "surrogatepass")
-    sent = hashlib.sha256(texts)
-    for medium in row.media:
-        sent.update(medium.digest)
-    question = hashlib.sha256(texts).digest()
-    answer = None if row.answer is None else json.dumps(row.answer, default=str)
-    return SampleFacts(sample.row, sample.file, sample.line, name, question, sent.digest(), answer)
 
 
 def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:

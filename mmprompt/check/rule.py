@@ -59,17 +59,39 @@ class CheckedMedium:
     digest: bytes = b""
 
 
+class RowText(NamedTuple):
+    """A text of a row: a column, one segment or element of it, or a message (``column`` is None).
+
+    ``offset`` is where it begins in a tagged column, None in others. ``tagged`` is True for the text segments of a
+    tagged column, whose tags are read.
+    """
+
+    column: str | None
+    text: str
+    offset: int | None = None
+    tagged: bool = False
+
+    def at(self, position: int) -> int:
+        """Return the offset in the column of a position in the text."""
+        return (self.offset or 0) + position
+
+
 @dataclass(slots=True)
 class CheckedRow:
     """A row as rules see it.
 
-    ``columns`` are those of the sample. ``question`` is the text that is asked, ``""`` if there is none. ``choices``
-    are the texts of a multiple-choice row, ``choice_columns`` where they stand. ``answer`` is the value of the output
-    column. ``messages`` are those of its first request with their media named, None if they cannot be made.
+    ``columns`` are those of the sample. ``texts`` are all that it holds but its answer, its id and the names of its
+    media. ``question`` is the text that is asked, ``""`` if there is none. ``choices`` are the texts of a
+    multiple-choice row, ``choice_columns`` where they stand. ``answer`` is the value of the output column.
+    ``messages`` are those of its first request with their media named, None if they cannot be made. ``roots`` are the
+    folders below which its media may lie.
     """
 
     sample: Sample
     task: Task
+    target: str = "vllm"
+    roots: Sequence[str] = ()
+    texts: Sequence[RowText] = ()
     question: str = ""
     choices: Sequence[str] = ()
     choice_columns: Sequence[str] = ()
@@ -87,19 +109,25 @@ class CheckedRow:
 RowRule = Callable[[CheckedRow], Iterable[Hit]]
 MediumRule = Callable[[CheckedMedium], Iterable[Hit]]
 DatasetRule = Callable[["Store"], Iterable[Hit]]
+TaskRule = Callable[["Task"], Iterable[Hit]]
 
 ROW_RULES: dict[str, RowRule] = {}
+EXPLAINED: dict[str, frozenset[str]] = {}
+"""The codes of the errors that a rule on rows explains. Where it finds something, they are not told beside it."""
+
 MEDIUM_RULES: dict[str, tuple[str, MediumRule]] = {}
 """Rules on one medium by code, with the modality that they are for; ``""`` for all."""
 
 DATASET_RULES: dict[str, DatasetRule] = {}
+TASK_RULES: dict[str, TaskRule] = {}
 
 
-def row_rule(code: str) -> Callable[[RowRule], RowRule]:
-    """Register a rule on one row."""
+def row_rule(code: str, explains: Iterable[str] = ()) -> Callable[[RowRule], RowRule]:
+    """Register a rule on one row. ``explains``: the codes of errors of the same column that it makes superfluous."""
 
     def register(rule: RowRule) -> RowRule:
         ROW_RULES[code] = rule
+        EXPLAINED[code] = frozenset(explains)
         return rule
 
     return register
@@ -120,6 +148,16 @@ def dataset_rule(code: str) -> Callable[[DatasetRule], DatasetRule]:
 
     def register(rule: DatasetRule) -> DatasetRule:
         DATASET_RULES[code] = rule
+        return rule
+
+    return register
+
+
+def task_rule(code: str) -> Callable[[TaskRule], TaskRule]:
+    """Register a rule on the task itself, which runs once."""
+
+    def register(rule: TaskRule) -> TaskRule:
+        TASK_RULES[code] = rule
         return rule
 
     return register

@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ from mmprompt.errors.findings import Finding
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
 CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
-    question BLOB, sent BLOB, answer TEXT);
+    question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
+CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
     offset INTEGER, digest BLOB, hash INTEGER, flat INTEGER);
 """
@@ -29,7 +31,10 @@ class SampleFacts(NamedTuple):
     """A row for the rules on the whole dataset.
 
     ``question`` and ``sent`` are digests: of the text that is asked, and of all texts and media that are sent. They
-    are None if the row cannot be sent. ``answer`` and ``id`` are JSON.
+    are None if the row cannot be sent. ``answer`` and ``id`` are JSON. ``shape`` is a JSON object from column to
+    the kind of its value. ``length`` is that of the question without blanks at its ends, None where no text can be
+    asked. ``choice`` is the 0-based number of the answer among the choices, -1 if it is not among them, and None
+    without choices. ``requests`` is how many the row makes, ``size`` their bytes.
     """
 
     row: int
@@ -39,6 +44,11 @@ class SampleFacts(NamedTuple):
     question: bytes | None = None
     sent: bytes | None = None
     answer: str | None = None
+    shape: str = "{}"
+    length: int | None = None
+    choice: int | None = None
+    requests: int = 0
+    size: int = 0
 
 
 class MediumFacts(NamedTuple):
@@ -62,9 +72,14 @@ class MediumFacts(NamedTuple):
 class Store:
     """Keeps findings and facts. Use it as a context manager, in one thread.
 
+    ``target`` and ``output_column`` are those of the task whose rows it keeps.
+
     Args:
         path: the file, which stays; None for a temporary one.
     """
+
+    target = "vllm"
+    output_column = "answer"
 
     def __init__(self, path: str | None = None) -> None:
         self._temporary = path is None
@@ -94,7 +109,7 @@ class Store:
         """Keep what was found in a row, and its facts."""
         self.add_findings(findings)
         if sample is not None:
-            self._database.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", sample)
+            self._database.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", sample)
         self._database.executemany("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
 
     def add_findings(self, findings: Iterable[Finding]) -> None:
@@ -108,6 +123,25 @@ class Store:
         """Yield all findings, in the order of their rows."""
         for (data,) in self.query("SELECT data FROM findings ORDER BY row, rowid"):
             yield Finding(*json.loads(data))
+
+    def add_against(self, file: str | None, line: int | None, sent: bytes) -> None:
+        """Keep the digest of a row of the other dataset, such as the training set; see ``SampleFacts.sent``."""
+        self._database.execute("INSERT INTO against VALUES (?, ?, ?)", (file, line, sent))
+
+    def once(self, code: str) -> None:
+        """Keep of the findings of a code the first of each file, with the number of the others."""
+        first: dict[str | None, tuple[int, Finding]] = {}
+        more: Counter[str | None] = Counter()
+        for at, data in self.query("SELECT rowid, data FROM findings WHERE code = ? ORDER BY row, rowid", code):
+            finding = Finding(*json.loads(data))
+            if first.setdefault(finding.file, (at, finding))[0] != at:
+                more[finding.file] += 1
+        if not more:
+            return
+        self._database.execute("DELETE FROM findings WHERE code = ?", (code,))
+        for file, (_, finding) in first.items():
+            rows = f" (and {more[file]} more row{'s' * (more[file] > 1)})" if more[file] else ""
+            self.add_findings([finding._replace(message=finding.message + rows)])
 
     def sample(self, row: int) -> SampleFacts | None:
         """Return the facts of a row."""

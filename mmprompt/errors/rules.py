@@ -23,7 +23,7 @@ MM003 E wrong-encoding
 MM004 W byte-order-mark
 MM005 W mojibake
 MM006 E missing-column
-MM007 E wrong-type
+MM007 W wrong-type
 MM008 E ragged-row
 MM009 E repeated-id
 MM010 W missing-value-text
@@ -45,10 +45,10 @@ MM025 I joined-unasked
 MM100 E malformed-tags
 MM101 E unterminated-segment
 MM102 W misspelt-tag
-MM103 E text-outside-segments
+MM103 W text-outside-segments
 MM104 W unclosed-last-tag
 MM105 W tag-in-text
-MM106 E blank-segment
+MM106 W blank-segment
 MM107 W placeholder-without-medium
 MM108 E placeholder-count
 MM109 W special-token-in-text
@@ -139,7 +139,7 @@ MM702 E answer-not-a-choice
 MM703 E repeated-choice
 MM704 W answer-in-question
 MM705 W answer-in-file-name
-MM706 W swapped-columns
+MM706 E swapped-columns
 MM707 W repeated-sample
 MM708 W repeated-media
 MM709 W similar-media
@@ -157,7 +157,7 @@ MM802 E too-large-for-target
 MM803 E wrong-dimensions
 MM804 E wrong-format
 MM805 E request-too-large
-MM806 E batch-too-large
+MM806 I batch-too-large
 MM807 W scaled-by-target
 MM808 E repeated-batch-id
 MM900 E error
