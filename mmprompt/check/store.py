@@ -23,6 +23,8 @@ CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INT
 CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
     offset INTEGER, digest BLOB, hash INTEGER, flat INTEGER);
+CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
+    safe INTEGER);
 """
 _AFTER_ROWS = 1 << 62
 
@@ -67,6 +69,18 @@ class MediumFacts(NamedTuple):
     digest: bytes
     hash: int | None = None
     flat: bool = False
+
+
+class KeptFix(NamedTuple):
+    """A new value for a column of a row, which mends the finding ``code``."""
+
+    row: int
+    file: str | None
+    line: int | None
+    code: str
+    column: str
+    value: object
+    safe: bool
 
 
 class Store:
@@ -119,6 +133,11 @@ class Store:
             [(_AFTER_ROWS if f.row is None else f.row, f.code, json.dumps(f, default=str)) for f in findings],
         )
 
+    def add_fixes(self, fixes: Iterable[KeptFix]) -> None:
+        """Keep new values of columns."""
+        kept = [fix._replace(value=json.dumps(fix.value)) for fix in fixes]
+        self._database.executemany("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
+
     def findings(self) -> Iterator[Finding]:
         """Yield all findings, in the order of their rows."""
         for (data,) in self.query("SELECT data FROM findings ORDER BY row, rowid"):
@@ -128,20 +147,21 @@ class Store:
         """Keep the digest of a row of the other dataset, such as the training set; see ``SampleFacts.sent``."""
         self._database.execute("INSERT INTO against VALUES (?, ?, ?)", (file, line, sent))
 
-    def once(self, code: str) -> None:
-        """Keep of the findings of a code the first of each file, with the number of the others."""
+    def once(self, code: str) -> list[Finding]:
+        """Keep of the findings of a code the first of each file, with the number of the others, and return them."""
         first: dict[str | None, tuple[int, Finding]] = {}
         more: Counter[str | None] = Counter()
         for at, data in self.query("SELECT rowid, data FROM findings WHERE code = ? ORDER BY row, rowid", code):
             finding = Finding(*json.loads(data))
             if first.setdefault(finding.file, (at, finding))[0] != at:
                 more[finding.file] += 1
-        if not more:
-            return
-        self._database.execute("DELETE FROM findings WHERE code = ?", (code,))
+        kept = []
         for file, (_, finding) in first.items():
             rows = f" (and {more[file]} more row{'s' * (more[file] > 1)})" if more[file] else ""
-            self.add_findings([finding._replace(message=finding.message + rows)])
+            kept.append(finding._replace(message=finding.message + rows))
+        self._database.execute("DELETE FROM findings WHERE code = ?", (code,))
+        self.add_findings(kept)
+        return kept
 
     def sample(self, row: int) -> SampleFacts | None:
         """Return the facts of a row."""

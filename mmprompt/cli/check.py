@@ -1,45 +1,93 @@
-"""``mmprompt check``: reports what is wrong or odd in a dataset or task."""
+"""``mmprompt check``: reports what is wrong or odd in datasets and tasks."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
-from mmprompt.cli import FINDINGS, OK
-from mmprompt.cli.dataset_options import add_dataset_options, dataset_options
+from mmprompt.cli import FINDINGS, OK, USAGE, say
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
+
+_EPILOG = """\
+examples:
+  mmprompt check vqa.jsonl
+  mmprompt check task.yaml --target openai --workers 4
+  mmprompt check vqa.csv --select MM2,MM3 --ignore MM303
+  mmprompt check vqa.jsonl --output-format json --output-file findings.json
+  mmprompt check --explain MM204
+
+Findings go out in order, errors (the row cannot be sent) and warnings (it can,
+and something is odd). Each has a code: --explain describes it. The exit code is
+1 if there are any. Findings that are a matter of taste show only when selected.
+"""
+
+_CODES = {
+    "--select": "tell these codes only, such as MM2,MM301; ALL is every code (repeatable)",
+    "--ignore": "do not tell these codes (repeatable)",
+    "--extend-select": "tell these codes too (repeatable)",
+}
 
 
 def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
-        "check", help="report what is wrong in a dataset", description="Report what is wrong in a dataset."
+        "check",
+        help="report what is wrong in a dataset or a task",
+        description="Report what is wrong in datasets and tasks.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("input", nargs="+", metavar="DATASET_OR_TASK", help="a dataset or a task file")
-    add_dataset_options(parser.add_argument_group("which rows"))
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="decoding processes")
+    what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
+    parser.add_argument("input", nargs="*", metavar="DATASET_OR_TASK", help=what)
+    _add_rules(parser.add_argument_group("which findings"))
+    _add_form(parser.add_argument_group("what is written"))
+    rows = parser.add_argument_group("which rows")
+    add_row_options(rows)
+    workers = "threads that check rows, each with one decoding process (1)"
+    rows.add_argument("--workers", type=natural, default=1, metavar="N", help=workers)
+    add_access_options(parser.add_argument_group("what may be read"))
     parser.set_defaults(run=run)
+
+
+def _add_rules(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    for name, what in _CODES.items():
+        add(name, action="append", default=[], metavar="CODES", help=what)
+    target = "hold requests against what this target takes; by default against what all targets take"
+    add("--target", metavar="TARGET", help=target)
+    add("--no-decode", action="store_true", help="do not look inside media")
+    add("--explain", metavar="CODE", help="print the page of a rule, and do nothing else")
+
+
+def _add_form(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--output-format", default="text", metavar="FORMAT", help="text, json or jsonl")
+    add("--output-file", metavar="FILE", help="where to write; by default standard output")
+    add("--statistics", action="store_true", help="count the findings by code, in place of telling each")
+    add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, and return the exit code.
 
     Raises:
-        MMPromptError: the task, the dataset or an option is wrong.
+        MMPromptError: an option is wrong.
+        OSError: the output cannot be written.
     """
-    from mmprompt.check.checker import Checker  # noqa: PLC0415  # loads with the command
-    from mmprompt.check.store import Store  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.load import dataset_task  # noqa: PLC0415  # loads with the command
+    if arguments.explain is not None:
+        from mmprompt.check.explanation import explanation  # noqa: PLC0415  # loads with the option
 
-    checker = Checker(dataset_task(arguments.input[0], **dataset_options(arguments)))
-    found = False
-    with Store() as store:
-        for _ in checker.check(store, arguments.workers):
-            pass
-        for finding in store.findings():
-            found = True
-            print(finding)  # noqa: T201  # the answer goes to standard output
-    checker.close()
-    return FINDINGS if found else OK
+        sys.stdout.write(explanation(arguments.explain))
+        return OK
+    if not arguments.input:
+        say("mmprompt check: name a dataset or a task file; see mmprompt check --help")
+        return USAGE
+    from mmprompt.cli.checking import CheckSettings, check_inputs  # noqa: PLC0415  # loads with the command
+
+    summary = check_inputs(arguments, CheckSettings.of(arguments))
+    say(f"mmprompt: {summary}")
+    return FINDINGS if summary.fails and not arguments.exit_zero else OK

@@ -1,0 +1,220 @@
+"""Checks one row: the errors and notes of its requests, and what the rules on rows and media find."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+from mmprompt.check.facts import facts_of, question_of, texts_of
+from mmprompt.check.media_check import MediaCheck
+from mmprompt.check.rule import EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
+from mmprompt.check.store import KeptFix, MediumFacts, SampleFacts
+from mmprompt.check.target_check import TargetCheck
+from mmprompt.datasets.choices import choices_in
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import MediaError, MMPromptError, RowError, Where
+from mmprompt.errors.findings import Finding
+from mmprompt.media.sources import in_short
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
+from mmprompt.render.builder import FAULTS, RequestBuilder
+from mmprompt.tasks.task import Task
+
+_KEPT_SHARED = 64
+"""How many media of examples and templates are kept between rows."""
+
+
+class RowReport(NamedTuple):
+    """What a row gives: its findings, and facts for the rules on the whole dataset.
+
+    ``number`` is that of the row in the dataset; None for a report on all rows. ``shared`` are findings on media of
+    examples and templates, which other rows send too. ``fixes`` mend some of the findings.
+    """
+
+    findings: list[Finding]
+    number: int | None = None
+    sample: SampleFacts | None = None
+    media: tuple[MediumFacts, ...] = ()
+    shared: tuple[Finding, ...] = ()
+    fixes: tuple[KeptFix, ...] = ()
+
+
+class RowCheck:
+    """Checks rows one by one. Safe to share between threads.
+
+    Args:
+        task: the task.
+        builder: makes the requests of its rows.
+        media: reads and decodes media.
+        target: holds requests against the limits of targets.
+        codes: the codes of the rules that run.
+    """
+
+    def __init__(
+        self, task: Task, builder: RequestBuilder, media: MediaCheck, target: TargetCheck, codes: Container[str]
+    ) -> None:
+        self.task = task
+        self._builder = builder
+        self._media = media
+        self._target = target
+        self._row_rules = [(code, rule) for code, rule in ROW_RULES.items() if code in codes]
+        self._medium_rules = [(code, *rule) for code, rule in MEDIUM_RULES.items() if code in codes]
+        self._shared: dict[object, tuple[CheckedMedium, MMPromptError | None]] = {}
+
+    def report(self, row: Row, number: int | None) -> RowReport:
+        """Check one row; ``number`` is its 0-based number in the dataset, None for an error on all rows."""
+        if isinstance(row, RowError):
+            return RowReport([Finding.of(row, number)], number)
+        checked = CheckedRow(row, self.task, self._builder.target, self._media.policy.roots)
+        shared: list[CheckedMedium] = []
+        shared_errors: list[MMPromptError] = []
+        requests = self._fill(checked, shared, shared_errors)
+        where = Where(row.file, row.line)
+        hits = [(code, hit) for code, rule in self._row_rules for hit in rule(checked)]
+        explained = {(error, hit.column) for code, hit in hits for error in EXPLAINED[code]}
+        errors = [row.located(error) for error in checked.errors if (error.code, error.where.column) not in explained]
+        findings = [Finding.of(error, row.row, row.id) for error in errors]
+        findings += [
+            Finding.at(r.code, r.message, "", where._replace(column=r.column), row.row, row.id) for r in row.remarks
+        ]
+        found = [_of_hit(code, hit, row, where) for code, hit in hits]
+        for medium in checked.media:
+            found += self._of_medium(medium, row)
+        of_shared = [Finding.of(row.located(error), row.row, row.id) for error in shared_errors]
+        of_shared += [finding for medium in shared for finding, _ in self._of_medium(medium, row)]
+        media = tuple([_medium_facts(row, medium) for medium in checked.media])
+        facts = facts_of(checked, requests)
+        if shared_errors:
+            facts = facts._replace(sent=None, question=None)
+        fixes = tuple([fix for _, fix in found if fix is not None])
+        findings += [finding for finding, _ in found]
+        return RowReport(findings, number, facts, media, tuple(of_shared), fixes)
+
+    def _fill(
+        self, row: CheckedRow, shared: list[CheckedMedium], shared_errors: list[MMPromptError]
+    ) -> list[list[Message]]:
+        """Fill in what the rules are given: texts, messages, media and errors. Return the messages of each request."""
+        sample = row.sample
+        row.texts = tuple(texts_of(sample, self.task))
+        row.question = question_of(sample, self.task, row.texts)
+        row.choices, row.choice_columns = choices_in(sample.columns)
+        row.answer = sample.columns.get(self.task.output_column)
+        try:
+            requests = self._messages(sample)
+        except FAULTS as error:
+            row.errors.append(_ours(error))
+            return []
+        row.messages = requests[0] if requests else None
+        read: dict[object, CheckedMedium] = {}
+        for number, part in _media_of(requests):
+            key = _key(part)
+            if key in read:
+                continue
+            medium = read[key] = self._named(sample, part, number)
+            if self.task.assembly is not None and medium.column is None and isinstance(part, MediaRef):
+                fault = self._look_once(key, read, part)
+                shared.append(read[key])
+                shared_errors += [] if fault is None else [fault]
+                continue
+            row.media.append(medium)
+            try:
+                self._media.look(medium, part)
+            except FAULTS as error:
+                where = {"column": medium.column, "offset": medium.offset, "part": number}
+                row.errors.append(_ours(error).located(**where))
+        if not row.errors and not shared_errors:
+            held = [[_with_media(message, read) for message in messages] for messages in requests]
+            row.errors += self._target.errors(sample, held)
+        return requests
+
+    def _messages(self, sample: Sample) -> list[list[Message]]:
+        """Return the messages of each request of a row, with their media named."""
+        plain = self.task.plain_messages(self._builder.received(sample, change=False))
+        if plain is not None:
+            return [plain]
+        found: list[list[Message]] = []
+        for made in self._builder.assembled(sample):
+            messages = self.task.messages_of(made)
+            found += messages.values() if isinstance(messages, dict) else [messages]
+        return found
+
+    def _named(self, sample: Sample, part: MediaPart | MediaRef, number: int) -> CheckedMedium:
+        """Return a medium that is not read yet, with its place in the row."""
+        if isinstance(part, MediaPart):
+            return CheckedMedium(part.modality, part.origin, part.origin, None, None, number)
+        place = self.task.place_of(sample, part.source)
+        column, offset = place.get("column"), place.get("offset")
+        return CheckedMedium(
+            part.modality,
+            part.source,
+            in_short(part.source),
+            column if isinstance(column, str) else None,
+            offset if isinstance(offset, int) else None,
+            number,
+        )
+
+    def _look_once(self, key: object, read: dict[object, CheckedMedium], part: MediaRef) -> MMPromptError | None:
+        """Look at a medium of an example or a template, which many rows send, and return its error."""
+        known = self._shared.get(key)
+        if known is None:
+            medium, fault = read[key], None
+            try:
+                self._media.look(medium, part)
+            except FAULTS as error:
+                fault = _ours(error).located(part=medium.number)
+            if len(self._shared) >= _KEPT_SHARED:
+                self._shared.clear()
+            known = self._shared[key] = medium, fault
+        read[key] = known[0]
+        return known[1]
+
+    def _of_medium(self, medium: CheckedMedium, row: Sample) -> list[tuple[Finding, KeptFix | None]]:
+        if medium.part is None:
+            return []
+        where = Where(row.file, row.line, medium.column, medium.offset, part=medium.number)
+        notes = [Hit(f"{medium.name}: {n.what}", n.hint) for n in medium.part.findings]
+        found = [_of_hit(n.code, hit, row, where) for n, hit in zip(medium.part.findings, notes, strict=True)]
+        for code, modality, rule in self._medium_rules:
+            if not modality or (modality == medium.modality and medium.content is not None):
+                found += [_of_hit(code, hit, row, where) for hit in rule(medium)]
+        return found
+
+
+def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, KeptFix | None]:
+    """Return the finding of a hit, and its fix."""
+    column = where.column if hit.column is None else hit.column
+    offset = where.offset if hit.offset is None else hit.offset
+    finding = Finding.at(
+        code, hit.message, hit.hint, where._replace(column=column, offset=offset), row.row, row.id
+    )._replace(fixable=hit.fix is not None)
+    return finding, None if hit.fix is None else KeptFix(row.row, row.file, row.line, code, *hit.fix)
+
+
+def _media_of(requests: list[list[Message]]) -> Iterator[tuple[int, MediaPart | MediaRef]]:
+    """Yield the media of requests, each with its 1-based number among the parts of its message."""
+    for messages in requests:
+        for message in messages:
+            for number, part in enumerate(message.parts, 1):
+                if not isinstance(part, TextPart):
+                    yield number, part
+
+
+def _with_media(message: Message, read: dict[object, CheckedMedium]) -> Message:
+    """Return a message with its media as they were read."""
+    parts = [p if isinstance(p, TextPart) else read[_key(p)].part or p for p in message.parts]
+    return message._replace(parts=tuple(parts))
+
+
+def _key(part: MediaPart | MediaRef) -> object:
+    held = part.source if isinstance(part, MediaRef) else part
+    return (part.modality, held, getattr(held, "root", None)) if isinstance(held, str) else (part.modality, id(held))
+
+
+def _ours(error: MMPromptError | MemoryError) -> MMPromptError:
+    if isinstance(error, MMPromptError):
+        return error
+    return MediaError("the row needs more memory than there is", "make its media smaller", code="MM902")
+
+
+def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
+    place = (medium.column, medium.offset)
+    return MediumFacts(row.row, medium.number, medium.modality, medium.name, *place, medium.digest)
