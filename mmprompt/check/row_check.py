@@ -14,6 +14,7 @@ from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
+from mmprompt.media.inspection import ImageContent
 from mmprompt.media.sources import in_short
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.builder import FAULTS, RequestBuilder
@@ -217,4 +218,6 @@ def _ours(error: MMPromptError | MemoryError) -> MMPromptError:
 
 def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
     place = (medium.column, medium.offset)
-    return MediumFacts(row.row, medium.number, medium.modality, medium.name, *place, medium.digest)
+    held = medium.content
+    look = (held.hash, held.flat) if isinstance(held, ImageContent) else (None, False)
+    return MediumFacts(row.row, medium.number, medium.modality, medium.name, *place, medium.digest, *look)

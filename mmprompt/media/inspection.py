@@ -9,12 +9,35 @@ from mmprompt.messages import MediaPart
 
 
 class ImageContent(NamedTuple):
-    """What a picture holds. ``width`` and ``height`` are pixels as stored; ``format`` and ``mode`` are Pillow's."""
+    """What a picture holds.
+
+    ``width`` and ``height`` are pixels as stored; ``format`` and ``mode`` are Pillow's, ``orientation`` is EXIF's.
+    ``frames`` is None for a TIFF of several pages. ``bits`` is the size of a sample. ``profile`` names a colour profile
+    other than sRGB. ``after`` counts the bytes behind the end of the picture.
+
+    The rest is measured on a small copy, transparency laid on white. ``colour`` is the one colour of all pixels, on
+    white or with the transparency dropped; None if there are several. ``commonest`` is the share of pixels about as
+    light as the commonest ones. ``darkest`` and ``lightest`` are the levels (0 to 1) that 1 % of the pixels are below
+    and above. ``hash`` is the difference hash, signed; ``flat`` is True where it means nothing.
+    """
 
     format: str
     width: int
     height: int
     mode: str
+    orientation: int
+    frames: int | None
+    has_alpha: bool
+    bits: int
+    profile: str
+    after: int
+    colour: tuple[int, int, int] | None
+    commonest: float
+    darkest: float
+    lightest: float
+    grey: bool
+    hash: int
+    flat: bool
 
 
 class AudioContent(NamedTuple):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mmprompt.check.rules import answers, duplicates, images, sounds, texts, videos
+from mmprompt.check.rules import answers, duplicates, images, pixels, sounds, texts, videos
 
-__all__ = ["answers", "duplicates", "images", "sounds", "texts", "videos"]
+__all__ = ["answers", "duplicates", "images", "pixels", "sounds", "texts", "videos"]
