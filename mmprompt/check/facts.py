@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mmprompt.check.answer_forms import choice_of
 from mmprompt.check.rule import CheckedMedium, CheckedRow, RowText
 from mmprompt.check.store import SampleFacts
-from mmprompt.datasets.choices import is_empty
+from mmprompt.datasets.choices import is_null
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.datasets.sample import Sample
@@ -130,11 +130,11 @@ def _text_bytes(messages: Sequence[Message]) -> int:
 
 
 def kind_of(value: object) -> str:
-    """Return the kind of a value in words: ``"text"``, ``"number"``, … A blank text, null and NaN are ``"nothing"``."""
-    if is_empty(value):
-        return "nothing"
+    """Return the kind of a value in words, such as ``"text"``, ``"blank"``, ``"null"`` (also NaN) or ``"number"``."""
+    if is_null(value):
+        return "null"
     if isinstance(value, str):
-        return "text"
+        return "text" if value.strip() else "blank"
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, (int, float)):

@@ -20,3 +20,20 @@ def findings_of(path: Path, workers: int = 1) -> list[Finding]:
             return list(store.findings())
     finally:
         checker.close()
+
+
+def overlap_of(path: Path, other: Path) -> list[Finding]:
+    """Return the findings of a dataset that is compared with another one."""
+    checker, against = Checker(dataset_task(path)), Checker(dataset_task(other))
+    try:
+        with Store() as store, Store() as others:
+            for _ in against.check(others):
+                pass
+            for file, line, sent in others.query("SELECT file, line, sent FROM samples WHERE sent IS NOT NULL"):
+                store.add_against(file, line, sent)
+            for _ in checker.check(store):
+                pass
+            return list(store.findings())
+    finally:
+        checker.close()
+        against.close()

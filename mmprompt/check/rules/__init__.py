@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
-from mmprompt.check.rules import answers, duplicates, images, pixels, sounds, texts, videos
+from mmprompt.check.rules import (
+    answers,
+    characters,
+    columns,
+    duplicates,
+    file_names,
+    images,
+    pixels,
+    placeholders,
+    questions,
+    sounds,
+    tags,
+    targets,
+    templates,
+    videos,
+)
 
-__all__ = ["answers", "duplicates", "images", "pixels", "sounds", "texts", "videos"]
+__all__ = [
+    "answers",
+    "characters",
+    "columns",
+    "duplicates",
+    "file_names",
+    "images",
+    "pixels",
+    "placeholders",
+    "questions",
+    "sounds",
+    "tags",
+    "targets",
+    "templates",
+    "videos",
+]

@@ -1,0 +1,93 @@
+"""Rules on AIS tags that are read, or that stand where none is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mmprompt.check.facts import is_tagged
+from mmprompt.check.rule import CheckedRow, Fix, Hit, row_rule
+from mmprompt.errors import TagError, shown
+from mmprompt.segments import START_TAGS, TERMINATOR, near_miss, scan
+
+_TAGS = (*START_TAGS, TERMINATOR)
+
+
+@row_rule("MM102")
+def misspelt_tag(row: CheckedRow) -> Iterator[Hit]:
+    """A near miss of a tag in a text segment, which goes out as text."""
+    for text in row.texts:
+        if text.tagged and "<" in text.text and (found := near_miss(text.text)) and not _failed(row):
+            offset, mark, tag = found
+            hint = f"write {tag}, if it is meant as a tag"
+            yield Hit(f"the text holds {shown(mark)}, which is sent as text", hint, text.column, text.at(offset))
+
+
+@row_rule("MM103")
+def text_outside_segments(row: CheckedRow) -> Iterator[Hit]:
+    """Text outside the segments of a column that also has tagged text."""
+    for column, value in _tagged_columns(row):
+        outside = [text for text in row.texts if text.column == column and not _is_inside(value, text.offset or 0)]
+        if outside and len(outside) < len([text for text in row.texts if text.column == column]):
+            what = f"{shown(outside[0].text.strip(), 40)} stands outside the segments, beside text in its own segment"
+            hint = f"put it between <AIS_TEXT_START> and {TERMINATOR}, or remove it"
+            yield Hit(what, hint, column, outside[0].offset)
+
+
+@row_rule("MM104")
+def unclosed_last_tag(row: CheckedRow) -> Iterator[Hit]:
+    """The last segment lacks its terminator."""
+    for column, value in _tagged_columns(row):
+        if _ends_open(value):
+            fix = Fix(column, value + TERMINATOR)
+            yield Hit("the last segment is not closed", f"add {TERMINATOR} at the end", column, len(value), fix=fix)
+
+
+@row_rule("MM105")
+def tag_in_text(row: CheckedRow) -> Iterator[Hit]:
+    """A tag in a column whose tags are not read."""
+    for text in row.texts:
+        if text.tagged or "<" not in text.text:
+            continue
+        marks = [(at, tag) for tag in _TAGS if (at := text.text.find(tag)) >= 0]
+        if near := near_miss(text.text):
+            marks.append(near[:2])
+        if marks:
+            found = min(marks)
+            hint = "give the column as 'content' in JSON lines, or list it in reader_cfg.tagged_columns"
+            if text.column is None or not row.sample.scanned:
+                hint = "write the row as JSON lines with a column 'content', or remove the tag"
+            yield Hit(f"the text holds {shown(found[1])}, which is sent as text", hint, text.column, text.at(found[0]))
+
+
+@row_rule("MM106")
+def blank_segment(row: CheckedRow) -> Iterator[Hit]:
+    """A text segment without text."""
+    for text in row.texts:
+        if text.tagged and not text.text.strip() and row.question.strip():  # MM700 tells a row without any text
+            yield Hit("the text segment is blank", "give its text, or remove the segment", text.column, text.offset)
+
+
+def _tagged_columns(row: CheckedRow) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a row whose tags are read and pair."""
+    for column, value in row.columns.items():
+        if isinstance(value, str) and "<AIS_" in value and is_tagged(column, value, row.sample, row.task):
+            try:
+                scan(value)
+            except TagError:
+                continue
+            yield column, value
+
+
+def _failed(row: CheckedRow) -> bool:
+    return any(error.code == "MM102" for error in row.errors)
+
+
+def _is_inside(value: str, start: int) -> bool:
+    """Return whether the text segment that begins at ``start`` stands behind its tag."""
+    return value.endswith("<AIS_TEXT_START>", 0, start)
+
+
+def _ends_open(value: str) -> bool:
+    """Return whether the last tag of a tagged text opens a segment."""
+    last = max(_TAGS, key=value.rfind)
+    return last != TERMINATOR
