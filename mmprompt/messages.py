@@ -189,7 +189,7 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
         options = _others(body, (key,))
         body = body.get(key)
     if body is None:
-        raise PromptError(f"a content part of type '{kind}' names no source", f"give '{kind}'")
+        raise PromptError(f"a content part of type '{kind}' names no source", f"give '{kind}'", code="MM715")
     form = "" if kind == f"{modality}_url" else kind
     return MediaRef(modality, body, form, options, _others(part, ("type", used)))
 

@@ -18,6 +18,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypedDict, Union, cast
 
 from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
+from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart, Message
 from mmprompt.run.builders import assistant, audio, image, read_caller_media, system, user, video
@@ -171,7 +172,7 @@ def assert_sends(
     try:
         sends_all = sent_by(task, target=target, policy=policy, only=expected)
     except MMPromptError as error:
-        raise AssertionError(f"a sample cannot be sent: {error}") from None
+        raise AssertionError(f"a sample cannot be sent: {Finding.of(error)}") from None
     for key, messages in expected.items():
         if isinstance(messages, Mapping):
             of_labels = {label: sent(m, target=target, base=folder) for label, m in messages.items()}

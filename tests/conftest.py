@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_here
 
 import mmprompt
 
@@ -66,7 +67,13 @@ def command_environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def command(command_environment: dict[str, str]) -> Command:
+def command() -> Command:
+    """Run ``mmprompt`` within this process; what is about the process itself takes ``process``."""
+    return run_here
+
+
+@pytest.fixture(scope="session")
+def process(command_environment: dict[str, str]) -> Command:
     """Run ``mmprompt`` as its users do: a process of its own."""
 
     def run(

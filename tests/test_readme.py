@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_here
 from readme_blocks import PACKAGE, ROOT, Block, blocks, documents
 
 import mmprompt
@@ -87,18 +88,17 @@ class Reader:
         if program == "head":
             _, count, file = arguments
             return 0, "".join(Path(file).read_text(encoding="utf-8").splitlines(keepends=True)[: int(count)])
-        words = {"mmprompt": ["-m", "mmprompt"], "python": []}[os.path.basename(program)]
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "COLUMNS": "100"}
-        run = subprocess.run(
-            [sys.executable, *words, *(str(ROOT / word) if word.startswith("tests/") else word for word in arguments)],
-            capture_output=True,
-            encoding="utf-8",
-            env=environment,
-            check=False,
-            timeout=60,
-        )
-        assert "Traceback" not in run.stderr, run.stderr
-        return run.returncode, (run.stdout + run.stderr).replace("\r\n", "\n")
+        arguments = [str(ROOT / word) if word.startswith("tests/") else word for word in arguments]
+        if os.path.basename(program) == "mmprompt":
+            done = run_here(*arguments)
+        else:
+            assert os.path.basename(program) == "python", command
+            environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+            words = [sys.executable, *arguments]
+            done = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=60)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in err, err
+        return done.returncode, (out + err).replace("\r\n", "\n")
 
 
 @pytest.fixture
@@ -106,6 +106,7 @@ def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("tour", "broken", "upstream_configs"):
         shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
 
 
 @pytest.mark.usefixtures("beside_fixtures")

@@ -119,9 +119,11 @@ def test_order_matters(tour: Path) -> None:
 def test_a_sample_that_cannot_be_sent_fails_the_assertion_and_others_are_not_looked_at(
     tour: Path, broken: Path
 ) -> None:
-    with pytest.raises(AssertionError, match=r"a sample cannot be sent: .*tour\.jsonl:4 .*anthropic takes no audio"):
+    with pytest.raises(
+        AssertionError, match=r"a sample cannot be sent: .*tour\.jsonl:4: MM804 anthropic takes no audio"
+    ):
         assert_sends(tour / "tour.jsonl", {"tour-04": user("x")}, target="anthropic")
-    with pytest.raises(AssertionError, match=r"b-14.* is outside the media roots"):
+    with pytest.raises(AssertionError, match=r"MM206 .* is outside the media roots; .*sample b-14\)"):
         assert_sends(broken / "broken.jsonl", {"b-14": user("x")})
     assert set(sent_by(broken / "broken.jsonl", only=["b-01"])) <= {"b-01"}
     with pytest.raises(mmprompt.MMPromptError):

@@ -249,4 +249,4 @@ def test_the_openai_target_changes_the_form_of_audio_and_leaves_out_video(comman
         for line in closing(done.stderr.decode()).told.encode().splitlines()
         if not line.startswith(b"note: ")
     ]
-    assert [line.partition(b" ")[0] for line in told] == [b":4", b":7"]
+    assert [line.partition(b" ")[0] for line in told] == [b":4:", b":7:"]

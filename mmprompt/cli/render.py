@@ -104,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.output)
     check_output(arguments.errors)
@@ -123,9 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
     for note in task.notes():
         notes.add(note)
     if last is not None and not last.taken:
-        notes.add("--drop-last-assistant found no chat whose last message is the assistant's")
+        notes.add(Note("MM701", "--drop-last-assistant found no chat whose last message is the assistant's"))
     if not (outcome.written or outcome.left_out or outcome.stopped):
-        notes.add("there is no row to render")
+        notes.add(Note("MM014", "there is no row to render"))
     for text in (*errors.texts(), *notes.texts()):
         say(text)
     say(str(outcome._replace(notes=notes.count)))
@@ -136,6 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> Renderer:
     from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
     from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
@@ -145,7 +147,8 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
     shows = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
-        notes.add("--media-cache keeps changed media, but no change is asked for: nothing will be kept")
+        what = "--media-cache keeps changed media, but no change is asked for: nothing will be kept"
+        notes.add(Note("MM904", what))
     return Renderer(
         task,
         emit=arguments.emit,

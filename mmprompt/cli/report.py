@@ -88,10 +88,10 @@ class NoteReport:
         self._kept: list[str] = []
         self._alike = _AlikeMessages()
 
-    def add(self, note: Note | str) -> None:
+    def add(self, note: Note) -> None:
         """Keep a note on the run."""
         self.count += 1
-        self._kept.append(f"note: {note.finding if isinstance(note, Note) else note}")
+        self._kept.append(f"note: {note.finding}")
 
     def add_of_row(self, note: Note) -> None:
         """Keep a note on a row, or count it."""
@@ -180,15 +180,18 @@ def _json_line(finding: Finding) -> bytes:
 
 
 @contextmanager
-def logged(note: Callable[[str], object]) -> Iterator[None]:
-    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once."""
+def logged(note: Callable[[Note], object]) -> Iterator[None]:
+    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once.
+
+    A record has the code of its rule as ``code``.
+    """
     kinds = set()
 
     class NoteHandler(Handler):
         def emit(self, record: LogRecord) -> None:
             if record.msg not in kinds:
                 kinds.add(record.msg)
-                note(record.getMessage())
+                note(Note(getattr(record, "code", "MM900"), record.getMessage()))
 
     handler = NoteHandler()
     log.addHandler(handler)

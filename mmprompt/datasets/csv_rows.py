@@ -158,13 +158,15 @@ def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str
         names: set[str] = set()
         for position, name in enumerate(cells):
             if not name.strip():
-                raise DatasetError(f"column {position + 1} of the header has no name", "name it").located(
+                raise DatasetError(f"column {position + 1} of the header has no name", "name it", code="MM008").located(
                     file=file, line=line
                 )
             if name in names:
-                raise DatasetError(f"the header names {shown(name)} twice", "rename one of the two").located(
-                    file=file, line=line
-                )
+                raise DatasetError(
+                    f"the header names {shown(name)} twice", "rename one of the two", code="MM015"
+                ).located(file=file, line=line)
             names.add(name)
         return cells
-    raise DatasetError("the file has no header", "begin the file with the names of its columns").located(file=file)
+    raise DatasetError("the file has no header", "begin the file with the names of its columns", code="MM014").located(
+        file=file
+    )

@@ -48,11 +48,11 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
     """
     modality = columns.get("type")
     if modality not in TYPES:
-        raise RowError(f"unknown type {shown(modality)}", nearest(modality, TYPES), code="MM607").located(column="type")
+        raise RowError(f"unknown type {shown(modality)}", nearest(modality, TYPES), code="MM213").located(column="type")
     paths = media_of_cell(columns.get("path"))
     for each in paths:
         if not isinstance(each, str):
-            raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths", code="MM202").located(
+            raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths", code="MM715").located(
                 column="path"
             )
     content = [Segment(str(modality), each) for each in paths]

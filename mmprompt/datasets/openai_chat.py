@@ -65,7 +65,7 @@ def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]
         columns = {**columns, "messages": wire}
         sample = sample._replace(columns=columns, id=columns.get("custom_id", sample.id))
     if wire == []:
-        raise RowError("the list of messages is empty", "give at least one message, or remove the row", code="MM007")
+        raise RowError("the list of messages is empty", "give at least one message, or remove the row", code="MM700")
     if not isinstance(wire, list):
         raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]', code="MM007")
     return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
@@ -96,22 +96,24 @@ class LastAssistant:
             return row
         *before, last = row.messages
         if not before:
-            return _refused(row, "the only message is the assistant's", "add the user's message before it")
+            return _refused(row, "MM700", "the only message is the assistant's", "add the user's message before it")
         if last.tool_calls or any(not isinstance(part, TextPart) for part in last.parts):
             return _refused(
-                row, "the closing assistant message holds more than text", "leave out --drop-last-assistant"
+                row, "MM007", "the closing assistant message holds more than text", "leave out --drop-last-assistant"
             )
         text = last.text
         if row.columns.get(self.column) not in (None, text):
-            return _refused(row, f"the row has another {shown(self.column)} than its closing message", "remove one")
+            return _refused(
+                row, "MM710", f"the row has another {shown(self.column)} than its closing message", "remove one"
+            )
         self.taken += 1
         wire = row.columns["messages"]
         columns = {**row.columns, self.column: text, "messages": wire[:-1] if isinstance(wire, list) else wire}
         return row._replace(messages=tuple(before), columns=columns)
 
 
-def _refused(row: Sample, what: str, hint: str) -> RowError:
-    return row.located(RowError(what, hint)).located(column="messages")
+def _refused(row: Sample, code: str, what: str, hint: str) -> RowError:
+    return row.located(RowError(what, hint, code=code)).located(column="messages")
 
 
 def recognises(columns: Mapping[str, object]) -> bool:

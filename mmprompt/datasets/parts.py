@@ -206,4 +206,4 @@ def _of_split(rows: Iterable[Row], split: str) -> Iterator[Row]:
             yield row
         elif "split" not in row.columns:
             what = f"the row does not say its split, and {shown(split)} is asked for"
-            yield row.located(RowError(what, "leave out --split, or give the rows a column 'split'"))
+            yield row.located(RowError(what, "leave out --split, or give the rows a column 'split'", code="MM006"))

@@ -109,7 +109,9 @@ def marked_text(parts: Sequence[Part]) -> tuple[str, dict[str, list[MediaRef | M
                     "a text holds a mark such as <image>, which would be read as a medium", "reword it", code="MM107"
                 )
             if text_before or (part.text.isspace() and len(parts) > 1):
-                raise RowError("neighbouring or blank texts would not be read back as they are", "join the texts")
+                raise RowError(
+                    "neighbouring or blank texts would not be read back as they are", "join the texts", code="MM800"
+                )
             pieces.append(f"\n{part.text}" if marked else part.text)
             text_before = True
         else:

@@ -60,7 +60,9 @@ def _python_rows(rows: _Once) -> Iterator[Row]:
         try:
             "".join(made)  # the quickest way to see that all names are text
         except TypeError:
-            yield RowError("a column name is not a string", "name columns by strings").located(line=row + 1)
+            yield RowError("a column name is not a string", "name columns by strings", code="MM007").located(
+                line=row + 1
+            )
         else:
             yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, (), _NONE))
 

@@ -25,6 +25,7 @@ class Note(str):  # noqa: SLOT000  # each note has a few attributes, and there a
     medium: str
 
     def __new__(cls, code: str, what: str, hint: str = "", where: Where | None = None, medium: str = "") -> Note:
+        """Return the note, whose text has place, medium, words and hint."""
         text = ": ".join(filter(None, ("" if where is None else str(where), medium, what)))
         note = super().__new__(cls, f"{text}; {hint}" if hint else text)
         note.code, note.what, note.hint, note.where, note.medium = code, what, hint, where or Where(), medium
@@ -36,11 +37,16 @@ class Note(str):  # noqa: SLOT000  # each note has a few attributes, and there a
     def __repr__(self) -> str:
         return repr(str(self))
 
+    def located(self, where: Where) -> Note:
+        """Return a copy with this place."""
+        return Note(self.code, self.what, self.hint, where, self.medium)
+
     @property
     def finding(self) -> Finding:
-        """The note as data."""
+        """The note as data. It is a warning also where its rule is an error: what it is about was accepted."""
         what = f"{self.medium}: {self.what}" if self.medium else self.what
-        return Finding.at(self.code, what, self.hint, self.where)
+        finding = Finding.at(self.code, what, self.hint, self.where)
+        return finding._replace(severity="warning") if finding.severity == "error" else finding
 
 
 class Finding(NamedTuple):
@@ -70,7 +76,9 @@ class Finding(NamedTuple):
         cls, code: str, message: str, hint: str, where: Where, row: int | None = None, name: object = None
     ) -> Finding:
         """Return the finding of a rule at a place; ``row`` is the number of its row, and ``name`` the row's id."""
-        what = message if where.template is None else f"in {where.template}: {message}"
+        number = None if where.column is not None else where.message
+        what = message if number is None else f"message {number}: {message}"
+        what = what if where.template is None else f"in {where.template}: {what}"
         name = where.sample if name is None else name
         severity, url = RULES[code].severity, page_of(code)
         place = (where.file, where.line, row, name, where.column, where.offset, where.part)

@@ -35,8 +35,8 @@ def frames_of_base64(text: str, policy: MediaPolicy) -> Frames:
             try:
                 data, found = decode(piece, policy.max_bytes)
             except SourceError as error:
-                raise SourceError(f"frame {number}: {error.what}", error.hint) from None
-            findings.extend(Note(f.code, f"frame {number}: {f}") for f in found)
+                raise SourceError(f"frame {number}: {error.what}", error.hint, code=error.code) from None
+            findings.extend(Note(f.code, f"frame {number}: {f.what}", f.hint) for f in found)
             yield data
 
     files = _checked(decoded(), policy.max_bytes)
@@ -98,4 +98,5 @@ def check_is_video(modality: str) -> None:
         raise SourceError(
             f"several frames are given as {A_MODALITY[modality]}",
             "tag them as video, or give each picture its own segment",
+            code="MM213",
         )

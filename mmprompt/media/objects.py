@@ -64,7 +64,7 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         hint = "give (samples, rate)"
         if modality == "video":  # a column of several media takes a list of frames for one of them
             hint = "give its frames as a list (in a list of media as a list inside it), or the bytes of a video file"
-        raise SourceError(f"a value of type {type(source).__name__} is not {A_MODALITY[modality]}", hint)
+        raise SourceError(f"a value of type {type(source).__name__} is not {A_MODALITY[modality]}", hint, code="MM007")
     return encode_image(source, policy)
 
 
@@ -77,7 +77,9 @@ def encode_image(source: object, policy: MediaPolicy, *, frame: bool = False) ->
     mode = image.mode
     check_picture_size("the image", image.width, image.height, policy)
     if mode in _UNSCALED:
-        raise SourceError(f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled")
+        raise SourceError(
+            f"an image of mode {mode} fits no format", "convert it to RGB or L, suitably scaled", code="MM214"
+        )
     hint = "open it anew, or give its path: its file may be cut or closed"
     with library_errors(f"the image of mode {mode}", "cannot be encoded", hint, "MM300"):
         image, findings = _own(image)
@@ -136,6 +138,7 @@ def _as_image(source: object) -> Image:
         raise SourceError(
             f"an array of shape {shape} and type {getattr(source, 'dtype', None)} is not an image",
             "give uint8 pixels of height x width x 3",
+            code="MM214",
         )
     array: Any = source
     return pillow.fromarray(array[:, :, 0] if shape[2:] == (1,) else array)
@@ -164,7 +167,7 @@ def _read_bounded(stream: Any, limit: int) -> bytes:
         with library_errors("the open file", "cannot be read", "open it anew"):
             piece = stream.read(min(limit + 1 - count, 1 << 20))
         if not isinstance(piece, (bytes, bytearray)):
-            raise SourceError("the open file gives no bytes", "open it with mode 'rb'", code="MM202")
+            raise SourceError("the open file gives no bytes", "open it with mode 'rb'", code="MM205")
         if not piece:
             break
         pieces.append(bytes(piece))
@@ -180,15 +183,17 @@ def _read_bounded(stream: Any, limit: int) -> bytes:
 
 def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPolicy) -> Encoded:
     if modality != "audio":
-        raise SourceError(f"an array with a sampling rate is a sound, not {A_MODALITY[modality]}", "tag it as audio")
+        raise SourceError(
+            f"an array with a sampling rate is a sound, not {A_MODALITY[modality]}", "tag it as audio", code="MM213"
+        )
     import numpy as np  # noqa: PLC0415  # heavy
 
     if isinstance(rate, bool) or not isinstance(rate, (int, float, np.integer, np.floating)):
-        raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of hertz")
+        raise SourceError(f"the sampling rate is {shown(rate)}", "give a whole number of hertz", code="MM406")
     # the range first: it holds no NaN, which cannot be made whole
     if not LOWEST_RATE <= rate <= HIGHEST_RATE or rate != int(rate):
         hint = f"give a whole number of {LOWEST_RATE} to {HIGHEST_RATE} hertz"
-        raise SourceError(f"the sampling rate is {shown(rate)}", hint)
+        raise SourceError(f"the sampling rate is {shown(rate)}", hint, code="MM406")
     with library_errors("the list of samples", "is not an array", "give one array of samples"):
         array = np.asarray(samples)
     changes = []
@@ -198,7 +203,9 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
     channels = array.shape[1] if array.ndim == 2 else 1
     if array.ndim not in (1, 2) or not array.size or not 1 <= channels <= MOST_CHANNELS:
         raise SourceError(
-            f"an array of shape {array.shape} is not a sound", f"give samples x channels, 1 to {MOST_CHANNELS} channels"
+            f"an array of shape {array.shape} is not a sound",
+            f"give samples x channels, 1 to {MOST_CHANNELS} channels",
+            code="MM406",
         )
     seconds = array.shape[0] / int(rate)
     if policy.max_seconds is not None and seconds > policy.max_seconds:

@@ -84,7 +84,7 @@ class MediaReader:
         """
         modality, source, form, options, extra, _ = ref
         if modality not in MODALITIES:
-            raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES), code="MM607")
+            raise SourceError(f"unknown modality {shown(modality)}", nearest(modality, MODALITIES), code="MM200")
         kind, value = ("url", source) if type(source) is str and is_plain_url(source) else classify(source)
         if kind == "url":
             if self._fetcher is not None and self._fetcher.allows(value):

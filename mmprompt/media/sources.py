@@ -119,7 +119,7 @@ def _classify_after_blanks(source: str) -> Source:
         raise SourceError("the source is blank", _NO_SOURCE, code="MM202")
     kind = _scheme_kind(bare)
     if kind in ("url", "file", "scheme"):
-        raise SourceError(f"blanks before {in_short(bare)}", "remove them")
+        raise SourceError(f"blanks before {in_short(bare)}", "remove them", code="MM217")
     if kind == "data" or (bare[:2] in _BASE64_STARTS and _is_base64(bare)):
         return Source(kind or "base64", bare)
     return Source("path", source)
@@ -156,7 +156,7 @@ def _classify_object(source: object) -> Source:
     elif is_media_object(source):
         return Source("object", source)
     what = "null" if source is None else f"a value of type {type(source).__name__}"
-    raise SourceError(f"the source is {what}", _NO_SOURCE)
+    raise SourceError(f"the source is {what}", _NO_SOURCE, code="MM202")
 
 
 def _classify_struct(struct: Mapping[object, object]) -> Source:

@@ -16,13 +16,13 @@ class NotMedia(NamedTuple):
     """A kind of bytes that are not media, or media in a format that is not supported.
 
     ``name`` includes its article. ``hint`` says what to do; it is empty if the file is simply the wrong one.
-    ``modalities`` are the modalities of an unsupported format.
+    ``modalities`` are the modalities of an unsupported format. ``code`` is that of the error about such bytes.
     """
 
     name: str
     hint: str = ""
     modalities: tuple[str, ...] = ()
-    code: str = "MM200"
+    code: str = "MM214"
 
 
 _TO_PNG, _TO_WAV, _TO_MP4 = "convert it to PNG or JPEG", "convert it to WAV", "convert it to MP4"
@@ -95,7 +95,7 @@ def not_media(data: bytes) -> NotMedia:
             return found
     text = _text_head(data)
     if text is None:
-        return NotMedia("unknown bytes")
+        return NotMedia("unknown bytes", code="MM200")
     for start, found in _TEXTS:
         if text.startswith(start):
             return found
@@ -127,7 +127,7 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
         raise SourceError(
             f"{subject} is {found.name}, {rest}",
             found.hint or f"give {A_MODALITY[modality]}",
-            code="MM214" if found.modalities else found.code,
+            code=found.code,
         )
     if media_type is None:
         tag = any_type(kind).partition("/")[0]

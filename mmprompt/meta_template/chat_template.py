@@ -131,6 +131,7 @@ class ChatTemplate:
             raise PromptError(
                 f"the chat template has no place for {modality} in a message of role {role}",
                 f"use the processor of a model that takes {modality}, or use to_messages",
+                code="MM605",
             )
         return dict(part)
 

@@ -160,7 +160,8 @@ class MetaTemplate:
     def _warn_loose(self, text: str) -> None:
         if text.strip() and not self._loose_seen:
             self._loose_seen.append(True)
-            log.warning("loose text %s has no role; it joins the message beside it", shown(text))
+            what = "loose text %s has no role; it joins the message beside it"
+            log.warning(what, shown(text), extra={"code": "MM601"})
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self._given,))

@@ -106,6 +106,7 @@ class RoleWriter:
                     f"the prompt holds {part.modality}, which a string cannot carry",
                     f"give media_placeholder={{'{part.modality}': '…'}}, or use to_messages",
                     Where(setting="model.media_placeholder"),
+                    code="MM605",
                 )
             self.media.append(part)  # type: ignore[arg-type]  # the media of a prompt are names
             out.append(placeholder)

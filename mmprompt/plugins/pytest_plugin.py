@@ -100,6 +100,7 @@ def _client(config: pytest.Config) -> ChatClient:
     client = config.stash.get(_CLIENT, None)
     if client is None:
         from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the first test that asks
+        from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the first test that asks
         from mmprompt.run.client import ChatClient  # noqa: PLC0415  # loads with the first test that asks
         from mmprompt.run.keys import key_for  # noqa: PLC0415  # loads with the first test that asks
 
@@ -114,7 +115,7 @@ def _client(config: pytest.Config) -> ChatClient:
                 target=_setting(config, "target") or "vllm",
             )
         except MMPromptError as error:
-            raise pytest.fail.Exception(f"vlm: {error}", pytrace=False) from None
+            raise pytest.fail.Exception(f"vlm: {Finding.of(error)}", pytrace=False) from None
         config.stash[_CLIENT] = client
     return client
 

@@ -178,6 +178,7 @@ class StringWriter:
             raise PromptError(
                 f"the prompt holds {part.modality}, which a string cannot carry",
                 f"give media_placeholder={{'{part.modality}': '…'}}, or return_dict=True",
+                code="MM605",
             )
         self._media.append(part)
         return placeholder
@@ -192,5 +193,6 @@ class StringWriter:
                 raise PromptError(
                     f"the text contains {shown(placeholder)}, the placeholder of media",
                     "change the text or the placeholder",
+                    code="MM107",
                 )
         return rendered_string(text, self._media)  # type: ignore[arg-type]  # it takes media that were read too

@@ -60,6 +60,7 @@ def render(
     """
     done = failed = 0
     report: OnError = on_error or (lambda *_: None)
+    tell: OnNote = on_note or (lambda _: None)
     chosen = itertools.islice(rows, limit)
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
@@ -72,10 +73,8 @@ def render(
             if not isinstance(rendered, FailedRow):
                 done += 1
                 write(rendered.chunks)
-                if rendered.notes and on_note is not None:
-                    where = Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)
-                    for note in rendered.notes:
-                        on_note(Note(note.code, note.what, note.hint, where, note.medium))
+                for note in rendered.notes:
+                    tell(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
             else:
                 report(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
                 failed += is_row

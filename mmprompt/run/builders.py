@@ -99,7 +99,7 @@ def read_caller_media(
         for path in _caller_paths([ref]):
             if not os.path.lexists(named[path]):
                 hint = f"check the path: it was looked for in {os.path.dirname(named[path])}{name_hint(path)}"
-                raise SourceError(f"no such file: {shown(path)}", hint)
+                raise SourceError(f"no such file: {shown(path)}", hint, code="MM201")
         return reader.read(ref)
 
     request = reader.request(read)

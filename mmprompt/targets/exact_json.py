@@ -246,7 +246,7 @@ def _dumps_slowly(value: object) -> bytes:
     except RecursionError:
         raise TargetError("a value is nested too deeply for JSON", "flatten it", code="MM011") from None
     except (TypeError, ValueError) as error:  # a key that is not a string, or a cycle
-        raise TargetError(f"a value cannot be written as JSON: {error}", "use plain data") from None
+        raise TargetError(f"a value cannot be written as JSON: {error}", "use plain data", code="MM007") from None
 
 
 def _refuse(value: object) -> object:
@@ -254,5 +254,7 @@ def _refuse(value: object) -> object:
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
     raise TargetError(
-        f"a value of type {type(value).__name__} cannot be written as JSON", "use text, numbers, lists or mappings"
+        f"a value of type {type(value).__name__} cannot be written as JSON",
+        "use text, numbers, lists or mappings",
+        code="MM007",
     )

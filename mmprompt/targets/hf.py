@@ -157,7 +157,7 @@ class HFWriter(ChatWriter):
         if part.media_type == VIDEO_FRAMES and not part.frames:
             raise SourceError("the video has no frames", "give it at least one", code="MM500")
         if self._decode is not None and part.modality == "video" and not part.frames:  # a registered target may take it
-            raise TargetError(f"a video must be frames here, and this one is {part.media_type}", _FRAMES)
+            raise TargetError(f"a video must be frames here, and this one is {part.media_type}", _FRAMES, code="MM804")
         if self._decode is not None:
             value: WireValue = self._decode(part)
         elif part.frames:

@@ -28,19 +28,23 @@ def plain(value: object, depth: int = MAX_DEPTH) -> JSONValue:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise TargetError(f"a message cannot hold the number {value}", "replace it by a finite number")
+            raise TargetError(
+                f"a message cannot hold the number {value}", "replace it by a finite number", code="MM018"
+            )
         return value
     if not depth:
-        raise TargetError(f"a message cannot hold a value nested over {MAX_DEPTH} levels", "flatten it")
+        raise TargetError(f"a message cannot hold a value nested over {MAX_DEPTH} levels", "flatten it", code="MM011")
     if isinstance(value, Mapping):
         return {_key(key): plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item, depth - 1) for item in value]
     kind = type(value).__name__
-    raise TargetError(f"a message cannot hold a value of type {kind}", "give text, numbers, lists or mappings")
+    raise TargetError(
+        f"a message cannot hold a value of type {kind}", "give text, numbers, lists or mappings", code="MM007"
+    )
 
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise TargetError(f"the key {shown(key)} is {type(key).__name__}", "write it as a string")
+        raise TargetError(f"the key {shown(key)} is {type(key).__name__}", "write it as a string", code="MM007")
     return key

@@ -59,7 +59,7 @@ def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
         SourceError: a data URI that cannot be decoded, or whose bytes are another kind of medium.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
-        raise TargetError(f"the messages are {type(messages).__name__}", "give a list of mappings")
+        raise TargetError(f"the messages are {type(messages).__name__}", "give a list of mappings", code="MM007")
     read = []
     for number, message in enumerate(messages, 1):
         try:
@@ -71,19 +71,19 @@ def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
 
 def _message(message: object) -> Message:
     if not isinstance(message, Mapping):
-        raise TargetError(f"{type(message).__name__} is not a mapping", "give role and content")
+        raise TargetError(f"{type(message).__name__} is not a mapping", "give role and content", code="MM007")
     role = message.get("role")
     if not isinstance(role, str) or not role:
-        raise TargetError("the message has no role", "give a role such as user")
+        raise TargetError("the message has no role", "give a role such as user", code="MM607")
     for key in message:
         if key not in _FIELDS:
             _refuse_key(key, message[key])
     if role == "user" and message.get("content") is None and not message.get("tool_calls"):
-        raise TargetError("the message has no content", "give text or parts, or remove the message")
+        raise TargetError("the message has no content", "give text or parts, or remove the message", code="MM007")
     parts = [_part(part, number) for number, part in enumerate(_contents(message.get("content")), 1)]
     calls = plain(message.get("tool_calls") or [])
     if not isinstance(calls, list):
-        raise TargetError(f"tool_calls is {type(calls).__name__}", "give a list")
+        raise TargetError(f"tool_calls is {type(calls).__name__}", "give a list", code="MM007")
     return Message(role, parts, _optional(message, "name"), calls, _optional(message, "tool_call_id"))
 
 
@@ -91,17 +91,17 @@ def _refuse_key(key: object, value: object) -> None:
     """Refuse a message key that ``Message`` has no field for; empty keys of replies are left out."""
     if key in _REPLY_ONLY:
         if value:
-            raise TargetError(f"a message cannot hold the key {shown(key)}", "remove it")
+            raise TargetError(f"a message cannot hold the key {shown(key)}", "remove it", code="MM007")
         return
     if key == "type" and value == "message":  # what the Responses form calls it
         return
-    raise TargetError(f"unknown key {shown(key)}", nearest(key, _FIELDS))
+    raise TargetError(f"unknown key {shown(key)}", nearest(key, _FIELDS), code="MM007")
 
 
 def _optional(message: _Mapping, key: str) -> str | None:
     value = message.get(key)
     if value is not None and not isinstance(value, str):
-        raise TargetError(f"{key} is {shown(value)}", "give a string")
+        raise TargetError(f"{key} is {shown(value)}", "give a string", code="MM007")
     return value
 
 
@@ -112,7 +112,7 @@ def _contents(content: object) -> Iterator[object]:
         return iter((content,))
     if isinstance(content, Sequence) and not isinstance(content, (bytes, bytearray)):
         return iter(content)
-    raise TargetError(f"the content is {type(content).__name__}", "give text or a list of content parts")
+    raise TargetError(f"the content is {type(content).__name__}", "give text or a list of content parts", code="MM007")
 
 
 def _part(part: object, number: int) -> Part:
@@ -126,14 +126,16 @@ def _part_value(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     if not isinstance(part, Mapping):
-        raise TargetError(f"a content part is {type(part).__name__}", "give text or a mapping with a type")
+        raise TargetError(
+            f"a content part is {type(part).__name__}", "give text or a mapping with a type", code="MM007"
+        )
     kind = _kind(part)
     if kind in _MEDIA:
         return _media_part(part, kind)
     key = _TEXTS[kind]
     text = part.get(key)
     if not isinstance(text, str):
-        raise TargetError(f"the {key} of a part of type {kind} is {type(text).__name__}", "give a string")
+        raise TargetError(f"the {key} of a part of type {kind} is {type(text).__name__}", "give a string", code="MM007")
     return TextPart(text, _rest(part, ("type", key)))
 
 
@@ -143,10 +145,10 @@ def _kind(part: _Mapping) -> str:
     if kind is None:
         said = [key for key in part if key in _KINDS and part[key] is not None]
         if len(said) != 1:
-            raise TargetError("a content part has no type", f"give one of {', '.join(_KINDS)}")
+            raise TargetError("a content part has no type", f"give one of {', '.join(_KINDS)}", code="MM007")
         return said[0]
     if kind not in _KINDS:
-        raise TargetError(f"unknown content part type {shown(kind)}", nearest(kind, _KINDS))
+        raise TargetError(f"unknown content part type {shown(kind)}", nearest(kind, _KINDS), code="MM007")
     return str(kind)
 
 
@@ -155,7 +157,9 @@ def _media_part(part: _Mapping, kind: str) -> MediaPart | MediaRef:
     keys = (kind, f"{modality}_url", modality, "url", "path", "base64")
     key = next((k for k in keys if part.get(k) is not None), None)
     if key is None:
-        raise TargetError(f"a part of type {kind} holds no {modality}", f"give its source under {shown(kind)}")
+        raise TargetError(
+            f"a part of type {kind} holds no {modality}", f"give its source under {shown(kind)}", code="MM715"
+        )
     source, extra = part[key], _rest(part, ("type", key))
     options: Pairs = ()
     declared = None
@@ -190,7 +194,7 @@ def _read(ref: MediaRef, source: str, declared_format: object) -> MediaPart:
         raise SourceError(
             f"a data URI of {ref.modality} has {len(pieces)} payloads",
             "give one; only a video has frames",
-            code="MM506",
+            code="MM209",
         )
     else:
         media_type, data, frames = _judged(pieces[0], ref.modality), pieces[0], ()
@@ -234,7 +238,9 @@ def _rest(mapping: _Mapping, used: tuple[str, ...]) -> Pairs:
             continue
         if key in _KINDS:
             if value is not None:
-                raise TargetError(f"a content part holds {shown(key)} beside {shown(used[-1])}", "write two parts")
+                raise TargetError(
+                    f"a content part holds {shown(key)} beside {shown(used[-1])}", "write two parts", code="MM007"
+                )
             continue
         rest.append((key, plain(value)))
     return tuple(rest)

@@ -91,11 +91,14 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
         if not report.written:
             raise NothingWrittenError(report)
     read = () if task.dataset is None else task.dataset.notes
-    text_only = (
-        [Note("MM221", f"{to} holds text only: numbers and lists were written as text")] if to in _TEXT_IDS else []
-    )
     kept = _kept_names(policy.roots, os.fspath(output)) if media.keeps_relative else []
-    return report._replace(notes=(*read, *report.notes, *text_only, *kept, *writing.notes))
+    return report._replace(notes=(*read, *report.notes, *_text_only(to), *kept, *writing.notes))
+
+
+def _text_only(to: str) -> list[Note]:
+    """Return a note if a format has no types."""
+    what = f"{to} holds text only: numbers and lists were written as text"
+    return [Note("MM007", what)] if to in _TEXT_IDS else []
 
 
 def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[Note]:

@@ -84,6 +84,7 @@ def _nothing(columns: Collection[str]) -> TemplateError:
     return TemplateError(
         "the row has nothing to send",
         f"give it 'content', a media column or 'question', or use a task with a template (its columns: {names})",
+        code="MM700",
     ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
 
 
@@ -95,13 +96,16 @@ def _no_column(columns: Collection[str]) -> TemplateError:
         "name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template"
         f" (columns: {names})",
         Where(column=CONTENT, setting="columns"),
+        code="MM700",
     )
 
 
 def _no_question(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns)
     hint = f"name its column with --map COLUMN=question, or use a task with a template (columns: {names})"
-    return TemplateError("the row has choices and no question", hint, Where(column=QUESTION, setting="columns"))
+    return TemplateError(
+        "the row has choices and no question", hint, Where(column=QUESTION, setting="columns"), code="MM700"
+    )
 
 
 def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:

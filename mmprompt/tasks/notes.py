@@ -57,7 +57,9 @@ class RowNotes:
                 see(row)
                 name = row.id
                 if type(name) is float and not isfinite(name):
-                    yield row.located(RowError(f"the id is {finite(row.id)}", "give a text or a finite number"))
+                    yield row.located(
+                        RowError(f"the id is {finite(row.id)}", "give a text or a finite number", code="MM007")
+                    )
                     continue
             yield row
 
@@ -189,11 +191,21 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[RowNote
             yield "MM612", f"no column {shown(name)}, which tagged_columns names", nearest(name, columns)
 
 
-def example_notes(config: TaskConfig, trained: bool) -> list[Note]:
-    """Return a note if the task has examples or a template for them, but no retriever that takes any.
+def prompt_notes(config: TaskConfig, assembly: Assembly | None, trained: bool) -> list[Note]:
+    """Return notes on examples that no retriever takes, and on turns that are not rendered.
 
     ``trained`` is True if the task names a dataset of examples.
     """
+    taken = assembly is not None and assembly.needs_examples
+    unused = [] if taken else _unused_examples(config, trained)
+    if assembly is not None and assembly.needs_replies:
+        what = "infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered"
+        return [*unused, Note("MM606", what)]
+    return unused
+
+
+def _unused_examples(config: TaskConfig, trained: bool) -> list[Note]:
+    """Return a note if the task has examples or a template for them; no retriever takes any."""
     infer = config.infer_cfg or {}
     alone = "retriever" not in infer and {"ice_template", "prompt_template"} <= infer.keys()
     unused = "dataset.train" if trained else "ice_template" if alone else ""

@@ -19,7 +19,7 @@ from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import with_media_slots
-from mmprompt.tasks.notes import RowNotes, example_notes
+from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
@@ -144,12 +144,7 @@ class Task:
     def notes(self) -> list[Note]:
         """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
-        if self.assembly is None or not self.assembly.needs_examples:
-            notes += example_notes(self.config, self.train is not None)
-        if self.assembly is not None and self.assembly.needs_replies:
-            what = "infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered"
-            notes.append(Note("MM606", what))
-        return notes
+        return [*notes, *prompt_notes(self.config, self.assembly, self.train is not None)]
 
     def requests(
         self,

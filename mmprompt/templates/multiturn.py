@@ -129,16 +129,22 @@ class MultiTurnPromptTemplate(MMPromptTemplate):
         if not lists:
             columns = ", ".join(names) or "none"
             raise TemplateError(
-                f"no column of the round holds a list (its columns: {columns})", "give a list with one element a turn"
+                f"no column of the round holds a list (its columns: {columns})",
+                "give a list with one element a turn",
+                code="MM007",
             )
         lengths = {name: len(value) for name, value in lists.items()}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
-            raise TemplateError(f"the turns are of unequal lengths: {listed}", "give each column one element a turn")
+            raise TemplateError(
+                f"the turns are of unequal lengths: {listed}", "give each column one element a turn", code="MM007"
+            )
         count = next(iter(lengths.values()))
         if not count:
             raise TemplateError(
-                "the dialogue has no turn: its lists are empty", "give one element a turn, or drop the row"
+                "the dialogue has no turn: its lists are empty",
+                "give one element a turn, or drop the row",
+                code="MM700",
             )
         return [entry.with_columns({n: v[turn] for n, v in lists.items()}) for turn in range(count)]
 

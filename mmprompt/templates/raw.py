@@ -211,7 +211,7 @@ class RawPromptTemplate:
         except TemplateError as error:
             if not self._warned:
                 self._warned.append(True)
-                log.warning("%s; they are left out", error)
+                log.warning("%s; they are left out", error, extra={"code": error.code})
             return []
         return example_messages(ice) if isinstance(ice, list) else []
 

@@ -123,7 +123,9 @@ class SampleView:
         if isinstance(value, (int, float)):
             return [Segment("text", str(value))]
         raise TemplateError(
-            f"column '{column}' holds {type(value).__name__}", "give text, tagged or not, or a list of content parts"
+            f"column '{column}' holds {type(value).__name__}",
+            "give text, tagged or not, or a list of content parts",
+            code="MM007",
         ).located(column=column)
 
     def text(self, column: str) -> str:

@@ -14,14 +14,28 @@ from closing_line import closing
 NAME = "broken.jsonl"
 FAULTS = json.loads((Path(__file__).parents[2] / "fixtures/broken/faults.json").read_text(encoding="utf-8"))
 MESSAGE = re.compile(
-    r"(?P<file>[^ ]+?):(?P<line>\d+)(?: (?P<column>\w+))?(?: @(?P<offset>\d+))?(?: \(sample (?P<id>[^)]*)\))?: "
-    r"(?P<what>[^;]+)(?:; (?P<mend>.+))?"
+    r"(?P<file>[^ ]+?):(?P<line>\d+): (?P<code>MM\d{3}) (?P<what>[^;]+?)(?:; (?P<hint>.+?))?"
+    r"(?: \((?=[\w@])(?P<column>(?!sample)\w+)?(?: ?@(?P<offset>\d+))?(?:(?:, )?sample (?P<id>[^)]*))?\))?"
 )
+CODES = {
+    "invalid JSON": "MM002", "array instead of object": "MM007", "lone surrogate": "MM012",
+    "start tag inside an open segment": "MM101", "stray terminator": "MM100", "injected image tag": "MM206",
+    "blank image value": "MM106", "missing file": "MM201", "absolute path": "MM206", "path leaves the root": "MM206",
+    "path leaves the root, to a real picture": "MM206", "process file": "MM206", "text file named .jpg": "MM205",
+    "empty file": "MM202", "Git LFS pointer": "MM203", "HTML error page": "MM205", "data URI without base64": "MM205",
+    "data URI with characters outside base64": "MM208", "unterminated base64": "MM208", "NUL in a path": "MM212",
+    "Windows drive path": "MM212", "UNC path": "MM212", "ftp scheme": "MM800",
+    "file URL whose host part is a folder that does not exist": "MM201",
+    "URL with a backslash and user information": "MM217", "URL with a control character": "MM217",
+    "URL with credentials": "MM217", "null content": "MM604", "no content": "MM700", "SVG": "MM214",
+    "audio tag with a picture": "MM213", "directory": "MM215", "playlist named .mp4": "MM214",
+}  # fmt: skip
 
 
 class Told(NamedTuple):
     file: str
     line: int
+    code: str
     column: str | None
     offset: int | None
     id: str | None
@@ -37,8 +51,8 @@ def told(stderr: bytes) -> list[Told]:
             continue
         match = MESSAGE.fullmatch(line)
         assert match, line
-        file, number, column, offset, id_, what, hint = match.groups()
-        messages.append(Told(file, int(number), column, None if offset is None else int(offset), id_, what, hint))
+        file, number, code, what, hint, column, offset, id_ = match.groups()
+        messages.append(Told(file, int(number), code, column, None if offset is None else int(offset), id_, what, hint))
     return messages
 
 
@@ -65,7 +79,7 @@ def test_failed_rows_give_exit_code_1_and_no_traceback(run: Run) -> None:
 @pytest.mark.parametrize("fault", FAULTS["faults"], ids=lambda f: f["fault"])
 def test_a_fault_is_told_once_with_its_place_and_a_mend(run: Run, fault: dict[str, Any]) -> None:
     (message,) = [m for m in told(run.stderr) if m.line == fault["line"]]
-    assert message.file == NAME
+    assert (message.file, message.code) == (NAME, CODES[fault["fault"]])
     assert message.id == fault["id"] or fault["fault"] == "lone surrogate"  # that row was never read as a sample
     assert message.column == fault["column"]
     assert message.hint
@@ -149,7 +163,9 @@ def test_strict_is_content_with_sound_rows(command: Any, tour: Path) -> None:
 
 def test_what_was_accepted_all_the_same_is_noted(run: Run) -> None:
     notes = [line.removeprefix("note: ") for line in run.stderr.decode().splitlines() if line.startswith("note: ")]
-    assert [n.split(": ")[0].split(" ")[0] for n in notes[:5]] == [f"{NAME}:{line}" for line in (25, 27, 1, 45, 46)]
-    assert notes[5].startswith("1 of 46 rows: a text segment of 'content' holds a misspelt tag")
-    assert notes[6].startswith("1 of 46 rows: 'serial' is not sent")
-    assert notes[0].endswith("declared image/jpeg, bytes are PNG")
+    places = [f"{NAME}:{n}: {code}" for n, code in
+              [(25, "MM204"), (27, "MM219"), (1, "MM004"), (45, "MM021"), (46, "MM018")]]  # fmt: skip
+    assert [" ".join(n.split(" ")[:2]) for n in notes[:5]] == places
+    assert notes[5].startswith("MM102 1 of 46 rows: a text segment of 'content' holds a misspelt tag")
+    assert notes[6].startswith("MM606 1 of 46 rows: 'serial' is not sent")
+    assert notes[0].endswith("declared image/jpeg, bytes are PNG (sample b-25)")

@@ -55,7 +55,9 @@ def test_a_batch_file_is_written_again_with_all_its_parameters(render: Any) -> N
     ]
     code, lines, told = render(rows, "--emit", "batch")
     assert (code, lines) == (0, rows)
-    assert [line.rpartition(": ")[2] for line in told.splitlines()] == ["an integer over 64 bits, kept exactly"]
+    assert [line.rpartition(": ")[2] for line in told.splitlines()] == [
+        "MM021 an integer over 64 bits, kept exactly (body)"
+    ]
 
 
 def test_the_tasks_settings_fill_in_what_a_batch_line_does_not_say(render: Any) -> None:
@@ -131,24 +133,25 @@ def test_the_answer_goes_to_the_tasks_output_column_and_to_no_batch_line(render:
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("row", "code", "words"),
     [
-        ({"messages": [ASSISTANT]}, "the only message is the assistant's; add the user's message before it"),
-        ({"messages": [USER, ASSISTANT], "answer": "bye"}, "the row has another 'answer' than its closing message"),
+        ({"messages": [ASSISTANT]}, "MM700", "the only message is the assistant's; add the user's message before it"),
+        ({"messages": [USER, ASSISTANT], "answer": "bye"}, "MM710", "the row has another 'answer' than its closing message"),
         (
             {"messages": [USER, {"role": "assistant", "content": None, "tool_calls": [
                 {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}]},
+            "MM007",
             "the closing assistant message holds more than text",
         ),
     ],
 )  # fmt: skip
 def test_a_closing_message_that_cannot_be_the_answer_is_the_rows_error(
-    row: dict[str, Any], words: str, render: Any
+    row: dict[str, Any], code: str, words: str, render: Any
 ) -> None:
-    code, lines, told = render([{"id": 1, **row}, {"id": 2, "messages": [USER]}], "--drop-last-assistant")
-    assert (code, [line["id"] for line in lines]) == (1, [2])
-    assert "data.jsonl:1 messages (sample 1): " in told
-    assert words in told
+    found, lines, told = render([{"id": 1, **row}, {"id": 2, "messages": [USER]}], "--drop-last-assistant")
+    assert (found, [line["id"] for line in lines]) == (1, [2])
+    assert f"data.jsonl:1: {code} {words}" in told
+    assert told.splitlines()[0].endswith(" (messages, sample 1)")
 
 
 def test_an_answer_that_says_the_same_is_no_conflict(render: Any) -> None:
@@ -158,4 +161,7 @@ def test_an_answer_that_says_the_same_is_no_conflict(render: Any) -> None:
 
 def test_an_option_that_changes_nothing_is_noted(render: Any) -> None:
     code, _, told = render([{"question": "q"}], "--drop-last-assistant")
-    assert (code, told) == (0, "note: --drop-last-assistant found no chat whose last message is the assistant's\n")
+    assert (code, told) == (
+        0,
+        "note: MM701 --drop-last-assistant found no chat whose last message is the assistant's\n",
+    )

@@ -6,16 +6,16 @@ import json
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+
+from command_line import run_here
 
 MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
 
 
 def mmprompt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mmprompt", *words], capture_output=True, text=True, cwd=folder, check=False, timeout=60
-    )
+    done = run_here(*words, cwd=folder)
+    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def put(folder: Path, *rows: object) -> None:
@@ -58,7 +58,10 @@ def test_a_row_that_the_format_cannot_hold_is_left_out(tmp_path: Path) -> None:
     put(tmp_path, ROW, {"id": "b", "question": "no picture"})
     done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
     assert done.returncode == 1
-    assert "rows.jsonl:2 (sample b): vlmevalkit holds pictures, and the row has none" in done.stderr
+    assert (
+        "rows.jsonl:2: MM800 vlmevalkit holds pictures, and the row has none; write --to jsonl (sample b)\n"
+        in done.stderr
+    )
     assert done.stderr.endswith("mmprompt: 1 rows written to out.tsv, 1 left out\n")
 
 
@@ -76,7 +79,7 @@ def test_names_that_lead_nowhere_from_the_output_are_a_note(tmp_path: Path) -> N
     (tmp_path / "out").mkdir()
     for output, noted in (("beside.jsonl", False), ("out/rows.jsonl", True)):
         done = mmprompt(tmp_path, "convert", "rows.jsonl", output, "--to", "jsonl", "--store", "keep")
-        assert (done.returncode, "note: media keep their relative names" in done.stderr) == (0, noted)
+        assert (done.returncode, "note: MM206 media keep their relative names" in done.stderr) == (0, noted)
     hint = f"read the output with --media-root {shlex.quote(str(tmp_path.resolve()))}, or write it with --store files"
     assert hint in done.stderr
     assert mmprompt(tmp_path, "render", "out/rows.jsonl").returncode == 1
@@ -168,8 +171,10 @@ def test_a_row_without_partner_and_a_missing_column_are_told(tmp_path: Path) -> 
     (tmp_path / "gold.csv").write_text("nr,answer\n1,x\n", "utf-8")
     done = mmprompt(tmp_path, "render", "rows.jsonl", "--join", "gold.csv:nr")
     assert [json.loads(line).get("answer") for line in done.stdout.splitlines()] == ["x", None]
-    assert "1 row has no partner in gold.csv (first: '1')" in done.stderr
-    assert "rows.jsonl:3 nr (sample 2): no column 'nr', by which rows are joined" in done.stderr
+    assert "note: gold.csv: MM024 1 row has no partner in gold.csv (first: '1')" in done.stderr
+    assert (
+        "rows.jsonl:3: MM006 no column 'nr', by which rows are joined; known: question (nr, sample 2)\n" in done.stderr
+    )
 
 
 def test_text_in_another_encoding_is_read(tmp_path: Path) -> None:
@@ -223,5 +228,5 @@ def test_a_format_that_does_not_hold_a_batch_lines_settings_names_them(tmp_path:
     put(tmp_path, *BATCH, {"custom_id": "c", "body": {"messages": [{"role": "user", "content": "He"}]}})
     done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.jsonl", "--to", "ais")
     assert (done.returncode, len((tmp_path / "out.jsonl").read_text().splitlines())) == (0, 3)
-    said = "note: 2 rows: the Batch lines' own settings are not written (model, max_tokens, temperature, stop);"
+    said = "note: MM614 2 rows: the Batch lines' own settings are not written (model, max_tokens, temperature, stop);"
     assert f"{said} --to openai keeps them\n" in done.stderr

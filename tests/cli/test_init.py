@@ -81,7 +81,7 @@ def test_a_prompt_of_media_alone_is_noted(tmp_path: Path, tour: Path, command: A
     (tmp_path / "rows.csv").write_text("Nr,Foto,Frage\n1,coffee.jpg,Was?\n", encoding="utf-8")
     done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
     assert done.returncode == 0
-    what = "note: no column looks like the question, so the prompt holds media alone"
+    what = "note: MM606 no column looks like the question, so the prompt holds media alone"
     assert f'{what}; write text: "{{COLUMN}}" beside them (columns: Nr, Frage)' in done.stderr.decode()
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from closing_line import closing
+from command_line import exit_code
 from time_taken import wait_until
 
 import mmprompt
@@ -57,19 +58,11 @@ def started(environment: dict[str, str], *arguments: object, **more: Any) -> Ite
             process.kill()
 
 
-def unread(pipe: Any) -> int:
-    """Return how many bytes in a pipe the process at its other end has not read yet."""
-    import fcntl
-    import termios
-
-    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
-
-
 # ---- help, version, usage
 
 
-def test_version_is_that_of_the_package(command: Any) -> None:
-    done = command("--version")
+def test_version_is_that_of_the_package(process: Any) -> None:
+    done = process("--version")
     assert (done.returncode, done.stdout.decode()) == (0, f"mmprompt {mmprompt.__version__}\n")
 
 
@@ -168,9 +161,9 @@ def test_rows_are_rendered_with_standard_error_closed(tmp_path: Path, command_en
 # ---- where the output goes
 
 
-def test_the_output_appears_whole_and_alone(command: Any, tour: Path, tmp_path: Path) -> None:
+def test_the_output_appears_whole_and_alone(command: Any, process: Any, tour: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    done = command("render", tour / "tour.jsonl", "-o", out)
+    done = process("render", tour / "tour.jsonl", "-o", out)
     assert (done.returncode, done.stdout) == (0, b"")
     assert closing(done.stderr.decode())[1:] == (25, 0, str(out), out.stat().st_size, 0, 1, "")
     assert out.read_bytes() == command("render", tour / "tour.jsonl").stdout
@@ -195,13 +188,14 @@ def test_the_old_output_is_kept_when_a_run_dies(
     rendering = started(command_environment, "render", fifo, "--media-root", tour, "-o", out)
     # opened for both, the pipe is there at once, and does not wait for a process that fails before
     with rendering as process, fifo.open("r+b", buffering=0) as rows:
-        rows.write(b'{"image": "media/coffee.jpg"}\n' * 30)
+        rows.write(b'{"image": "media/coffee.jpg"}\n' * 30 + b'{"question": null}\n')
+        assert b"rows:31 " in process.stderr.readline()  # so all that a run imports is there, and it waits
         assert wait_until(lambda: written(process.pid, tmp_path) or any(map(size, map(tmp_path.joinpath, others()))))
         assert out.read_bytes() == b"old\n"
         stderr = ended_by(process, end)
     assert out.read_bytes() == b"old\n"
     if end == signal.SIGINT:
-        assert process.returncode == 130
+        assert exit_code(process) == 130
         assert b"Traceback" not in stderr
     if end == signal.SIGINT or nameless_files(tmp_path):
         assert not others()
@@ -212,7 +206,8 @@ def ended_by(process: subprocess.Popen[bytes], end: signal.Signals) -> bytes:
     for _ in range(4):
         process.send_signal(end)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=10)[1]
+            process.wait(10)  # its standard input stays open: it ends by the signal, not because there are no more rows
+            return process.stderr.read()
     raise AssertionError("the process goes on")
 
 
@@ -336,19 +331,19 @@ def test_a_reader_that_leaves_ends_the_run_in_silence(command_environment: dict[
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
-    closed: bool, tmp_path: Path, command: Any, command_environment: dict[str, str]
+    closed: bool, tmp_path: Path, process: Any, command_environment: dict[str, str]
 ) -> None:
     data = write_rows(tmp_path / "data.jsonl", *[{"question": ""}] * 2000, {"question": "q"})
     out = tmp_path / "out.jsonl"
     if closed:
-        with started(command_environment, "render", data, "-o", out) as process:
-            assert process.stderr is not None
-            process.stderr.read(9)
-            process.stderr.close()
-            code = process.wait(20)
+        with started(command_environment, "render", data, "-o", out) as running:
+            assert running.stderr is not None
+            running.stderr.read(9)
+            running.stderr.close()
+            code = running.wait(20)
     elif os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
-            code = command("render", data, "-o", out, stderr=full).returncode
+            code = process("render", data, "-o", out, stderr=full).returncode
     else:
         pytest.skip("Linux")
     assert code == 1
@@ -356,21 +351,19 @@ def test_reports_that_nobody_takes_change_neither_output_nor_exit_code(
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
-def test_a_version_that_cannot_be_written_is_one_line(command: Any) -> None:
+def test_a_version_that_cannot_be_written_is_one_line(process: Any) -> None:
     with open("/dev/full", "wb") as full:
-        done = command("--version", stdout=full)
+        done = process("--version", stdout=full)
     assert (done.returncode, done.stderr) == (2, b"mmprompt: No space left on device: output\n")
 
 
 def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:
     with started(command_environment, "render", "-", stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        process.stdin.write(b'{"question": "q"}\n')
+        process.stdin.write(b'{"question": "q"}\n{"question": null}\n')
         process.stdin.flush()
-        assert wait_until(lambda: not unread(process.stdin))
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
+        assert process.stderr.readline().startswith(b"-:2 ")  # so all that a run imports is there, and it waits
+        stderr = ended_by(process, signal.SIGINT)
+    assert exit_code(process) == 130
     assert re.fullmatch(rb"mmprompt: interrupted\b.*\n", stderr)
 
 
@@ -381,13 +374,13 @@ def test_stdin_has_no_root_and_paths_are_refused(command: Any) -> None:
     done = command("render", "-", stdin=b'{"image": "media/coffee.jpg", "question": "q"}\n{"question": "text"}\n')
     assert done.returncode == 1
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
-    assert done.stderr.startswith(b"-:1 image (sample 0): no media root is set")
+    assert done.stderr.startswith(b"-:1: MM206 no media root is set")
     assert b"--media-root" in done.stderr
 
 
-def test_stdin_with_a_root_gives_what_the_file_gives(command: Any, tour: Path) -> None:
+def test_stdin_with_a_root_gives_what_the_file_gives(command: Any, process: Any, tour: Path) -> None:
     rows = (tour / "tour.jsonl").read_bytes()
-    done = command("render", "-", "--media-root", tour, stdin=rows)
+    done = process("render", "-", "--media-root", tour, stdin=rows)
     assert (done.returncode, closing(done.stderr.decode()).left_out) == (0, 0)
     assert done.stdout == command("render", tour / "tour.jsonl").stdout
 
@@ -474,7 +467,7 @@ def test_media_without_a_placeholder_make_no_string(folder: Path, capfd: pytest.
     data = write_rows(folder / "data.jsonl", {"image": "media/coffee.jpg", "question": "q"}, {"question": "text"})
     code, records, err = rendered(capfd, data, "--emit", "string")
     assert (code, [r["string"] for r in records]) == (1, ["text"])
-    assert re.match(r".*data\.jsonl:1 .*image.*; .*placeholder", err)
+    assert re.match(r".*data\.jsonl:1: MM605 .*image.*; .*placeholder", err)
 
 
 SOURCES = {
@@ -515,7 +508,7 @@ def test_the_table_of_media_modes(media: str, folder: Path, capfd: pytest.Captur
     assert urls == wanted
     refused = [k for k in SOURCES if k not in wanted]
     assert code == (1 if refused else 0)
-    assert [line.partition("(sample ")[2].partition(")")[0] for line in err.splitlines()[: len(refused)]] == refused
+    assert [line.rpartition("sample ")[2].rstrip(")") for line in err.splitlines()[: len(refused)]] == refused
 
 
 @pytest.mark.parametrize("media", ["inline", "file", "url", "keep"])
@@ -553,9 +546,11 @@ def test_what_a_target_refuses_is_reported_and_left_out(folder: Path, capfd: pyt
     assert (code, [r["id"] for r in records]) == (1, [1, 5])
     lines = err.splitlines()
     assert len(lines) == 4  # with a note
-    for line, words in zip(lines, ["data.jsonl:2 video", "data.jsonl:3 image", "data.jsonl:4 image"], strict=False):
-        assert words in line
+    places = [("2: MM804", "video"), ("3: MM804", "image"), ("4: MM800", "image")]
+    for line, (begin, column) in zip(lines, places, strict=False):
+        assert f"data.jsonl:{begin} " in line
         assert ";" in line
+        assert line.endswith(f" ({column}, sample {begin[0]})")
 
 
 def test_ids_keep_their_json_type(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -668,7 +663,7 @@ def test_ids_and_columns_of_any_length_are_told_in_short(tmp_path: Path, capfd: 
         assert max(map(len, err.splitlines())) < 3000, name
 
 
-def test_a_cell_that_python_would_warn_of_prints_nothing(command: Any, tmp_path: Path) -> None:
+def test_a_cell_that_python_would_warn_of_prints_nothing(process: Any, tmp_path: Path) -> None:
     cells = [r"['\d.jpg',]", "['a.jpg', 0x1for x in]", "['\\\x1b.jpg',]", r"['\400.jpg',]"]
     seen = subprocess.run(
         [sys.executable, "-W", "always", "-c", f"import ast; ast.literal_eval({cells[0]!r})"],
@@ -678,7 +673,7 @@ def test_a_cell_that_python_would_warn_of_prints_nothing(command: Any, tmp_path:
     assert b"invalid escape sequence" in seen.stderr
     rows = "".join(f'{number},"{cell}"\n' for number, cell in enumerate(cells))
     (tmp_path / "data.csv").write_text("id,image\n" + rows)
-    done = command("render", "data.csv", cwd=tmp_path)
+    done = process("render", "data.csv", cwd=tmp_path)
     assert [line.partition(":")[0] for line in done.stderr.decode().splitlines()] == ["data.csv"] * 4 + ["mmprompt"]
 
 
@@ -703,9 +698,9 @@ def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, cap
     ]
     data = write_rows(tmp_path / "data.jsonl", *rows)
     lines = rendered(capfd, data)[2].splitlines()
-    places = [line.partition("data.jsonl:")[2].partition(" (sample")[0] for line in lines[:3]]
+    places = [line.rpartition(" (")[2].partition(", sample")[0] for line in lines[:3]]
     offset = rows[1]["content"].rindex("a.jpg")  # type: ignore[attr-defined]
-    assert places == ["1 image", f"2 content @{offset}", "3 images"]
+    assert places == ["image", f"content @{offset}", "images"]
 
 
 # ---- the host's locale and terminal
@@ -719,15 +714,15 @@ def test_a_fault_is_told_at_the_column_that_names_the_medium(tmp_path: Path, cap
     ],
 )
 def test_files_are_utf8_whatever_the_locale(
-    locale: dict[str, str], dataset: str, command: Any, tour: Path, tmp_path: Path
+    locale: dict[str, str], dataset: str, command: Any, process: Any, tour: Path, tmp_path: Path
 ) -> None:
     environment = {**locale, "PYTHONIOENCODING": "ascii"}
     plain = command("render", dataset, cwd=tour)
-    there = command("render", dataset, cwd=tour, env=environment)
+    there = process("render", dataset, cwd=tour, env=environment)
     assert (there.returncode, closing(there.stderr.decode()).told) == (0, "")
     assert there.stdout == plain.stdout
     data = write_rows(tmp_path / "data.jsonl", {"id": "问题", "问": "q"})
-    failed = command("render", data, env=environment)
+    failed = process("render", data, env=environment)
     assert failed.returncode == 1
     assert b"\\u95ee\\u9898" in failed.stderr
     assert b"Traceback" not in failed.stderr
@@ -768,7 +763,7 @@ def test_what_is_told_stands_on_a_line_of_its_own_beside_the_progress_bar(
 ) -> None:
     data = write_rows(tmp_path / "data.jsonl", *[{"question": "q"}] * 3, {"question": ""})
     text = on_terminal(command_environment, "render", data, code=1)
-    before, _, _ = text.partition(str(data).encode() + b":4 ")
+    before, _, _ = text.partition(str(data).encode() + b":4: ")
     assert b"rows" in before  # the bar was there
     assert re.search(rb"\r *\r$", before)  # and was wiped off
 
@@ -824,7 +819,7 @@ def test_a_mapped_column_that_sends_nothing_is_noted(
 ) -> None:
     code, _, err = rendered(capfd, write_rows(folder / "data.jsonl", row, row), "--map", f"{column}=image")
     assert code == 0
-    assert err.startswith(f"note: all 2 rows: no media are sent from '{column}', although --map asks for them; ")
+    assert err.startswith(f"note: MM605 all 2 rows: no media are sent from '{column}', although --map asks for them; ")
     assert said in err.splitlines()[0]
 
 
@@ -855,7 +850,7 @@ def test_an_empty_dataset_is_no_error_but_noted(
 ) -> None:
     (tmp_path / name).write_text(text)
     code, lines, err = rendered(capfd, tmp_path / name)
-    assert (code, lines, err) == (0, [], "note: there is no row to render\n")
+    assert (code, lines, err) == (0, [], "note: MM014 there is no row to render\n")
 
 
 def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
@@ -878,9 +873,9 @@ def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
     code, lines, err = rendered(capfd, task, "--emit", "string")
     assert (code, len(lines)) == (1, 1)
     assert err.count("give media_placeholder={'image': '…'}") == 2  # at its first row, and with the count
-    assert "data.jsonl:1 (sample 0)" in err
+    assert "data.jsonl:1: MM605 the prompt holds image" in err
     assert re.search("… and 2 more rows have this error: .*; give media_placeholder", err)
-    assert all(f"data.jsonl:{line} " in err for line in (5, 6))  # a fault of each row is told at each
+    assert all(f"data.jsonl:{line}: MM" in err for line in (5, 6))  # a fault of each row is told at each
 
     done = command("render", "-", stdin=data.read_bytes())
     assert done.returncode == 1
@@ -909,7 +904,7 @@ def test_a_header_that_is_one_column_is_noted(
     code, lines, err = rendered(capfd, data)
     assert (code, lines) == (1, [])
     [note] = [line for line in err.splitlines() if line.startswith("note:")]
-    assert "data.csv:1: the header is one column" in note
+    assert "data.csv:1: MM022 the header is one column" in note
     assert hint in note
     if mark == "\t":
         assert rendered(capfd, data, "--format", "tsv", "--map", "question=image")[0] == 1  # its rows are read

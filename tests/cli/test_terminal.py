@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from closing_line import closing
+from command_line import exit_code
 from hypothesis import given
 from hypothesis import strategies as st
 from time_taken import wait_until
@@ -24,7 +25,21 @@ from mmprompt.cli import main
 from mmprompt.cli.report import _AlikeMessages
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
-KEYS = ["severity", "message", "hint", "file", "line", "row", "id", "column", "offset", "part"]
+KEYS = [
+    "code",
+    "severity",
+    "message",
+    "hint",
+    "file",
+    "line",
+    "row",
+    "id",
+    "column",
+    "offset",
+    "part",
+    "fixable",
+    "url",
+]
 
 
 def write_rows(path: Path, *rows: Any) -> Path:
@@ -136,7 +151,7 @@ def test_an_interrupted_run_says_how_far_it_came(tmp_path: Path, command_environ
             with contextlib.suppress(subprocess.TimeoutExpired):
                 stderr = process.communicate(timeout=10)[1].decode()
                 break
-    assert process.returncode == 130
+    assert exit_code(process) == 130
     end = closing(stderr)
     assert (end.stopped, end.output) == ("interrupted", str(out))
     assert 0 < end.left_out <= 500
@@ -152,7 +167,7 @@ def test_alike_errors_are_told_three_times_and_counted(tmp_path: Path, capfd: py
     code, _, err = rendered(capfd, data)
     told = closing(err).told.splitlines()
     assert code == 1
-    assert [line.partition("data.jsonl:")[2].split(" ")[0] for line in told[:6]] == ["1", "2", "3", "102", "103", "104"]
+    assert [line.partition("data.jsonl:")[2].split(":")[0] for line in told[:6]] == ["1", "2", "3", "102", "103", "104"]
     assert told[6].startswith(
         "… and 97 more rows have this error: column 'question' is null, and it feeds the message; "
     )
@@ -208,8 +223,8 @@ def test_all_errors_go_to_a_file_as_data(tmp_path: Path, broken: Path, capfd: py
     assert (repeated["line"], repeated["column"]) == (44, "id")
     told = closing(err).told.splitlines()
     for finding, line in zip(found, told, strict=False):
-        assert finding["message"] in line
-        assert finding["file"] in line
+        assert line.startswith(f"{finding['file']}:{finding['line']}: {finding['code']} {finding['message']}; ")
+        assert finding["url"].endswith(f"#{finding['code'].lower()}")
     by_line = {finding["line"]: finding for finding in of_rows}
     assert (by_line[12]["id"], by_line[12]["offset"], by_line[12]["part"]) == ("b-12", 17, 1)
 
@@ -266,7 +281,7 @@ def test_strict_notes_make_notes_a_finding_and_write_all_the_same(
     data = write_rows(tmp_path / "data.jsonl", row, {"question": "q"}, row)
     found, text, err = rendered(capfd, data, *options)
     assert (found, text.count("\n"), closing(err).notes) == (code, 3, 1)
-    assert closing(err).told.startswith("note: 2 of 3 rows: only text is sent, but 'photo' looks like image")
+    assert closing(err).told.startswith("note: MM605 2 of 3 rows: only text is sent, but 'photo' looks like image")
     write_rows(data, {"question": "q"})
     assert rendered(capfd, data, *options)[0] == 0
 
@@ -278,7 +293,7 @@ def test_alike_notes_of_rows_are_told_three_times_and_counted(tmp_path: Path, br
     end = closing(done.stderr.decode())
     assert (done.returncode, end.written, end.notes) == (1, 50, 50)
     lines = end.told.splitlines()
-    assert [line.partition("data.jsonl:")[2].split(" ")[0] for line in lines[:3]] == ["1", "2", "3"]
+    assert [line.partition("data.jsonl:")[2][:8] for line in lines[:3]] == ["1: MM204", "2: MM204", "3: MM204"]
     assert lines[3:] == ["note: … and 47 more such notes: declared image/jpeg, bytes are PNG"]
 
 
@@ -410,8 +425,9 @@ def test_a_misspelt_tag_is_an_error_with_its_place(tmp_path: Path, capfd: pytest
     code, text, err = rendered(capfd, data)
     assert (code, [json.loads(line)["id"] for line in text.splitlines()]) == (1, [1])
     error, note = closing(err).told.splitlines()
-    assert "data.jsonl:1 content @0 (sample 0): misspelt tag <ais_image_start>; write <AIS_IMAGE_START>" in error
-    assert note.startswith("note: 1 of 2 rows: a text segment of 'content' holds a misspelt tag")
+    assert "data.jsonl:1: MM102 misspelt tag <ais_image_start>; write <AIS_IMAGE_START>" in error
+    assert error.endswith(" (content @0, sample 0)")
+    assert note.startswith("note: MM102 1 of 2 rows: a text segment of 'content' holds a misspelt tag")
     tsv = tmp_path / "data.tsv"
     tsv.write_text("id\tcontent\n1\t<ais_image_start>a.jpg\n")  # a format that is never scanned
     assert rendered(capfd, tsv)[0] == 0

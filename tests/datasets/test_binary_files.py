@@ -20,6 +20,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 NEEDS_PARQUET = "needs pyarrow: pip install 'mmprompt[parquet]'"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.tar"])
 def test_memory_does_not_grow_with_rows_that_hold_pictures(tmp_path, name, monkeypatch):
@@ -176,17 +177,14 @@ def test_a_split_is_a_file_of_a_folder_or_a_column_of_the_rows(tmp_path):
         assert "does not say its split" in str(error)
 
 
-def test_a_stream_has_published_layouts_too(tmp_path):
+def test_a_stream_has_published_layouts_too(tmp_path, command):
     row = {"messages": [{"role": "user", "content": "<image>What?"}], "images": ["a.jpg"]}
     turns = {"image": "a.jpg", "conversations": [{"from": "human", "value": "<image>What?"}]}
     parts = '[{"type":"image_url","image_url":{"url":"a.jpg"}},{"type":"text","text":"What?"}]'
     (tmp_path / "a.jpg").write_bytes((MEDIA / "coffee.jpg").read_bytes())
     for text in (json.dumps(row), json.dumps(turns), json.dumps([turns], indent=1), json.dumps([row])):
-        done = subprocess.run(
-            [sys.executable, "-m", "mmprompt", "render", "-", "--media", "keep", "--media-root", str(tmp_path)],
-            input=text, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert parts in done.stdout, done.stderr
+        done = command("render", "-", "--media", "keep", "--media-root", tmp_path, stdin=text.encode())
+        assert (done.returncode, parts in done.stdout.decode()) == (0, True), done.stderr
 
 
 def test_zstandard_is_read_from_text_and_tar_files(tmp_path):

@@ -506,3 +506,40 @@ PICTURES: dict[str, Callable[[], bytes]] = {
 }
 
 BAITS = {"audio": SOUNDS, "video": VIDEOS, "image": PICTURES}
+
+COSTLY = frozenset({
+    "MP4: a header that unpacks to 500 MB",
+    "MP3: tags before it",
+    "AAC: tags in its midst",
+    "WAV: chunks",
+    "WAV: tags",
+    "Ogg: comments",
+    "Ogg: damaged pages",
+    "MP4: times of HEVC",
+    "MP4: edits times samples",
+    "MP4: tracks times fragments",
+    "MP4: tables longer than their boxes",
+    "MP4: headers of encryption",
+    "MP4: names of its own",
+    "MP4: tracks of fragments",
+    "MP4: fragments out of order",
+    "MP4: runs times fragments",
+    "MP4: tracks times samples",
+    "Matroska: tags",
+    "Matroska: tags that its index leads to",
+    "Matroska: chapters",
+    "Matroska: cues",
+    "Matroska: blocks without frames",
+    "MPEG-TS: programs",
+    "AV1: frames in one packet",
+    "JPEG in a video: scans",
+    "PNG in a video: a text",
+    "JPEG: scans",
+    "JPEG: segments of EXIF",
+    "JPEG: comments",
+    "JPEG: tables",
+    "PNG: profiles",
+    "BMP: run-length coded",
+    "TIFF: tags that share their bytes",
+})  # fmt: skip
+"""Baits that keep a decoder busy until its time is over, or are long to make; one of each modality is not listed."""

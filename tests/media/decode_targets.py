@@ -8,6 +8,7 @@ import threading
 import time
 
 from mmprompt.errors import SourceError, Where
+from mmprompt.errors.findings import Note
 
 calls = []
 
@@ -31,6 +32,7 @@ def wrong_medium(part, _steps, _policy):
         CacheEntry(5, b"x"),
         CacheEntry("x", b"x", (1,)),
         CacheEntry(unchanged=1),
+        CacheEntry("x", b"x", (), (), ("a text",)),
     )
     return wrong[len(part.data)]
 
@@ -254,7 +256,7 @@ def small_jpeg(part, changes, policy):
 def fit_small(part, room, policy):
     if part.media_type in room.formats:
         return part
-    return part._replace(findings=part.findings + (f"{room.target} does not take it",))
+    return part._replace(findings=part.findings + (Note("MM804", f"{room.target} does not take it"),))
 
 
 def crash_on_change(part, changes, policy):

@@ -24,7 +24,11 @@ ASKED = {
     "video": {"frames": 1},
 }
 MORE = ("--read-also", "tiff", "--read-also", "avif")
-EVERY = [pytest.param(modality, name, id=name) for modality, some in baits.BAITS.items() for name in some]
+EVERY = [
+    pytest.param(modality, name, id=name, marks=[pytest.mark.slow] if name in baits.COSTLY else [])
+    for modality, some in baits.BAITS.items()
+    for name in some
+]
 
 
 @functools.cache
@@ -47,7 +51,7 @@ def test_a_bait_costs_its_own_row_and_the_next_is_rendered(modality, name, tmp_p
         assert (ids[0], status) == ("bait", 0)
     else:
         assert status == 1
-        assert "rows.jsonl:1 " in said
+        assert "rows.jsonl:1: MM" in said
 
 
 def rendered(folder: Path, modality: str, files: list[str]) -> int:

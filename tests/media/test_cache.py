@@ -22,17 +22,20 @@ from hypothesis import strategies as st
 from time_taken import GENEROUS, wait_until
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.errors.findings import Note
+from mmprompt.errors.rules import RULES
 from mmprompt.media.cache.cache import MediaCache, cache_key
 from mmprompt.media.cache.entry import CacheEntry, pack, unpack
 from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.messages import MediaPart
 
 PART = MediaPart("image", "image/jpeg", b"\xff\xd8\xff" + bytes(100))
-KEPT = CacheEntry("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), ("found",), (("width", 3), ("rate", 0.5), ("none", None)))  # fmt: skip
+KEPT = CacheEntry("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), (Note("MM204", "found", "mend it"),), (("width", 3), ("rate", 0.5), ("none", None)))  # fmt: skip
 texts = st.text(max_size=8)
 entries = st.builds(
     CacheEntry, texts, st.binary(max_size=40), st.lists(st.binary(max_size=9), max_size=3).map(tuple),
-    st.lists(texts, max_size=2).map(tuple), st.lists(texts, max_size=2).map(tuple),
+    st.lists(texts, max_size=2).map(tuple),
+    st.lists(st.builds(Note, st.sampled_from(sorted(RULES)), texts, texts), max_size=2).map(tuple),
     st.lists(st.tuples(texts, st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts), max_size=3).map(tuple),
     st.booleans(),
 )  # fmt: skip
@@ -248,6 +251,7 @@ def test_an_entry_is_read_as_it_was_written(kept):
     again = unpack(key(1), pack(key(1), kept))
     assert again == kept
     assert repr(again) == repr(kept)
+    assert [(n.code, n.hint) for n in again.findings] == [(n.code, n.hint) for n in kept.findings]
 
 
 @settings(max_examples=150, deadline=None)

@@ -18,6 +18,7 @@ from PIL import Image
 from time_taken import wait_until
 
 from mmprompt.errors import SourceError, TaskError
+from mmprompt.errors.findings import Note
 from mmprompt.media import engine as engine_module
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes, TargetRoom
@@ -33,7 +34,9 @@ on_posix = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="chil
 def picture(number: int = 0, side: int = 64) -> MediaPart:
     buffer = io.BytesIO()
     Image.linear_gradient("L").rotate(number * 7).resize((side, side)).convert("RGB").save(buffer, "JPEG")
-    return MediaPart("image", "image/jpeg", buffer.getvalue(), origin=f"{number}.jpg", findings=("read",))
+    return MediaPart(
+        "image", "image/jpeg", buffer.getvalue(), origin=f"{number}.jpg", findings=(Note("MM204", "read"),)
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +96,7 @@ def test_fit_needs_both_the_wish_and_a_room():
     assert MediaEngine(HERE, Changes(fit=True)).change(part) is part
     assert MediaEngine(HERE, Changes()).change(part, room) is part
     assert MediaEngine(HERE, Changes(fit=True)).change(part, room) == part._replace(
-        findings=("read", "t does not take it")
+        findings=(Note("MM204", "read"), Note("MM804", "t does not take it"))
     )
 
 
@@ -164,7 +167,7 @@ def test_a_crash_is_an_error_of_its_sample_alone(monkeypatch):
 def test_what_a_child_that_was_taken_over_answers_is_an_error_of_its_sample(monkeypatch):
     monkeypatch.setattr(engine_module, "make_changes", decode_targets.wrong_medium)
     with MediaEngine(CHILD, SMALL) as engine:
-        for number in range(7):
+        for number in range(8):
             with pytest.raises(SourceError, match="the decoder returned something that is not a medium"):
                 engine.change(MediaPart("image", "image/jpeg", bytes(number)))
 
@@ -195,6 +198,7 @@ sys.stdout.write(repr([tuple(part) for part in made]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_two_processes_that_share_a_folder_while_one_is_killed_give_what_one_gives(tmp_path, command_environment):
     parts = [picture(n % 70, 120) for n in range(140)]

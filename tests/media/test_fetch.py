@@ -334,7 +334,7 @@ def test_a_row_whose_picture_cannot_be_fetched_is_reported_once_and_asked_for_on
         assert len(server.requests) == 2
     assert done.returncode == 1
     told = done.stderr.decode()
-    assert f"rows.jsonl:2 image (sample 1): {server.url('/1')} answers 404 (Not Found); check the URL" in told
+    assert f"rows.jsonl:2: MM218 {server.url('/1')} answers 404 (Not Found); check the URL (image, sample 1)\n" in told
     assert "SECRET" not in told
     assert len(done.stdout.splitlines()) == 1
 
@@ -370,6 +370,6 @@ def test_what_a_target_refuses_is_fetched_once_and_told_with_its_place(tmp_path,
         rows = write_rows(tmp_path, server.url("/a.bmp"))
         done = command("render", rows, "--target", "openai", "--fetch", "--allow-domain", server.entry)
         assert done.returncode == 1
-        assert b"rows.jsonl:1 image (sample 0)" in done.stderr
+        assert b"rows.jsonl:1: MM804 " in done.stderr
         assert b"not image/bmp" in done.stderr
         assert len(server.requests) == 1

@@ -208,6 +208,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is asked of /proc")
 def test_scaling_a_picture_takes_a_bounded_number_of_bytes_for_each_pixel(tmp_path, command_environment):
     width, height = 65_500, 100

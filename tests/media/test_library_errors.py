@@ -72,7 +72,8 @@ def test_whatever_a_change_raises_costs_its_own_row(modality, options, policy, t
     lines = [line for line in capsys.readouterr().err.splitlines() if ".jsonl:" in line]
     assert (code, ids) == (1, [0, 2, 4, 6, 8])
     for row, fault, line in zip((2, 4, 6, 8), FAULTS, lines, strict=True):
-        assert line.startswith(f"{tmp_path / 'rows.jsonl'}:{row} {modality} (sample {row - 1}): the decoder ")
+        assert line.startswith(f"{tmp_path / 'rows.jsonl'}:{row}: MM902 the decoder ")
+        assert line.endswith(f" ({modality}, sample {row - 1})")
         assert ("memory" if fault == "MemoryError" else f"({fault})") in line
         assert "; " in line
         assert "secret" not in line
@@ -86,7 +87,7 @@ def test_a_picture_whose_palette_is_missing_costs_its_own_row(policy, tmp_path, 
     files = [WHOLE["image"], NO_PALETTE, WHOLE["image"]]
     code, ids = rendered(tmp_path, "image", files, "--policy", policy, "--max-side", "2")
     assert (code, ids) == (1, [0, 2])
-    assert "rows.jsonl:2 image (sample 1): the PNG is cut or damaged (AssertionError); " in capsys.readouterr().err
+    assert "rows.jsonl:2: MM300 the PNG is cut or damaged (AssertionError); " in capsys.readouterr().err
     for look in (image_facts, decode_image, check_image):
         with pytest.raises(SourceError, match="the PNG is cut or damaged"):
             look(NO_PALETTE, HERE)
@@ -125,6 +126,7 @@ def test_an_interrupt_passes(interrupt):
         list(InlineDecoder().map(raise_named, [(interrupt.__name__,)]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit on the address space")
 def test_a_file_larger_than_the_memory_costs_its_own_row(tmp_path, command_environment):
     whole = saved(PIL.Image.new("RGB", (4, 4)), "PNG")
@@ -141,4 +143,4 @@ def test_a_file_larger_than_the_memory_costs_its_own_row(tmp_path, command_envir
         [sys.executable, "-c", script, *words], env=command_environment, timeout=60, capture_output=True, check=False
     )
     assert (done.returncode, (tmp_path / "out.jsonl").read_bytes().count(b"\n")) == (1, 2), done.stderr
-    assert b"rows.jsonl:2 (sample 1): the row needs more memory than there is; " in done.stderr
+    assert b"rows.jsonl:2: MM902 the row needs more memory than there is; " in done.stderr

@@ -240,6 +240,7 @@ def hangs(act, pipe):
     return waits
 
 
+@pytest.mark.slow
 @posix
 def test_files_and_folders_swapped_for_links_while_they_are_read_leak_nothing(tmp_path):
     (tmp_path / "careless").mkdir()

@@ -62,12 +62,13 @@ def test_all_that_is_wrong_is_told_before_anything_is_sent(tmp_path, caplog):
         task_requests(open_task(str(path)))
     text = str(caught.value)
     assert text.startswith("3 requests cannot be made; correct their rows, or pass skip_bad=true\n")
-    assert f"{path}:1" in text
-    assert f"{path}:3 (sample 2): two rows have the id 2" in text
-    assert f"{path}:4" in text
+    assert f"\n  {path}:1: MM" in text
+    assert f"  {path}:3: MM009 two rows have the id 2; give each row its own id (sample 2)\n" in text
+    assert f"\n  {path}:4: MM206 " in text
     [left] = task_requests(open_task(str(path)), skip_bad=True)
     assert left.id == 2
-    assert sum(record.getMessage().startswith("left out: ") for record in caplog.records) == 3
+    logged = [record.getMessage() for record in caplog.records if record.getMessage().startswith("left out: ")]
+    assert logged == [f"left out: {line.strip()}" for line in text.splitlines()[1:]]
 
 
 @pytest.mark.parametrize("lines", ["", '{"id": 1, "image": "gone.jpg"}'])
@@ -89,7 +90,7 @@ def test_what_the_runner_refuses_is_located():
     def check(request):
         raise TargetError("no", "yes")
 
-    with pytest.raises(DatasetError, match=r"^1 request cannot be made; .*\n  row 1 \(sample 9\): no; yes"):
+    with pytest.raises(DatasetError, match=r"^1 request cannot be made; .*\n  row 1: MM800 no; yes \(sample 9\)$"):
         task_requests(task([{"id": 9, "question": "?"}]), check=check)
 
 

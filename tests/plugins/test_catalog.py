@@ -113,7 +113,7 @@ def test_a_module_in_the_working_directory_is_not_taken_for_the_runner(
     assert state_of(runner).fault == ""
 
 
-def test_the_exit_code_tells_of_a_runner_that_is_broken(tmp_path: Path, command: Any) -> None:
+def test_the_exit_code_tells_of_a_runner_that_is_broken(tmp_path: Path, process: Any) -> None:
     site = tmp_path / "site"
     (site / "opencompass-9.dist-info").mkdir(parents=True)
     (site / "opencompass-9.dist-info" / "METADATA").write_text("Name: opencompass\nVersion: 9\n")
@@ -121,7 +121,7 @@ def test_the_exit_code_tells_of_a_runner_that_is_broken(tmp_path: Path, command:
     (site / "opencompass" / "__init__.py").write_text("import pyarrow_26_with_numpy_1")
     before = os.environ.get("PYTHONPATH", "")
     package = str(Path(sys.modules["mmprompt"].__file__ or "").parent.parent)
-    done = command("plugins", env={"PYTHONPATH": os.pathsep.join([str(site), package, before])})
+    done = process("plugins", env={"PYTHONPATH": os.pathsep.join([str(site), package, before])})
     text = done.stdout.decode()
     assert done.returncode == 1
     assert "opencompass  installed 9, tested with 0.5.4\n" in text

@@ -205,7 +205,7 @@ def test_what_the_stock_provider_cannot_carry_is_refused_before_the_run(tour, tm
         "tour-15": "message 1, part 1: the model provider openai-api cannot carry image as the URL 'https://example.com/photos/cat.jpg' unread",
         "tour-25": "message 1, part 1: the model provider openai-api cannot carry audio as audio/flac",
     }.items():
-        assert f"(sample {sample}): {lost}; use --model mmprompt/SERVICE/MODEL" in said
+        assert f"MM800 {lost}; use --model mmprompt/SERVICE/MODEL (sample {sample})" in said
 
 
 @pytest.mark.parametrize(

@@ -232,9 +232,8 @@ def test_a_choice_is_scored_against_a_letter(tmp_path):
     path.write_text('{"question": "?", "answer": "B"}\n{"question": "!", "answer": "a cat"}\n', encoding="utf-8")
     with pytest.raises(PrerequisiteError) as caught:
         mmprompt_task(str(path), scorer="choice")
-    assert "rows.jsonl:2 (sample 1): the answer 'a cat' is not a letter; use the scorer contains or exact" in str(
-        caught.value.message
-    )
+    said = "rows.jsonl:2: MM702 the answer 'a cat' is not a letter; use the scorer contains or exact ("
+    assert said in str(caught.value.message)
     assert "rows.jsonl:1" not in str(caught.value.message)
 
 

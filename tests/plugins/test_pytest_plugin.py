@@ -260,7 +260,7 @@ def test_without_a_server_a_test_that_asks_fails_and_says_how_to_name_one(projec
     done = run("tests/test_talk.py", "--vlm-base-url=http://127.0.0.1:9/v1")
     assert "vlm has no model: give --vlm-model" in done.stdout
     done = run("tests/test_talk.py", "--vlm-base-url=127.0.0.1:9", "--vlm-model=m")
-    assert "vlm: 127.0.0.1:9 is not the address of an API; write http://HOST:PORT/v1" in done.stdout
+    assert "vlm: MM901 127.0.0.1:9 is not the address of an API; write http://HOST:PORT/v1" in done.stdout
     assert "During handling" not in done.stdout
     done = run("tests/test_talk.py", "--vlm-base-url=http://h/v1", "--vlm-model=m", "--vlm-timeout=soon")
     assert "vlm: the timeout 'soon' is not a number of seconds" in done.stdout

@@ -133,7 +133,7 @@ def test_what_is_worth_a_look_is_logged_once(tmp_path: Path, caplog: pytest.LogC
             rows.prompt(sample)
     [header, slot] = caplog.messages
     assert "the header is one column" in header
-    assert slot.startswith("all 2 rows: {p} in a template names no column")
+    assert slot.startswith("MM609 all 2 rows: {p} in a template names no column")
 
 
 def test_a_dataset_without_rows_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -199,6 +199,7 @@ def test_a_damaged_cache_is_made_again_and_changes_no_byte(
     assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == entries
 
 
+@pytest.mark.slow
 def test_a_run_that_shares_its_cache_with_one_that_is_killed_gives_the_same(
     command: Any, command_environment: dict[str, str], tmp_path: Path
 ) -> None:

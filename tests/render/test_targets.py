@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmprompt import MediaPolicy, TargetError, TaskError, load_task, read_messages, register_target
+from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
@@ -169,7 +170,7 @@ class TestBatch:
         assert command("render", tmp_path / "task.json").returncode == 0
         done = command("render", tmp_path / "task.json", "--emit", "batch")
         assert done.returncode == 1
-        assert b"data.jsonl:2 id: the same id stands in line 1" in done.stderr
+        assert b"data.jsonl:2: MM009 the same id stands in line 1" in done.stderr
 
     def test_through_a_template_with_media(self, tour):
         task = load_task(tour / "task.yaml")
@@ -208,12 +209,11 @@ class TestBatch:
         counts = [line.get("dropped_examples", 0) for line in lines(task)]
         assert counts == [0, 1, 2]
         assert {*lines(task, emit="batch")[2]} == {"custom_id", "method", "url", "body"}
-        notes: list[tuple[str, ...]] = []
-        note = lambda *words: notes.append(tuple(map(str, words)))  # noqa: E731
-        render(Renderer(task, emit="batch"), task.samples(), ChunkWriter(io.BytesIO()), on_note=note)
-        assert notes == [
-            ("row 2 (sample 5)", "", "no room for 1 of the in-context examples"),
-            ("row 3 (sample 8)", "", "no room for 2 of the in-context examples"),
+        notes: list[Note] = []
+        render(Renderer(task, emit="batch"), task.samples(), ChunkWriter(io.BytesIO()), on_note=notes.append)
+        assert [(note.code, note) for note in notes] == [
+            ("MM613", "row 2 (sample 5): no room for 1 of the in-context examples"),
+            ("MM613", "row 3 (sample 8): no room for 2 of the in-context examples"),
         ]
 
     def test_it_is_openais_and_asks_for_replies(self):

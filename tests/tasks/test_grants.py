@@ -103,7 +103,7 @@ def test_a_dataset_that_a_task_names_opens_its_folder_with_a_note_and_under_host
     beside = folder.parent / "beside"
     path = written(folder, "roots: [../beside]", "../beside/rows.jsonl")
     assert main(["render", path]) == 0
-    note = f"note: the task names a dataset outside its own folder, so media below {beside} may be read\n"
+    note = f"note: MM206 the task names a dataset outside its own folder, so media below {beside} may be read\n"
     assert note in capfd.readouterr().err
     assert main(["render", path, "--policy", "hostile"]) == 2
     assert f"pass --media-root {folder}/../beside;" in capfd.readouterr().err

@@ -19,6 +19,7 @@ import av
 import pytest
 import soundfile
 from closing_line import closing
+from command_line import exit_code
 from PIL import Image
 from time_taken import wait_until
 
@@ -207,7 +208,7 @@ def test_frames_are_pictures_for_openai_and_one_video_for_vllm(run: Any) -> None
 def test_a_video_without_frames_is_refused_by_a_target_that_takes_none(run: Any) -> None:
     code, lines, err = run({"id": 5, "video": "media/clip.mp4"}, "--fit", "--target", "openai")
     assert (code, lines) == (1, [])
-    assert "data.jsonl:1 video (sample 5): " in err
+    assert err.startswith("data.jsonl:1: MM804 openai takes no video; ")
     assert "--frames N" in err
 
 
@@ -268,9 +269,9 @@ def test_what_cannot_be_made_to_fit_is_told_with_its_place_and_a_mend(run: Any, 
     code, lines, err = run(rows, "--fit", "--target", "tiny")
     assert (code, [line["id"] for line in lines]) == (1, ["a"])
     told, _ = err.splitlines()  # the row without a picture is a note
-    assert told.startswith("data.jsonl:2 image (sample b): the image of ")
+    assert told.startswith("data.jsonl:2: MM802 the image of ")
     assert "500 bytes that tiny takes" in told
-    assert told.endswith("; crop it, or leave it out")
+    assert told.endswith("; crop it, or leave it out (image, sample b)")
 
 
 def test_damage_is_found_where_a_medium_is_changed(run: Any, folder: Path, tour: Path) -> None:
@@ -281,7 +282,8 @@ def test_damage_is_found_where_a_medium_is_changed(run: Any, folder: Path, tour:
     for policy in ("default", "hostile"):
         code, lines, err = run(rows, "--max-side", 64, "--policy", policy)
         assert (code, len(lines)) == (1, 1)
-        assert err.startswith("data.jsonl:1 image (sample 0): ")
+        assert err.startswith("data.jsonl:1: MM300 ")
+        assert err.endswith(" (image, sample 0)\n")
 
 
 # ---- everything that carries media
@@ -323,7 +325,7 @@ def test_media_inside_chat_rows_are_changed_once_whether_or_not_there_is_a_meta_
     meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
     assert run(row, media=media, model={"meta_template": meta}) == without
     assert without[0] == 0
-    assert "(sample r): audio: declared audio/mpeg, bytes are audio/wav" in without[2]  # it has no name of its own
+    assert "MM204 audio: declared audio/mpeg, bytes are audio/wav (sample r)" in without[2]  # it has no name of its own
 
 
 @pytest.mark.parametrize("mode", ["file", "url"])
@@ -346,7 +348,7 @@ def test_a_template_may_say_the_format_of_its_input_audio(run: Any) -> None:
     code, [line], err = run(row, infer_cfg=infer)
     assert (code, err) == (
         0,
-        "note: data.jsonl:1 (sample 0): media/train.wav: declared audio/mpeg, bytes are audio/wav\n",
+        "note: data.jsonl:1: MM204 media/train.wav: declared audio/mpeg, bytes are audio/wav (sample 0)\n",
     )
     [heard] = line["messages"][0]["content"]
     assert heard["input_audio"]["format"] == "wav"  # as the bytes are
@@ -359,7 +361,8 @@ def test_a_damaged_medium_inside_a_chat_row_is_an_error_of_its_row(run: Any, tou
     row = {"id": "r", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": uri}}]}]}
     code, lines, err = run([row, {**row, "messages": [{"role": "user", "content": "q"}]}], "--max-side", 40)
     assert (code, len(lines)) == (1, 1)
-    assert err.startswith("data.jsonl:1 (sample r): ")
+    assert err.startswith("data.jsonl:1: MM300 message 1: the JPEG is cut or damaged ")
+    assert err.splitlines()[0].endswith(" (sample r, part 1)")
 
 
 def template_of(question: str, **more: Any) -> dict[str, Any]:
@@ -394,7 +397,7 @@ def test_what_a_string_has_no_placeholder_for_is_refused(target: str, sent: str,
         return
     assert (code, lines) == (1, [])
     what = f"the string holds a placeholder of video, and {sent} would go in its place; use --emit messages"
-    assert err.startswith(f"data.jsonl:1 video (sample 0): {what}")
+    assert err.startswith(f"data.jsonl:1: MM800 {what} (video, sample 0)\n")
 
 
 def test_the_media_of_label_prompts_are_changed(run: Any) -> None:
@@ -589,7 +592,7 @@ def test_changes_from_python_go_before_those_of_the_task() -> None:
 def test_a_cache_folder_holds_what_was_changed_and_nothing_else(run: Any, folder: Path) -> None:
     code, _, err = run(COFFEE, "--media-cache", "kept")
     assert (code, err.count("\n")) == (0, 1)
-    assert "note: --media-cache keeps changed media, but no change is asked for" in err
+    assert "note: MM904 --media-cache keeps changed media, but no change is asked for" in err
     assert not (folder / "kept").exists()
     one = run([COFFEE, COFFEE], "--media-cache", "kept", "--max-side", 40)
     assert len(os.listdir(folder / "kept")) == 1
@@ -600,7 +603,7 @@ def test_a_cache_folder_that_cannot_be_used_is_noted(run: Any, folder: Path) -> 
     (folder / "kept").write_text("a file")
     code, lines, err = run([COFFEE, {"image": "media/chelsea.jpg"}], "--media-cache", "kept", "--max-side", 40)
     assert (code, len(lines), err.count("\n")) == (0, 2, 1)
-    assert err.startswith("note: the media cache folder cannot be used")
+    assert err.startswith("note: MM904 the media cache folder cannot be used")
 
 
 def children(pid: int) -> set[int]:
@@ -658,7 +661,7 @@ def test_no_child_outlives_the_run(
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
+    assert exit_code(process) == {"all is read": 0, "a row is bad": 1, "Ctrl-C": 130}[end], err
     assert b"Traceback" not in err
     if end == "Ctrl-C":  # one that was being started just then ends by itself: its pipe is closed
         wait_until(lambda: not any(map(lives, started)))

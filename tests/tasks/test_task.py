@@ -265,6 +265,7 @@ def test_endless_rows_are_taken_one_by_one(form: str) -> None:
     assert taken <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["prompts", "strings", "messages"])
 def test_memory_does_not_grow_with_the_rows(form: str) -> None:
     given = getattr(task_of(DIALOGUE, endless(), model={"meta_template": META}), form)()

@@ -15,7 +15,7 @@ def _read(sample: Sample) -> Sample:
     context = columns["context"]
     sound = context.get("audio") if isinstance(context, Mapping) and "audio" in context else context
     if modality_of(sound) != "audio":
-        raise RowError("the context holds no sound", "give an audio feature").located(column="context")
+        raise RowError("the context holds no sound", "give an audio feature", code="MM715").located(column="context")
     question = _text(columns["instruction"], "instruction")
     if columns.get("choices"):
         question = f"{question}\n{_text(columns['choices'], 'choices')}"

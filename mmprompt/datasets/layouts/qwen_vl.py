@@ -21,11 +21,11 @@ def _read(sample: Sample) -> Sample:
     for number, (role, text) in enumerate(turns, 1):
         if holds_mark(text):
             what = f"turn {number} holds a mark such as <image>, which qwen-vl does not have"
-            raise RowError(what, "name the format: --format llava").located(column="conversations")
+            raise RowError(what, "name the format: --format llava", code="MM107").located(column="conversations")
         found = _PICTURE.findall(text)
         if text.count("<img>") != len(found) or any(not path.strip() for path in found):
             what = f"turn {number} has an <img> without a path or without </img>"
-            raise RowError(what, "write <img>path</img>").located(column="conversations")
+            raise RowError(what, "write <img>path</img>", code="MM715").located(column="conversations")
         pictures += found
         marked.append((role, _PICTURE.sub("<image>", text)))
     return dialogue(sample, marked, {"image": pictures})

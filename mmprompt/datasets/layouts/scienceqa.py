@@ -15,9 +15,9 @@ def _read(sample: Sample) -> Sample:
     if isinstance(picture, str) and picture and "/" not in picture:
         split = sample.columns.get("split")
         if not isinstance(split, str):
-            raise RowError("the row names a picture, but not the split whose folder holds it", "give 'split'").located(
-                column="split"
-            )
+            raise RowError(
+                "the row names a picture, but not the split whose folder holds it", "give 'split'", code="MM006"
+            ).located(column="split")
         picture = beside(sample, f"{split}/{sample.id}/{picture}", "images")
     choices = choice_list(sample, "choices")
     if choices is None:

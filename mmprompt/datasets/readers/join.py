@@ -69,7 +69,7 @@ def table_of(rows: Iterable[Row], column: str, table: JoinTable, name: str) -> N
     """
     for row in rows:
         if isinstance(row, RowError):
-            raise DatasetError(f"a row to join cannot be read: {row.what}", row.hint, row.where)
+            raise DatasetError(f"a row to join cannot be read: {row.what}", row.hint, row.where, row.code)
         if column not in row.columns:
             hint = nearest(column, row.columns)
             raise row.located(DatasetError(f"no column {shown(column)} to join by in {shown(name)}", hint))

@@ -67,5 +67,5 @@ def _media(value: object, column: str) -> tuple[str, str]:
     kind = suffix_type(value)
     if not kind:
         what = f"{shown(value)} has no suffix of a picture, a sound or a video"
-        raise RowError(what, "rename the file").located(column=column)
+        raise RowError(what, "rename the file", code="MM214").located(column=column)
     return kind.partition("/")[0], value

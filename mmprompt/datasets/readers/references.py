@@ -30,7 +30,7 @@ def with_referenced_pictures(rows: Iterable[Row], again: Callable[[], Iterable[R
                 yield row._replace(columns={**row.columns, "image": found[0]})
             else:
                 what = f"'image' names the row {shown(wanted)}, and no row of that index holds a picture"
-                yield row.located(RowError(what, "give the picture itself").located(column="image"))
+                yield row.located(RowError(what, "give the picture itself", code="MM715").located(column="image"))
 
 
 def _fill(table: JoinTable, again: Callable[[], Iterable[Row]]) -> None:

@@ -51,10 +51,12 @@ class _Members:
     def add(self, extension: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
         self._bytes += member.size
         if extension in self.data:
-            self.error = RowError("two members have this extension", "rename one of them").located(column=extension)
+            self.error = RowError("two members have this extension", "rename one of them", code="MM015").located(
+                column=extension
+            )
         elif self._bytes > _LARGEST or len(self.data) == _MOST_MEMBERS:
             what = f"the row has more than {_LARGEST >> 30} GiB or {_MOST_MEMBERS} members"
-            self.error = RowError(what, "split it into several rows")
+            self.error = RowError(what, "split it into several rows", code="MM017")
         if self.error is not None:
             self.data = {extension: b""}
             return

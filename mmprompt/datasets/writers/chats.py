@@ -26,7 +26,7 @@ def ais(record: Record, store: MediaStore) -> Row:
     try:
         content = join_segments(segments)
     except MMPromptError as error:
-        raise RowError(f"the row holds a tag: {error.what}", "write --to openai") from None
+        raise RowError(f"the row holds a tag: {error.what}", "write --to openai", code="MM105") from None
     return _beside(record, {"content": content})
 
 
@@ -42,7 +42,9 @@ def mm_custom(record: Record, store: MediaStore) -> Row:
     modalities = {medium.modality for medium in media}
     if len(modalities) != 1:
         named = ", ".join(sorted(modalities)) or "none"
-        raise RowError(f"mm_custom holds media of one modality, and the row has: {named}", "write --to ais")
+        raise RowError(
+            f"mm_custom holds media of one modality, and the row has: {named}", "write --to ais", code="MM800"
+        )
     paths = [store.value(medium) for medium in media]
     asked = {"question": text} if text else {}
     return _beside(record, {"type": modalities.pop(), "path": paths[0] if len(paths) == 1 else paths, **asked})
@@ -80,7 +82,7 @@ def llava(record: Record, store: MediaStore) -> Row:
     """Return a row of LLaVA: ``image`` for one picture, a list for several."""
     turns, media = _marked(record, store, "from", "value", _FROM)
     if media["audio"] or media["video"]:
-        raise RowError("llava holds pictures only", "write --to llamafactory")
+        raise RowError("llava holds pictures only", "write --to llamafactory", code="MM800")
     images = media["image"]
     own = {"image": images[0] if len(images) == 1 else images} if images else {}
     return _beside(record, {**own, "conversations": turns}, answered=True)
@@ -90,7 +92,7 @@ def qwen(record: Record, store: MediaStore) -> Row:
     """Return a row of Qwen's fine-tuning: ``image`` and ``video``, one or a list."""
     turns, media = _marked(record, store, "from", "value", _FROM)
     if media["audio"]:
-        raise RowError("qwen holds pictures and videos only", "write --to llamafactory")
+        raise RowError("qwen holds pictures and videos only", "write --to llamafactory", code="MM800")
     own = {name: items[0] if len(items) == 1 else items for name, items in media.items() if items}
     return _beside(record, {**own, "conversations": turns}, answered=True)
 
@@ -118,7 +120,7 @@ def _marked(
     turns: list[Row] = []
     for message in record.messages:
         if message.role not in roles or message.beside_content():
-            raise RowError(f"a message of the role {message.role} cannot be a turn", "write --to openai")
+            raise RowError(f"a message of the role {message.role} cannot be a turn", "write --to openai", code="MM800")
         text, placed = marked_text(message.parts)
         for modality, sources in placed.items():
             media[modality] += [store.value(medium) for medium in sources]
@@ -127,11 +129,15 @@ def _marked(
         if not isinstance(record.answer, str) or holds_mark(record.answer):
             kind = type(record.answer).__name__
             raise RowError(
-                f"the answer is of type {kind} or holds a mark, but a turn holds only text", "write --to openai"
+                f"the answer is of type {kind} or holds a mark, but a turn holds only text",
+                "write --to openai",
+                code="MM800",
             )
         turns.append({role_key: roles["assistant"], text_key: record.answer})
     elif record.messages[-1].role == "assistant":
-        raise RowError("the last message is the assistant's, and would be read as the answer", "write --to openai")
+        raise RowError(
+            "the last message is the assistant's, and would be read as the answer", "write --to openai", code="MM800"
+        )
     return turns, media
 
 
@@ -145,6 +151,6 @@ def _beside(record: Record, own: Row, *, answered: bool = False) -> Row:
         made["options"] = list(record.choices)
     for name, value in record.others.items():
         if name in made:
-            raise RowError(f"the column '{name}' has the name of a key of the format", "rename it")
+            raise RowError(f"the column '{name}' has the name of a key of the format", "rename it", code="MM800")
         made[name] = value
     return made

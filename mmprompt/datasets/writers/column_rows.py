@@ -27,7 +27,9 @@ def _row(record: Record, value: Callable[[Medium], object], *, listed: bool = Fa
         values = [value(medium) for medium in group]
         name = modality if len(values) == 1 and not listed else f"{modality}s"
         if modality in columns or f"{modality}s" in columns:
-            raise RowError(f"columns cannot hold {modality} before and after another medium", "write --to openai")
+            raise RowError(
+                f"columns cannot hold {modality} before and after another medium", "write --to openai", code="MM800"
+            )
         columns[name] = values[0] if name == modality else values
     return _with_texts(record, columns, text)
 
@@ -37,7 +39,7 @@ def _with_texts(record: Record, columns: Row, text: str) -> Row:
         columns = {"id": record.id, **columns}
     if record.question is None and record.choices:
         what = "the choices stand in the text already, and columns would send them again"
-        raise RowError(what, "write --to openai")
+        raise RowError(what, "write --to openai", code="MM800")
     if record.question is None:
         own: Row = {"question": text} if text else {}
     else:
@@ -46,7 +48,9 @@ def _with_texts(record: Record, columns: Row, text: str) -> Row:
     columns |= {name: value for name, value in own.items() if value is not None}
     for name, value in record.others.items():
         if name in columns or media_column(name):
-            raise RowError(f"the column {shown(name)} has the name of a column that the format uses", "rename it")
+            raise RowError(
+                f"the column {shown(name)} has the name of a column that the format uses", "rename it", code="MM800"
+            )
         columns[name] = value
     return columns
 
@@ -72,7 +76,7 @@ def _cell(name: str, value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     except TypeError:
         raise RowError(
-            f"a cell cannot hold the {type(value).__name__} of {shown(name)}", "write --to parquet"
+            f"a cell cannot hold the {type(value).__name__} of {shown(name)}", "write --to parquet", code="MM800"
         ) from None
 
 
@@ -92,7 +96,9 @@ def named_files(record: Record, store: MediaStore) -> Row:
         else:
             named["file_name" if "file_name" not in named else f"{name}_file_name"] = value
     if not any("file_name" in name for name in named):
-        raise RowError("the row has no medium, and each row of a media folder needs one", "write --to jsonl")
+        raise RowError(
+            "the row has no medium, and each row of a media folder needs one", "write --to jsonl", code="MM715"
+        )
     return named
 
 
@@ -105,12 +111,16 @@ def vlmevalkit_row(record: Record, store: MediaStore) -> Row:
     columns = text_row(record._replace(choices=()) if record.question is not None else record, store)
     others = [name for name in columns if media_column(name) and name != "image"]
     if "image" not in columns or others:
-        raise RowError(f"vlmevalkit holds pictures, and the row has {', '.join(others) or 'none'}", "write --to jsonl")
+        raise RowError(
+            f"vlmevalkit holds pictures, and the row has {', '.join(others) or 'none'}",
+            "write --to jsonl",
+            code="MM800",
+        )
     if len(record.choices) > len(ascii_uppercase):
-        raise RowError(f"the row has {len(record.choices)} choices", "give at most 26")
+        raise RowError(f"the row has {len(record.choices)} choices", "give at most 26", code="MM800")
     made: Row = {"index": columns.pop("id", None), "image": columns.pop("image")}
     if made["index"] is None:
-        raise RowError("vlmevalkit needs an index for each row", "give an id: --map COLUMN=id")
+        raise RowError("vlmevalkit needs an index for each row", "give an id: --map COLUMN=id", code="MM016")
     made |= {"question": columns.pop("question", ""), "hint": columns.pop("hint", "")}
     made |= dict(zip(ascii_uppercase, record.choices, strict=False))
     made["answer"] = columns.pop("answer", "")

@@ -19,7 +19,7 @@ from mmprompt.media.media_types import KINDS
 Row = dict[str, object]
 
 UNKNOWN = Note(
-    "MM614", "croissant.json has no license, creator, url and datePublished, which Croissant requires", "add them"
+    "MM006", "croissant.json has no license, creator, url and datePublished, which Croissant requires", "add them"
 )
 """What the metadata lack, because no row says it."""
 
@@ -153,11 +153,11 @@ def _values(column: str, value: object, before: Values) -> Values:
     lists = isinstance(value, list)
     if before.lists not in (None, lists):
         what = f"{shown(column)} is a list in some rows and a single value in others, and a field is one of the two"
-        raise RowError(what, "write --to jsonl").located(column=column)
+        raise RowError(what, "write --to jsonl", code="MM800").located(column=column)
     strange = next((item for item in _listed(value) if type(item) not in _DATA_TYPES), None)
     if strange is not None or None in _listed(value):
         what = f"a field cannot hold the {type(strange).__name__} of {shown(column)}"
-        raise RowError(what, "write --to jsonl").located(column=column)
+        raise RowError(what, "write --to jsonl", code="MM800").located(column=column)
     return Values(before.data_types | {_DATA_TYPES[type(item)] for item in _listed(value)}, lists)
 
 

@@ -32,7 +32,7 @@ def openai_evals(record: Record, store: MediaStore) -> Row:
         RowError: the row has no answer.
     """
     if record.answer is None:
-        raise RowError("openai-evals needs an answer for each row", "name it: --map COLUMN=answer")
+        raise RowError("openai-evals needs an answer for each row", "name it: --map COLUMN=answer", code="MM701")
     return _with(record, {"input": wire_messages(record, store), "ideal": record.answer})
 
 
@@ -58,7 +58,9 @@ def evalscope_perf(record: Record, store: MediaStore) -> Row:
     """
     if record.others:
         named = ", ".join(map(repr, record.others))
-        raise RowError(f"evalscope-perf holds messages only, and the row has {named}", "write --to vllm-bench")
+        raise RowError(
+            f"evalscope-perf holds messages only, and the row has {named}", "write --to vllm-bench", code="MM800"
+        )
     return {"messages": wire_messages(record, store)}
 
 

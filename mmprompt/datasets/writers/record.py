@@ -51,7 +51,9 @@ def only_user_message(record: Record, name: str) -> Message:
     """
     if len(record.messages) != 1 or record.messages[0].role != "user":
         roles = ", ".join(message.role for message in record.messages)
-        raise RowError(f"{name} holds one message of the user, and the row has: {roles}", "write --to openai")
+        raise RowError(
+            f"{name} holds one message of the user, and the row has: {roles}", "write --to openai", code="MM800"
+        )
     return record.messages[0]
 
 
@@ -65,5 +67,7 @@ def media_then_text(record: Record, name: str) -> tuple[list[Medium], str]:
     media = [part for part in parts if not isinstance(part, TextPart)]
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     if len(texts) > 1 or (texts and not isinstance(parts[-1], TextPart)):
-        raise RowError(f"{name} holds media before one text, and the row has another order", "write --to llava")
+        raise RowError(
+            f"{name} holds media before one text, and the row has another order", "write --to llava", code="MM800"
+        )
     return media, texts[0] if texts else ""

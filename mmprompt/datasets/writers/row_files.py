@@ -84,17 +84,19 @@ class CSVFile:
             self._writer.writerow(self._header)
         more = [name for name in row if name not in self._header]
         if more:
-            raise RowError(f"the first row has no column {shown(more[0])}", "write --to jsonl")
+            raise RowError(f"the first row has no column {shown(more[0])}", "write --to jsonl", code="MM019")
         for name, cell in row.items():
             text = str(cell)
             if "\0" in text or "\r" in text or not _is_utf8(text):
                 what = f"a cell cannot hold a carriage return, a NUL or half a character, as {shown(name)} has"
-                raise RowError(what, "write --to jsonl").located(column=name)
+                raise RowError(what, "write --to jsonl", code="MM019").located(column=name)
         missing = [
             name for name in self._header if name not in row and name not in self.blanks and media_column(name) is None
         ]
         if missing:
-            raise RowError(f"the row has no {shown(missing[0])}, which the first row has", "write --to jsonl")
+            raise RowError(
+                f"the row has no {shown(missing[0])}, which the first row has", "write --to jsonl", code="MM019"
+            )
         self._writer.writerow([row.get(name, "") for name in self._header])
 
     def close(self) -> None:
@@ -130,7 +132,7 @@ def json_text(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError) as error:
-        raise RowError(f"JSON cannot hold the row: {error}", "leave the column out") from None
+        raise RowError(f"JSON cannot hold the row: {error}", "leave the column out", code="MM800") from None
     return text if _is_utf8(text) else json.dumps(value)
 
 

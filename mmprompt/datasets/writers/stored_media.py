@@ -79,9 +79,9 @@ class MediaStore:
         """
         part = medium if isinstance(medium, MediaPart) else self._read(medium)
         if not isinstance(part, MediaPart):
-            raise RowError("the medium is a URL, which is not fetched", "keep names: --store keep")
+            raise RowError("the medium is a URL, which is not fetched", "keep names: --store keep", code="MM218")
         if part.frames:
-            raise RowError("a video of single frames has no file", "keep names: --store keep")
+            raise RowError("a video of single frames has no file", "keep names: --store keep", code="MM800")
         return part
 
     def file(self, part: MediaPart, folder: str | None = None) -> str:
@@ -100,7 +100,9 @@ class MediaStore:
             source = source.get("path")
         if not isinstance(source, str) or classify(source).kind == "object":
             hint = "write its bytes: --store embed, or --store files"
-            raise RowError(f"the row holds the bytes of its {medium.modality}, which have no name to keep", hint)
+            raise RowError(
+                f"the row holds the bytes of its {medium.modality}, which have no name to keep", hint, code="MM800"
+            )
         self.keeps_relative |= classify(source).kind == "path" and not os.path.isabs(source)
         return source
 

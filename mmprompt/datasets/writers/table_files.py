@@ -46,7 +46,7 @@ class _TableFile(ABC):
         if self._schema is not None:
             new = [name for name in names if name not in self._schema.names]
             if new:
-                raise RowError(f"the first rows have no column {shown(new[0])}", "write --to jsonl")
+                raise RowError(f"the first rows have no column {shown(new[0])}", "write --to jsonl", code="MM019")
             names = self._schema.names
         arrays = [self._array([row.get(name) for row in rows], name) for name in names]
         batch = self._arrow.RecordBatch.from_arrays(arrays, names=names)
@@ -61,7 +61,7 @@ class _TableFile(ABC):
             return self._arrow.array(values, type=kind)
         except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError, OverflowError) as error:
             what = f"the values of {shown(name)} are of several types: {error}"
-            raise RowError(what, "write --to jsonl").located(column=name) from None
+            raise RowError(what, "write --to jsonl", code="MM007").located(column=name) from None
 
     @abstractmethod
     def _open(self) -> Any:
@@ -120,9 +120,11 @@ class TarFile:
         base = key.rpartition("/")[2]
         if not base or "." in base or key.startswith(("/", "./")) or len(key.encode("utf-8", "replace")) > 200:
             what = f"the id {shown(key)} cannot be the name of a member: it is empty, too long, or has a dot or a slash"
-            raise RowError(what, "give other ids: --map COLUMN=id")
+            raise RowError(what, "give other ids: --map COLUMN=id", code="MM007")
         if key == self._last:
-            raise RowError(f"the row has the id of the one before, {shown(key)}", "give each row its own id")
+            raise RowError(
+                f"the row has the id of the one before, {shown(key)}", "give each row its own id", code="MM009"
+            )
         self._last = key
         number = 0
         for column in [n for n, value in fields.items() if isinstance(value, list) and _are_structs(value)]:

@@ -139,7 +139,7 @@ class AvReader:
         for frame in frames:
             if (frame.sample_rate, frame.layout.nb_channels) != self.facts[2:4]:
                 raise SourceError(
-                    "the sound changes its rate or channels in the middle", "convert it to WAV", code="MM400"
+                    "the sound changes its rate or channels in the middle", "convert it to WAV", code="MM406"
                 )
             yield from map(_floats, _safe(frame))
 

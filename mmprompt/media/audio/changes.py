@@ -113,7 +113,7 @@ def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPa
         raise TargetError(
             f"{room.target} takes no {part.media_type}, and neither WAV nor MP3",
             "convert it, or choose another target",
-            code="MM400",
+            code="MM804",
         )
     facts = audio_facts(part.data, policy)
     sound = decode_audio(part.data, policy)
@@ -132,7 +132,7 @@ def fit_audio(part: MediaPart, room: TargetRoom, policy: MediaPolicy) -> MediaPa
     raise TargetError(
         f"{room.target} takes {limit} bytes of a sound, too few for {seconds:.1f} s even as {_lowest(room)}",
         "trim it (seconds), or choose another target",
-        code="MM400",
+        code="MM802",
     )
 
 

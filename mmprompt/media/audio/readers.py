@@ -41,7 +41,7 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
     if kind is None:
         other = not_media(data)
         raise SourceError(
-            f"the sound source is {other.name}, not a sound", other.hint or "give a sound file", code="MM213"
+            f"the sound source is {other.name}, not a sound", other.hint or "give a sound file", code=other.code
         )
     if kind not in DEMUXERS:
         raise SourceError(f"the sound source is {kind.name}, not a sound", "name a sound file", code="MM213")

@@ -116,7 +116,7 @@ def decode_audio(data: bytes, policy: MediaPolicy, *, start: float = 0.0, second
     if not room.passed:
         raise SourceError(f"nothing of the {facts.container} sound can be decoded", "encode it again", code="MM400")
     if not room.count:
-        raise SourceError(f"nothing is left of the sound after {start:g} s", "choose an earlier start", code="MM400")
+        raise SourceError(f"nothing is left of the sound after {start:g} s", "choose an earlier start", code="MM402")
     return Sound(room.samples[: room.count], facts.rate, broken, room.more)
 
 

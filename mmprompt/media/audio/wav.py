@@ -49,10 +49,10 @@ def wav_file(array: np.ndarray[Any, Any], rate: int) -> tuple[bytes, str]:
             raise SourceError("the samples hold values that are not finite", "put 0 in their place", code="MM410")
     else:
         raise SourceError(
-            f"samples of type {dtype} are not known", "give float samples from -1 to 1, or int16", code="MM400"
+            f"samples of type {dtype} are not known", "give float samples from -1 to 1, or int16", code="MM406"
         )
     if body.nbytes > _LONGEST:
-        raise SourceError(f"a WAV file cannot hold {body.nbytes} bytes of samples", "shorten the sound", code="MM400")
+        raise SourceError(f"a WAV file cannot hold {body.nbytes} bytes of samples", "shorten the sound", code="MM405")
     payload = np.ascontiguousarray(body).tobytes()
     frame = channels * bits // 8
     chunks = b"fmt " + struct.pack("<IHHIIHH", 16, tag, channels, rate, rate * frame, frame, bits)

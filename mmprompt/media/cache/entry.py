@@ -56,7 +56,7 @@ def is_well_formed(value: object) -> bool:
 
 def pack(key: str, entry: CacheEntry) -> bytes:
     """Return an entry as the bytes of its file: magic bytes, a checksum of the rest, a JSON header, the data."""
-    notes = [(note.code, note.what) for note in entry.findings]
+    notes = [(note.code, note.what, note.hint) for note in entry.findings]
     header = json.dumps([
         key, entry.media_type, entry.changes, notes, entry.facts, entry.unchanged,
         len(entry.data), [len(frame) for frame in entry.frames],
@@ -75,10 +75,12 @@ def unpack(key: str, packed: bytes) -> CacheEntry | None:
     try:
         # a checksum is not a signature, so each field of a forged file is checked
         named, media_type, changes, findings, facts, unchanged, size, sizes = json.loads(bytes(rest[4:end]))
-        texts = all(type(word) is str for word in (media_type, *changes, *[name for name, _ in facts]))
-        notes = tuple(Note(code, text) for code, text in findings if code in RULES)
+        words = (media_type, *changes, *[name for name, _ in facts], *[word for note in findings for word in note])
+        texts = all(type(word) is str for word in words)
+        notes = tuple(Note(code, what, hint) for code, what, hint in findings)
         plain = all(isinstance(value, (str, int, float, type(None))) for _, value in facts)
-        if not texts or not plain or type(unchanged) is not bool or named != key:
+        known = all(note.code in RULES for note in notes)
+        if not texts or not known or not plain or type(unchanged) is not bool or named != key:
             return None
         blobs = _cut(rest[end:], [size, *sizes])
     except (ValueError, TypeError, RecursionError):

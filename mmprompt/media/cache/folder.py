@@ -200,7 +200,8 @@ class CacheFolder:
         if not self._said:
             self._said = True
             reason = error.strerror or type(error).__name__
-            log.warning("the media cache folder cannot be %s (%s); the run goes on without it", verb, reason)
+            what = "the media cache folder cannot be %s (%s); the run goes on without it"
+            log.warning(what, verb, reason, extra={"code": "MM904"})
 
 
 def _shared_fault(status: os.stat_result) -> str:

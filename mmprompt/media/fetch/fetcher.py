@@ -227,6 +227,7 @@ class Fetcher:
         raise PolicyError(
             f"{in_short(url)} took longer than timeout ({self._policy.timeout:g} s)",
             "raise timeout to allow it, or use --policy trusted",
+            code="MM218",
         )
 
     def _refuse_large(self, url: str) -> NoReturn:

@@ -128,7 +128,7 @@ def _ascii(host: str) -> str:
     try:
         return parse_url(f"http://{host}/").host or host
     except LocationParseError:
-        raise PolicyError(f"{shown(host)} is not a host name", "write it as in example.com", code="MM210") from None
+        raise PolicyError(f"{shown(host)} is not a host name", "write it as in example.com", code="MM217") from None
 
 
 def plain_host(host: str) -> str:

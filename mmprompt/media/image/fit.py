@@ -149,6 +149,7 @@ def _ways(facts: ImageFacts, room: TargetRoom, own: str, *, lossless: bool, clea
             f"{room.target} takes {', '.join(sorted(room.formats)) or 'no format'}, and none that is written here "
             f"can hold this {facts.format}",
             "convert it yourself",
+            code="MM804",
         )
     order = ("PNG", "WEBP", "JPEG") if lossless or clear else ("JPEG", "WEBP", "PNG")
     first = next(n for n in (own, *order) if n in names)
@@ -196,6 +197,7 @@ def _scaled_down(job: _Job, way: _Way) -> MediaPart:
         f"the image of {job.facts.width} x {job.facts.height} pixels has more than the {most} bytes that "
         f"{job.room.target} takes, even at {lowest}{longest} pixels a side",
         "crop it, or leave it out",
+        code="MM802",
     )
 
 

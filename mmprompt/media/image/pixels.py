@@ -135,7 +135,7 @@ def _sixteen_bits(image: Image) -> Image:
 
 def _no_scale(mode: str) -> SourceError:
     return SourceError(
-        f"the samples of an image of mode {mode} have no stated white", "save it with 8 or 16 bits", code="MM300"
+        f"the samples of an image of mode {mode} have no stated white", "save it with 8 or 16 bits", code="MM214"
     )
 
 
@@ -186,7 +186,7 @@ def encoded(
     if longest is not None and max(image.size) > longest:
         hint = "scale it down (max_side), or choose PNG"
         raise SourceError(
-            f"{image.width} x {image.height} pixels are more than a {image_format} has a side", hint, code="MM300"
+            f"{image.width} x {image.height} pixels are more than a {image_format} has a side", hint, code="MM302"
         )
     options: dict[str, Any] = {"quality": quality, **more} if image_format != "PNG" else more
     if image_format == "WEBP":

@@ -83,7 +83,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
             ``max_pixels``, all frames up to this one ``ANIMATION_PICTURES`` times that. Time is checked between reads.
     """
     if frame < 0:
-        raise SourceError(f"the frame number is {frame}", "give 0 or more", code="MM300")
+        raise SourceError(f"the frame number is {frame}", "give 0 or more", code="MM200")
     image, facts = _open(data, policy, frame + 1)
     if frame >= (facts.frames or 1):
         known = (
@@ -91,7 +91,7 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
             if facts.frames is None
             else f"choose one of 0 to {facts.frames - 1}"
         )
-        raise SourceError(f"the {facts.format} has no frame {frame}", known, code="MM300")
+        raise SourceError(f"the {facts.format} has no frame {frame}", known, code="MM200")
     with named(facts.format):
         _load_frames(image, range(frame + 1), policy)
         plain = image.copy()
@@ -195,7 +195,7 @@ def _format_of(data: bytes, policy: MediaPolicy) -> str:
     if kind is None:
         found = not_media(data)
         raise SourceError(
-            f"the image source is {found.name}, not an image", found.hint or "give an image", code="MM214"
+            f"the image source is {found.name}, not an image", found.hint or "give an image", code=found.code
         )
     name = next((n for n in formats if _KINDS.get(n) is kind), None)
     if name is None:
@@ -266,7 +266,7 @@ def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> N
         frames = min(frames, walk)
     if frames > policy.max_frames:
         raise PolicyError(
-            f"the {facts.format} has more than max_frames ({policy.max_frames})", _RAISE_FRAMES, code="MM306"
+            f"the {facts.format} has more than max_frames ({policy.max_frames})", _RAISE_FRAMES, code="MM211"
         )
     most = policy.max_pixels * ANIMATION_PICTURES
     if frames * facts.width * facts.height > most:

@@ -103,7 +103,7 @@ def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that canno
     if value is None or (isinstance(value, (bool, int, float, str)) and kind in (bool, int, float, str)):
         return value
     if kind is Note:
-        return ["note", value.code, value.what]
+        return ["note", value.code, value.what, value.hint]
     if kind is bytes:
         blobs.append(value)
         return ["bytes", len(blobs) - 1]
@@ -146,8 +146,8 @@ def _value(plain: Any, blobs: Blobs) -> Any:
     if kind in _COLLECTIONS:
         return _COLLECTIONS[kind]([_value(item, blobs) for item in rest])
     if kind == "note":
-        code, what = rest
-        return Note(code if code in RULES else "MM200", str(what))
+        code, what, hint = rest
+        return Note(code if code in RULES else "MM200", str(what), str(hint))
     if kind == "dict":
         return {_value(k, blobs): _value(v, blobs) for k, v in rest}
     if kind == "fraction":

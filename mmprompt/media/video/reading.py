@@ -155,7 +155,9 @@ def _kind(data: bytes) -> Kind:
     kind = sniff(data)
     if kind is None:
         found = not_media(data)
-        raise SourceError(f"the video source is {found.name}, not a video", found.hint or "give a video", code="MM213")
+        raise SourceError(
+            f"the video source is {found.name}, not a video", found.hint or "give a video", code=found.code
+        )
     if kind not in READERS:
         tag = any_type(kind).partition("/")[0]
         raise SourceError(

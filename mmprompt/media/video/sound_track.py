@@ -23,7 +23,7 @@ def sound_track(data: bytes, policy: MediaPolicy) -> bytes:
     sound = decode_audio(data, policy)
     if sound.broken:
         raise SourceError(
-            f"the sound of the {container} file is damaged", "fetch the file again, or encode it anew", code="MM500"
+            f"the sound of the {container} file is damaged", "fetch the file again, or encode it anew", code="MM400"
         )
     if facts.seconds is not None and not is_whole(data):
         check_whole(len(sound.samples) / sound.rate, facts.seconds)

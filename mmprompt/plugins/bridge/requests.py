@@ -7,6 +7,7 @@ from typing import Union
 
 from mmprompt._log import log
 from mmprompt.errors import DatasetError, MMPromptError, TaskError
+from mmprompt.errors.findings import Finding
 from mmprompt.render.request import Request
 from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.limits import require_chat_target
@@ -80,19 +81,21 @@ def task_requests(
         try:
             name = str(request_name(request))
             if name in found:
-                raise DatasetError(f"two rows have the id {name}", "give each row its own id")
+                raise DatasetError(f"two rows have the id {name}", "give each row its own id", code="MM009")
             if check is not None:
                 check(request)
             found[name] = request
         except MMPromptError as error:
             errors.append(error.located(**request.where._asdict()))
-    for note in [*task.notes(), *(f"left out: {error}" for error in errors if skip_bad)]:
-        log.warning("%s", note)
+    for note in task.notes():
+        log.warning("%s", note.finding)
+    for left_out in errors if skip_bad else ():
+        log.warning("left out: %s", Finding.of(left_out))
     if errors and not skip_bad:
         raise _refused(errors)
     if not found:
         hint = "correct the rows that were left out" if errors else "give the dataset rows"
-        raise DatasetError("there is no row to ask", hint)
+        raise DatasetError("there is no row to ask", hint, code="MM014")
     return list(found.values())
 
 
@@ -101,7 +104,7 @@ def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
     count, hint = (
         ("1 request", "correct its row") if len(errors) == 1 else (f"{len(errors)} requests", "correct their rows")
     )
-    lines = "\n".join(f"  {error}" for error in errors[:_SHOWN])
+    lines = "\n".join(f"  {Finding.of(error)}" for error in errors[:_SHOWN])
     more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
     return DatasetError(f"{count} cannot be made; {hint}, or pass skip_bad=true\n{lines}{more}")
 

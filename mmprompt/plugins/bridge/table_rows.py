@@ -121,7 +121,7 @@ def _table(
             raise row
         samples.append(row)
     for note in () if dataset is None else dataset.notes:
-        log.warning("%s", note)
+        log.warning("%s", note.finding)
     read: Table = {}
     for name in _READ_FROM_ROWS:
         cells: list[Cell] = [cell for sample in samples if _is_texts(cell := sample.columns.get(name), name)]
@@ -154,7 +154,7 @@ def row_text(sample: Sample, dataset: Dataset | None) -> str:
         return json.dumps(kept._asdict())
     except TypeError as error:
         what = f"the row holds an object that a table of texts cannot hold: {error}"
-        raise sample.located(RowError(what, "name media by path, URL or data URI")) from None
+        raise sample.located(RowError(what, "name media by path, URL or data URI", code="MM007")) from None
 
 
 def _is_segments(value: list[object]) -> bool:

@@ -78,7 +78,7 @@ class TaskRows:
         of_dataset = () if self._task.dataset is None else self._task.dataset.notes
         for note in self._task.notes():
             if note not in of_dataset:
-                log.warning("%s", note)
+                log.warning("%s", note.finding)
 
     def messages(self, sample: Sample) -> list[JSONObject]:
         """Return the messages of a sample's one request, as ``Task.requests`` gives them."""

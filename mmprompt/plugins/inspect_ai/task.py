@@ -12,6 +12,7 @@ from inspect_ai.scorer import Scorer, includes, match, pattern
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
+from mmprompt.errors.findings import Finding
 from mmprompt.plugins.bridge.requests import answer_texts, folders_of, open_task, request_name, task_requests
 from mmprompt.plugins.inspect_ai.messages import request_messages
 from mmprompt.plugins.inspect_ai.model import asked_provider, check_loss, settings_of
@@ -58,7 +59,7 @@ def mmprompt_task(
     except MMPromptError as error:
         from rich.markup import escape  # noqa: PLC0415  # inspect-ai prints this with rich
 
-        raise PrerequisiteError(escape(f"mmprompt: {error}")) from None
+        raise PrerequisiteError(escape(f"mmprompt: {Finding.of(error)}")) from None
     return Task(dataset=rows, setup=whole(), solver=generate(tool_calls="none"), scorer=scored, config=config)
 
 
@@ -99,9 +100,11 @@ def _check(opened: tasks.Task, scorer: str | None, provider_name: str) -> Callab
         check_loss(request_messages(request), provider_name)
         answers = answer_texts(request)
         if scorer and not any(answers):  # inspect-ai's scorers find an empty answer in every reply
-            raise DatasetError("no answer to score against", f"give '{opened.output_column}'")
+            raise DatasetError("no answer to score against", f"give '{opened.output_column}'", code="MM701")
         if scorer == "choice" and not any(re.fullmatch("[A-Za-z]", answer) for answer in answers):
-            raise DatasetError(f"the answer {shown(answers[0])} is not a letter", "use the scorer contains or exact")
+            raise DatasetError(
+                f"the answer {shown(answers[0])} is not a letter", "use the scorer contains or exact", code="MM702"
+            )
 
     return check
 
