@@ -11,7 +11,7 @@ import mmprompt.check.rules  # noqa: F401  # registers the rules
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.row_check import RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
-from mmprompt.check.store import Store
+from mmprompt.check.store import Progress, Store
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, Where
@@ -80,27 +80,42 @@ class Checker:
     def check(self, store: Store, workers: int = 1) -> Iterator[RowReport]:
         """Check all rows, then the whole dataset. Yield the report of each row in order, then that of the dataset.
 
-        The findings of a report are those that are told; they are in the store.
+        The findings of a report are those that are told; they are in the store. Rows that the store has are left out.
         """
+        if store.progress.finished:
+            return
         keep_heap()
         store.target, store.output_column = self.builder.target, self.task.output_column
+        self._found, self._told_once = set(store.progress.codes), set(store.progress.shared)
         fault: list[Finding] = []
-        rows = itertools.islice(self._numbered(fault), self._limit)
-        with closing(self._reports(rows, workers)) as reports:
+        items = itertools.islice(self._numbered(fault), store.progress.items, self._limit)
+        with closing(self._reports(items, workers)) as reports:
             for report in reports:
-                told = report._replace(findings=self._told([*report.findings, *self._first(report.shared)]))
-                store.add(told.findings, told.sample, told.media)
-                fixed = {(f.code, f.column) for f in told.findings if f.fixable}
-                store.add_fixes(fix for fix in told.fixes if (fix.code, fix.column) in fixed)
-                yield told._replace(findings=[f for f in told.findings if f.code not in _ONCE])
+                yield self._kept(report, store)
         once = [finding for code in _ONCE for finding in store.once(code)]
         found = self._told([*fault, *self._of_dataset(store)])
         store.add_findings(found)
         yield RowReport([*once, *found])
+        store.save(store.progress._replace(finished=True), now=True)
+
+    def _kept(self, report: RowReport, store: Store) -> RowReport:
+        """Keep what a row gave, and return it without findings that are told at the end or not at all."""
+        findings = self._told([*report.findings, *self._first(report.shared)])
+        store.add(findings, report.sample, report.media)
+        fixed = {(finding.code, finding.column) for finding in findings if finding.fixable}
+        store.add_fixes(fix for fix in report.fixes if (fix.code, fix.column) in fixed)
+        items, rows, *_ = store.progress
+        rows += report.number is not None
+        store.save(Progress(items + 1, rows, False, frozenset(self._found), frozenset(self._told_once)))
+        return report._replace(findings=[finding for finding in findings if finding.code not in _ONCE])
 
     @property
     def _path(self) -> str | None:
         return None if self.task.dataset is None else self.task.dataset.path
+
+    def reports(self) -> Iterator[RowReport]:
+        """Yield what each row gives, and keep nothing."""
+        return self._reports(self._numbered([]), 1)
 
     def _numbered(self, fault: list[Finding]) -> Iterator[tuple[Row, int | None]]:
         """Yield the rows with their numbers in the dataset; an error that ends the reading goes to ``fault``."""
@@ -170,3 +185,11 @@ def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:
 def dataset_fault(error: MMPromptError, path: str) -> Finding:
     """Return the finding of a dataset or task that cannot be opened."""
     return Finding.of(error.located(file=path))
+
+
+def read_against(task: Task, store: Store, policy: MediaPolicy) -> None:
+    """Keep the digests of the rows of another dataset, such as the training set, to compare with."""
+    with closing(Checker(task, policy=policy, decode=False, codes=())) as checker:
+        for report in checker.reports():
+            if report.sample is not None and report.sample.sent is not None:
+                store.add_against(report.sample.file, report.sample.line, report.sample.sent)

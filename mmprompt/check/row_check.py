@@ -218,6 +218,7 @@ def _ours(error: MMPromptError | MemoryError) -> MMPromptError:
 
 def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
     place = (medium.column, medium.offset)
+    name = medium.name.encode("utf-8", "backslashreplace").decode()  # the store refuses lone surrogates
     held = medium.content
     look = (held.hash, held.flat) if isinstance(held, ImageContent) else (None, False)
-    return MediumFacts(row.row, medium.number, medium.modality, medium.name, *place, medium.digest, *look)
+    return MediumFacts(row.row, medium.number, medium.modality, name, *place, medium.digest, *look)

@@ -34,7 +34,8 @@ class Selection:
         chosen, left_out = [*select, *extend_select], list(ignore)
         for prefix in (*chosen, *left_out):
             check_prefix(prefix)
-        self._codes = frozenset(code for code in RULES if _selected(code, chosen, left_out, bool(select)))
+        self.codes = [code for code in RULES if _selected(code, chosen, left_out, bool(select))]
+        self._codes = frozenset(self.codes)
 
     def __contains__(self, code: object) -> bool:
         return code in self._codes

@@ -1,6 +1,7 @@
 """Findings and facts of the rows that were checked, in a file: memory does not grow with the rows.
 
-It is an SQLite file, a temporary one unless a name is given. Rules on the whole dataset query it.
+It is an SQLite file, a temporary one unless a name is given. Rules on the whole dataset query it, and a run that was
+stopped goes on from it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import json
 import os
 import sqlite3
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
 _SCHEMA = """
@@ -25,8 +28,12 @@ CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, na
     offset INTEGER, digest BLOB, hash INTEGER, flat INTEGER);
 CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
     safe INTEGER);
+CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
+    shared TEXT);
 """
 _AFTER_ROWS = 1 << 62
+_EVERY = 1.0
+"""Seconds between two savings."""
 
 
 class SampleFacts(NamedTuple):
@@ -83,26 +90,80 @@ class KeptFix(NamedTuple):
     safe: bool
 
 
+class Progress(NamedTuple):
+    """How far a check came.
+
+    ``items`` are the rows and errors that the dataset gave, ``rows`` those of them that are rows. ``codes`` are those
+    of all that was found, told or not; ``shared`` what was told of media that many rows send, as code and message.
+    """
+
+    items: int = 0
+    rows: int = 0
+    finished: bool = False
+    codes: frozenset[str] = frozenset()
+    shared: frozenset[tuple[str, str]] = frozenset()
+
+
 class Store:
     """Keeps findings and facts. Use it as a context manager, in one thread.
 
-    ``target`` and ``output_column`` are those of the task whose rows it keeps.
+    ``target`` and ``output_column`` are those of the task whose rows it keeps. ``progress`` says how far it came.
 
     Args:
-        path: the file, which stays; None for a temporary one.
+        path: the file, from which a later run can go on; None for a temporary one.
+        signature: what the run is about. A file of another signature is not gone on with.
+        resume: go on with the file, if there is one.
+
+    Raises:
+        TaskError: the file cannot be gone on with.
     """
 
     target = "vllm"
     output_column = "answer"
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None = None, signature: str = "", *, resume: bool = False) -> None:
+        self.progress = Progress()
         self._temporary = path is None
         if path is None:
             handle, path = tempfile.mkstemp(prefix="mmprompt-check-", suffix=".sqlite")
             os.close(handle)
+        elif not resume:
+            _remove(path)
         self.path = path
+        self._saved = time.monotonic()
         self._database = sqlite3.connect(path)
-        self._database.executescript(_SCHEMA)
+        if self._temporary:
+            self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        try:
+            self._database.executescript(_SCHEMA)
+            self._go_on(signature)
+        except sqlite3.DatabaseError:
+            self._database.close()
+            raise _other_run(path) from None
+
+    def _go_on(self, signature: str) -> None:
+        """Take up what an earlier run has left, or begin."""
+        found = next(self.query("SELECT * FROM progress"), None)
+        if found is None:
+            self._database.execute("INSERT INTO progress VALUES (?, 0, 0, 0, '[]', '[]')", (signature,))
+            self._database.commit()
+            return
+        kept, items, rows, finished, codes, shared = found
+        if kept != signature:
+            self._database.close()
+            raise _other_run(self.path)
+        told = frozenset([(code, message) for code, message in json.loads(shared)])
+        self.progress = Progress(items, rows, bool(finished), frozenset(json.loads(codes)), told)
+
+    def save(self, progress: Progress, *, now: bool = False) -> None:
+        """Write how far the check came, with all that was kept so far: once a second, or ``now``."""
+        self.progress = progress
+        if self._temporary or (not now and time.monotonic() - self._saved < _EVERY):
+            return
+        values = (progress.items, progress.rows, progress.finished, *map(_listed, (progress.codes, progress.shared)))
+        self._database.execute("UPDATE progress SET items = ?, rows = ?, finished = ?, codes = ?, shared = ?", values)
+        self._database.commit()
+        self._saved = time.monotonic()
 
     def __enter__(self) -> Store:
         return self
@@ -113,11 +174,15 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Write what is left; a temporary file is removed."""
-        self._database.commit()
+        """Let go of the file; a temporary one is removed. What was not saved is lost."""
         self._database.close()
-        if self._temporary and os.path.exists(self.path):
-            os.unlink(self.path)
+        if self._temporary:
+            _remove(self.path)
+
+    def remove(self) -> None:
+        """Close and remove the file."""
+        self._database.close()
+        _remove(self.path)
 
     def add(self, findings: Iterable[Finding], sample: SampleFacts | None, media: Iterable[MediumFacts]) -> None:
         """Keep what was found in a row, and its facts."""
@@ -142,6 +207,10 @@ class Store:
         """Yield all findings, in the order of their rows."""
         for (data,) in self.query("SELECT data FROM findings ORDER BY row, rowid"):
             yield Finding(*json.loads(data))
+
+    def count(self) -> int:
+        """Return the number of findings."""
+        return int(next(self.query("SELECT COUNT(*) FROM findings"))[0])
 
     def add_against(self, file: str | None, line: int | None, sent: bytes) -> None:
         """Keep the digest of a row of the other dataset, such as the training set; see ``SampleFacts.sent``."""
@@ -171,3 +240,17 @@ class Store:
     def query(self, sql: str, *values: object) -> Iterator[Any]:
         """Yield the rows of a query: tuples."""
         return self._database.execute(sql, values)
+
+
+def _listed(values: Iterable[object]) -> str:
+    return json.dumps(sorted(values, key=str))
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def _other_run(path: str) -> TaskError:
+    hint = "remove it, or leave out --resume to check everything anew"
+    return TaskError(f"{shown(path)} is of a run with other data or options", hint)

@@ -20,9 +20,11 @@ examples:
   mmprompt check vqa.jsonl --output-format json --output-file findings.json
   mmprompt check --explain MM204
 
-Findings go out in order, errors (the row cannot be sent) and warnings (it can,
-and something is odd). Each has a code: --explain describes it. The exit code is
-1 if there are any. Findings that are a matter of taste show only when selected.
+Findings go out in the order of rows: errors (the row cannot be sent) and
+warnings (it can, and something is odd). On a terminal they show as soon as they
+are found, those on the whole dataset at the end. Each has a code: --explain
+describes it. The exit code is 1 if there are any. What is a matter of taste
+shows only when selected.
 """
 
 _CODES = {
@@ -48,7 +50,7 @@ def add_parser(commands: Commands) -> None:
     rows = parser.add_argument_group("which rows")
     add_row_options(rows)
     workers = "threads that check rows, each with one decoding process (1)"
-    rows.add_argument("--workers", type=natural, default=1, metavar="N", help=workers)
+    rows.add_argument("--workers", type=natural, metavar="N", help=workers)
     add_access_options(parser.add_argument_group("what may be read"))
     parser.set_defaults(run=run)
 
@@ -59,14 +61,20 @@ def _add_rules(group: argparse._ArgumentGroup) -> None:
         add(name, action="append", default=[], metavar="CODES", help=what)
     target = "hold requests against what this target takes; by default against what all targets take"
     add("--target", metavar="TARGET", help=target)
+    add("--against", metavar="FILE", help="another dataset, such as the training set, that must not hold the same rows")
+    known = "a file of known findings, which are not told; --write-baseline writes it"
+    add("--baseline", metavar="FILE", help=known)
+    add("--write-baseline", action="store_true", help="write all findings to the file of --baseline as known")
     add("--no-decode", action="store_true", help="do not look inside media")
     add("--explain", metavar="CODE", help="print the page of a rule, and do nothing else")
 
 
 def _add_form(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--output-format", default="text", metavar="FORMAT", help="text, json or jsonl")
+    add("--output-format", default="text", metavar="FORMAT", help="text, json, jsonl, sarif, junit or github")
     add("--output-file", metavar="FILE", help="where to write; by default standard output")
+    resume = "go on with the run whose state lies in FILE.state, FILE being that of --output-file"
+    add("--resume", action="store_true", help=resume)
     add("--statistics", action="store_true", help="count the findings by code, in place of telling each")
     add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
 
@@ -86,8 +94,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.input:
         say("mmprompt check: name a dataset or a task file; see mmprompt check --help")
         return USAGE
-    from mmprompt.cli.checking import CheckSettings, check_inputs  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.check_settings import CheckSettings  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.checking import Run  # noqa: PLC0415  # loads with the command
 
-    summary = check_inputs(arguments, CheckSettings.of(arguments))
+    settings = CheckSettings.of(arguments)
+    summary = Run(arguments, settings).check()
     say(f"mmprompt: {summary}")
+    if settings.write_known is not None:
+        say(f"mmprompt: they are known now: {settings.write_known}")
+        return OK
     return FINDINGS if summary.fails and not arguments.exit_zero else OK

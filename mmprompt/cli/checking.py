@@ -4,115 +4,129 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import NamedTuple
 
-from mmprompt.check.checker import Checker, dataset_fault
-from mmprompt.check.reports.formats import FORMATS
+from mmprompt.check.baseline import baseline_chunks
+from mmprompt.check.checker import Checker, dataset_fault, read_against
 from mmprompt.check.reports.report import Report, Write
-from mmprompt.check.reports.text import StatisticsReport
-from mmprompt.check.selection import Selection
 from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
+from mmprompt.cli.check_settings import CheckSettings
 from mmprompt.cli.dataset_options import tell_format
-from mmprompt.cli.output import check_output, output
-from mmprompt.cli.task_options import check_apart, policy_of, task_of
-from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
+from mmprompt.cli.output import output
+from mmprompt.cli.progress import RowCounter, progress
+from mmprompt.cli.task_options import other_task, policy_of, task_of
+from mmprompt.errors import DatasetError, MMPromptError, TaskError
 from mmprompt.errors.findings import Finding
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.task import Task
 
-
-class CheckSettings(NamedTuple):
-    """What the options of a check say. ``report`` is the class of its report."""
-
-    selection: Selection
-    target: str | None
-    report: type[Report]
-
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> CheckSettings:
-        """Return what the options say.
-
-        Raises:
-            TaskError: a code or the format is unknown, or the output cannot become a file.
-        """
-        chosen = [codes_in(given) for given in (arguments.select, arguments.ignore, arguments.extend_select)]
-        selection = Selection(*chosen)
-        report = FORMATS.get(arguments.output_format)
-        if report is None:
-            raise TaskError(
-                f"unknown output format {shown(arguments.output_format)}", nearest(arguments.output_format, FORMATS)
-            )
-        if arguments.statistics:
-            if arguments.output_format != "text":
-                raise TaskError("--statistics is a report of its own", "give it without --output-format")
-            report = StatisticsReport
-        check_output(arguments.output_file)
-        check_apart(arguments.output_file, *arguments.input, arguments.dataset, arguments.train)
-        return cls(selection, arguments.target, report)
+Tell = Callable[[Finding], object]
 
 
 class Input(NamedTuple):
-    """A task to check, or the finding that says why it cannot be opened. ``name`` is its path as given."""
+    """A task to check, or the finding that says why it cannot be opened. ``paths`` are those that name it."""
 
-    name: str
+    paths: Sequence[str]
     task: Task | None
     fault: Finding | None = None
 
 
-def codes_in(given: Sequence[str]) -> list[str]:
-    """Return the codes in the values of an option, which separate them by commas or blanks."""
-    return [code for value in given for code in re.split(r"[,\s]+", value.strip()) if code]
+class Run:
+    """One run of the command: checks each input, and writes the report."""
 
+    def __init__(self, arguments: argparse.Namespace, settings: CheckSettings) -> None:
+        self._arguments = arguments
+        self._settings = settings
+        self._summary = Summary()
+        self._lines = _Lines()
 
-def check_inputs(arguments: argparse.Namespace, settings: CheckSettings) -> Summary:
-    """Check each input, write the report, and return the counts."""
-    inputs = list(opened_inputs(arguments))
-    summary = Summary()
-    with ExitStack() as opened:
-        write = opened.enter_context(_writing(arguments.output_file))
-        report = settings.report(write)
+    def check(self) -> Summary:
+        """Check each input, write the report, and return the counts.
+
+        Raises:
+            MMPromptError: an option is wrong, or there is no such file.
+            OSError: the output cannot be written.
+        """
+        inputs = list(opened_inputs(self._arguments))
+        with ExitStack() as opened:
+            stores = [opened.enter_context(self._store(number, each)) for number, each in enumerate(inputs)]
+            checked = list(zip(inputs, stores, strict=True))
+            known = self._settings.write_known
+            with _writing(known or self._arguments.output_file, self._lines) as write:
+                if known is None:
+                    self._report(self._settings.report(write), checked)
+                else:
+                    for each, store in checked:
+                        self._finish(each, store, None)
+                    for chunk in baseline_chunks(known, (f for store in stores for f in store.findings())):
+                        write(chunk)
+            for store in stores:
+                store.remove()
+        return self._summary
+
+    def _report(self, report: Report, checked: Iterable[tuple[Input, Store]]) -> None:
         report.begin()
-        live = report.streams and arguments.output_file is None
-        for each in inputs:
-            store = opened.enter_context(Store())
-            for finding in _findings(each, arguments, settings, store, summary):
-                summary.add(finding)
-                if live:
-                    report.finding(finding)
+        live = report.streams and self._lines.shown
+        for each, store in checked:
+            self._finish(each, store, report.finding if live else None)
             if not live:
-                report.dataset(store)
-        report.end(summary)
-    return summary
+                report.dataset(each.paths[0], store)
+        report.end(self._summary)
 
+    def _store(self, number: int, each: Input) -> Store:
+        """Return the store of an input: a temporary one, or that of ``--output-file``, which a run can resume."""
+        arguments = self._arguments
+        if arguments.output_file is None:
+            return Store()
+        path = f"{arguments.output_file}.state" + (f".{number + 1}" if number else "")
+        return Store(path, self._settings.signature(arguments, each.paths), resume=arguments.resume)
 
-def _findings(
-    each: Input, arguments: argparse.Namespace, settings: CheckSettings, store: Store, summary: Summary
-) -> Iterator[Finding]:
-    """Check an input, and yield its findings as they are kept in the store."""
-    if each.fault is not None and each.fault.code in settings.selection:
-        store.add_findings([each.fault])
-        yield each.fault
-    if each.task is None:
-        return
-    tell_format(each.task.dataset, arguments.format)
-    with closing(
-        Checker(
-            each.task,
+    def _finish(self, each: Input, store: Store, tell: Tell | None) -> None:
+        """Check what is not checked yet of an input, and count its findings. ``tell`` receives them as they come."""
+        if each.task is not None:
+            self._rows(each.task, each.paths[0], store, tell)
+        elif each.fault is not None and not store.count():
+            if each.fault.code in self._settings.selection and self._settings.keeps(each.fault):
+                store.add_findings([each.fault])
+                if tell is not None:
+                    tell(each.fault)
+            store.save(store.progress._replace(finished=True), now=True)
+        for finding in store.findings():
+            self._summary.add(finding)
+        self._summary.rows += store.progress.rows
+
+    def _rows(self, task: Task, path: str, store: Store, tell: Tell | None) -> None:
+        arguments, counter, found = self._arguments, RowCounter(), 0
+        tell_format(task.dataset, arguments.format)
+        with closing(self._checker(task)) as checker, progress(counter, self._lines, task.dataset, arguments.limit):
+            if arguments.against is not None and not store.progress.items:
+                other = other_task(arguments, path, arguments.against)
+                read_against(other, store, policy_of(arguments, other))
+            for report in checker.check(store, self._settings.workers):
+                found += len(report.findings)
+                if tell is not None:
+                    for finding in report.findings:
+                        tell(finding)
+                if counter.tell is not None:
+                    counter.tell(f"{found} finding{'s' * (found != 1)}")
+                if report.number is not None:
+                    counter()
+
+    def _checker(self, task: Task) -> Checker:
+        arguments, settings = self._arguments, self._settings
+        return Checker(
+            task,
             settings.target,
-            policy=policy_of(arguments, each.task),
+            policy=policy_of(arguments, task),
             decode=not arguments.no_decode,
             codes=settings.selection,
+            keeps=settings.keeps,
             limit=arguments.limit,
         )
-    ) as checker:
-        for report in checker.check(store, arguments.workers):
-            summary.rows += report.number is not None
-            yield from report.findings
 
 
 def opened_inputs(arguments: argparse.Namespace) -> Iterator[Input]:
@@ -135,31 +149,40 @@ def opened_inputs(arguments: argparse.Namespace) -> Iterator[Input]:
 
 def _opened(arguments: argparse.Namespace, paths: list[str]) -> Input:
     try:
-        return Input(paths[0], task_of(arguments, paths))
+        return Input(paths, task_of(arguments, paths))
     except MMPromptError as error:
         in_file = isinstance(error, DatasetError) or error.where.file == paths[0]
         if not in_file or not os.path.exists(paths[0]):
             raise
-        return Input(paths[0], None, dataset_fault(error, paths[0]))
+        return Input(paths, None, dataset_fault(error, paths[0]))
+
+
+class _Lines:
+    """Makes room for lines on a terminal that shows a bar. ``shown``: the report goes to a terminal, line by line."""
+
+    make_room: Callable[[], object] | None = None
+    shown = False
 
 
 @contextmanager
-def _writing(path: str | None) -> Iterator[Write]:
+def _writing(path: str | None, lines: _Lines) -> Iterator[Write]:
     """Open the output for text."""
-    if path is None:
-        if sys.stdout is None:
-            raise TaskError("standard output is closed", "name a file with --output-file")
-        stream, at_once = sys.stdout.buffer, sys.stdout.isatty()
-
-        def write(text: str) -> None:
-            stream.write(text.encode("utf-8", "backslashreplace"))
-            if at_once:
-                stream.flush()
-
-        sys.stdout.flush()
-        yield write
-        stream.flush()
+    if path is not None:
+        with output(path) as writer:
+            yield lambda text: writer.write([text.encode("utf-8", "backslashreplace")])
+            writer.flush()
         return
-    with output(path) as writer:
-        yield lambda text: writer.write([text.encode("utf-8", "backslashreplace")])
-        writer.flush()
+    if sys.stdout is None:
+        raise TaskError("standard output is closed", "name a file with --output-file")
+    stream, lines.shown = sys.stdout.buffer, sys.stdout.isatty()
+
+    def write(text: str) -> None:
+        if lines.make_room is not None and lines.shown:
+            lines.make_room()
+        stream.write(text.encode("utf-8", "backslashreplace"))
+        if lines.shown:
+            stream.flush()
+
+    sys.stdout.flush()
+    yield write
+    stream.flush()

@@ -70,6 +70,21 @@ def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     return dataset_task(first if len(inputs) == 1 else inputs, **options)
 
 
+def other_task(arguments: argparse.Namespace, task: str, path: str) -> Task:
+    """Return the task file ``task`` over another dataset; if ``task`` is a dataset, the default task of the other.
+
+    Raises:
+        MMPromptError: the other dataset cannot be opened.
+    """
+    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
+
+    if is_task_file(task):
+        return load_file(task, {"path": path}, _grants(arguments), abbr=arguments.abbr)
+    options = dataset_options(arguments)
+    return dataset_task(path, map_columns=options["map_columns"], encoding=options["encoding"])
+
+
 def _grants(arguments: argparse.Namespace) -> Grants:
     """Return what the options allow a task file of data to use."""
     from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command

@@ -17,7 +17,8 @@ Write = Callable[[str], object]
 class Report:
     """Writes what a check found, as text. Call ``begin``, ``dataset`` for each dataset, and ``end``.
 
-    A report that ``streams`` may get each finding by ``finding`` as soon as it is known, in place of ``dataset``.
+    A report that ``streams`` may get each finding by ``finding`` as soon as it is known, in place of ``dataset``: those
+    on rows in the order of rows, then those on the whole dataset.
     """
 
     streams: ClassVar[bool] = False
@@ -31,8 +32,8 @@ class Report:
     def finding(self, finding: Finding) -> None:
         """Write a finding."""
 
-    def dataset(self, store: Store) -> None:
-        """Write all findings of a dataset, in the order of rows."""
+    def dataset(self, name: str, store: Store) -> None:  # noqa: ARG002  # some reports write it
+        """Write all findings of a dataset, in the order of rows; ``name`` is its path as given."""
         for finding in store.findings():
             self.finding(finding)
 

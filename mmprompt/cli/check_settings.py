@@ -1,0 +1,109 @@
+"""What the options of ``mmprompt check`` and the project's settings say together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mmprompt._version import __version__
+from mmprompt.check.baseline import Baseline
+from mmprompt.check.configuration import Configuration, project_configuration
+from mmprompt.check.reports.formats import FORMATS
+from mmprompt.check.reports.report import Report
+from mmprompt.check.reports.text import StatisticsReport
+from mmprompt.check.selection import Selection
+from mmprompt.cli.output import check_output
+from mmprompt.cli.task_options import check_apart
+from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.errors.findings import Finding
+
+
+class CheckSettings(NamedTuple):
+    """How a check runs. ``report`` is the class of its report; ``known`` are findings that are not told.
+
+    ``write_known`` is the file that gets all findings as known ones.
+    """
+
+    selection: Selection
+    target: str | None
+    workers: int
+    report: type[Report]
+    configuration: Configuration
+    known: Baseline | None
+    write_known: str | None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> CheckSettings:
+        """Return what the options say; each replaces the project's setting, but codes to ignore add up.
+
+        Raises:
+            MMPromptError: an option or a setting of the project is wrong.
+            OSError: the baseline cannot be read.
+        """
+        project = project_configuration()
+        given = {name: _codes_in(getattr(arguments, name)) for name in ("select", "ignore", "extend_select")}
+        selection = Selection(
+            given["select"] or project.select,
+            [*project.ignore, *given["ignore"]],
+            [*project.extend_select, *given["extend_select"]],
+        )
+        if arguments.resume and arguments.output_file is None:
+            raise TaskError("--resume has no report to go on with", "name it with --output-file FILE")
+        baseline = arguments.baseline or project.baseline
+        if arguments.write_baseline and baseline is None:
+            raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
+        for written in (arguments.output_file, baseline if arguments.write_baseline else None):
+            check_output(written)
+            check_apart(written, *arguments.input, arguments.dataset, arguments.train, arguments.against)
+        check_apart(arguments.output_file, baseline)
+        return cls(
+            selection,
+            arguments.target or project.target,
+            arguments.workers or project.workers or 1,
+            _report(arguments),
+            project,
+            None if arguments.write_baseline or baseline is None else Baseline(baseline),
+            baseline if arguments.write_baseline else None,
+        )
+
+    def keeps(self, finding: Finding) -> bool:
+        """Return whether a finding is told."""
+        return not self.configuration.hides(finding) and (self.known is None or finding not in self.known)
+
+    def signature(self, arguments: argparse.Namespace, inputs: Sequence[str]) -> str:
+        """Return what a run on some inputs is about; a run of another signature finds other things."""
+        left_out = ("input", "output_file", "output_format", "resume", "run", "statistics", "exit_zero", "workers")
+        options = {name: value for name, value in vars(arguments).items() if name not in left_out}
+        files = [path for path in (*inputs, arguments.dataset, arguments.train, arguments.against) if path]
+        states = [(path, *_state(path)) for path in files]
+        known = None if self.known is None else self.known.digest
+        about = [__version__, states, sorted(options.items()), self.target, self.selection.codes, known]
+        return repr((about, self.configuration.ignored))
+
+
+def _state(path: str) -> tuple[int, int]:
+    """Return the size and the time of the last change of a file; zeros if it is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _report(arguments: argparse.Namespace) -> type[Report]:
+    name = arguments.output_format
+    if name not in FORMATS:
+        raise TaskError(f"unknown output format {shown(name)}", nearest(name, FORMATS))
+    if not arguments.statistics:
+        return FORMATS[name]
+    if name != "text":
+        raise TaskError("--statistics is a report of its own", "give it without --output-format")
+    return StatisticsReport
+
+
+def _codes_in(given: Sequence[str]) -> list[str]:
+    """Return the codes in the values of an option, which separate them by commas or blanks."""
+    return [code for value in given for code in re.split(r"[,\s]+", value.strip()) if code]

@@ -1,0 +1,244 @@
+"""Known findings, the settings of a project, another dataset to compare with, and runs that go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from mmprompt.cli import main
+
+BAD = '{"id": "%s", "question": "Why %s?", "image": "%s.jpg", "answer": "x"}\n'
+GOOD = '{"id": "%s", "question": "Why %s?", "answer": "so"}\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("data.jsonl").write_text("".join(BAD % (name, name, name) for name in ("q-1", "q-2")))
+    return tmp_path
+
+
+def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str], str]:
+    """Run the command; return its exit code, the findings as ``code id``, and what it wrote to standard error."""
+    code = main(["check", *arguments, "--output-format", "jsonl"])
+    written = capsys.readouterr()
+    findings = [json.loads(line) for line in written.out.splitlines()]
+    return code, [f"{f['code']} {f['id']}" for f in findings], written.err
+
+
+# ---- known findings
+
+
+def test_known_findings_are_not_told_again_even_if_lines_move(capsys: pytest.CaptureFixture[str]) -> None:
+    code, told, err = check(capsys, "data.jsonl", "--baseline", "known.json", "--write-baseline")
+    assert (code, told) == (0, [])
+    assert "2 errors" in err
+    assert "known.json" in err
+    Path("data.jsonl").write_text(BAD % ("q-0", "q-0", "q-0") + Path("data.jsonl").read_text())
+    assert check(capsys, "data.jsonl", "--baseline", "known.json")[:2] == (1, ["MM201 q-0"])
+    assert check(capsys, "data.jsonl")[1] == ["MM201 q-0", "MM201 q-1", "MM201 q-2"]
+
+
+def test_a_baseline_moves_with_its_project(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(capsys, "data.jsonl", "--baseline", "known.json", "--write-baseline")
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder / "sub")
+    assert check(capsys, str(folder / "data.jsonl"), "--baseline", "../known.json")[:2] == (0, [])
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"findings": [{}]}', '{"findings": 1}'])
+def test_a_file_that_is_no_baseline_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("known.json").write_text(text)
+    code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json")
+    assert code == 2
+    assert "'known.json' is not a baseline" in err
+
+
+def test_writing_a_baseline_needs_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = check(capsys, "data.jsonl", "--write-baseline")
+    assert code == 2
+    assert "--baseline FILE" in err
+
+
+# ---- settings of the project
+
+
+def settings(text: str) -> None:
+    Path("pyproject.toml").write_text(text)
+
+
+def test_the_project_chooses_codes_and_the_command_line_replaces_them(capsys: pytest.CaptureFixture[str]) -> None:
+    settings('[tool.mmprompt]\nselect = ["MM7"]\n')
+    assert check(capsys, "data.jsonl")[:2] == (0, [])
+    assert check(capsys, "data.jsonl", "--select", "MM2")[1] == ["MM201 q-1", "MM201 q-2"]
+
+
+def test_codes_to_ignore_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.jsonl").write_text(Path("data.jsonl").read_text() + '{"id": "c", "question": "Why?", "answer": null}\n')
+    settings('[tool.mmprompt]\nignore = ["MM2", "MM6", "MM715"]\n')
+    assert check(capsys, "data.jsonl")[1] == ["MM701 c"]
+    assert check(capsys, "data.jsonl", "--ignore", "MM701")[1] == []
+
+
+def test_a_folder_below_the_project_has_its_settings(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings('[tool.mmprompt]\nignore = ["MM2"]\n')
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder / "sub")
+    assert check(capsys, "../data.jsonl")[:2] == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("key", "left"),
+    [
+        ("data.jsonl", []),
+        ("*.jsonl", []),
+        ("*", []),
+        ("other.jsonl", ["MM201 q-1", "MM201 q-2"]),
+        ("data.jsonl#q-1", ["MM201 q-2"]),
+        ("data.jsonl#q", ["MM201 q-1", "MM201 q-2"]),
+    ],
+)
+def test_codes_are_ignored_in_a_file_or_in_one_sample(
+    key: str, left: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(f'[tool.mmprompt.ignore]\n"{key}" = ["MM201"]\n')
+    assert check(capsys, "data.jsonl")[1] == left
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[tool.mmprompt]\nselct = ["MM2"]\n', "did you mean 'select'?"),
+        ('[tool.mmprompt]\nselect = "MM2"\n', "give a list of codes"),
+        ('[tool.mmprompt]\nselect = ["MX2"]\n', "did you mean 'MM2'?"),
+        ("[tool.mmprompt]\nworkers = 0\n", "give a whole number from 1"),
+        ("[tool.mmprompt]\ntarget = 1\n", "give a text"),
+        ('[tool.mmprompt.ignore]\n"data.jsonl" = "MM2"\n', "give a list of codes"),
+        ("[tool]\nmmprompt = 1\n", "write [tool.mmprompt]"),
+        ("[tool.mmprompt\n", "malformed TOML"),
+    ],
+)
+def test_wrong_settings_are_named(text: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    settings(text)
+    code, _, err = check(capsys, "data.jsonl")
+    assert code == 2
+    assert named in err
+    assert "pyproject.toml" in err
+
+
+def test_the_project_names_target_and_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    settings('[tool.mmprompt]\nbaseline = "known.json"\n')
+    assert check(capsys, "data.jsonl", "--write-baseline")[0] == 0
+    assert check(capsys, "data.jsonl")[1] == []
+    settings('[tool.mmprompt]\ntarget = "opnai"\n')
+    assert "did you mean 'openai'?" in check(capsys, "data.jsonl")[2]
+
+
+# ---- targets
+
+
+def test_without_a_target_only_what_all_targets_refuse_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Image.effect_noise((300, 300), 90).save("noise.bmp")
+    Path("data.jsonl").write_text('{"id": 1, "question": "Why?", "image": "noise.bmp", "answer": "x"}\n')
+    assert check(capsys, "data.jsonl", "--select", "MM8")[1] == []
+    assert check(capsys, "data.jsonl", "--select", "MM8", "--target", "vllm")[1] == []
+    assert check(capsys, "data.jsonl", "--select", "MM8", "--target", "openai")[1] == ["MM804 1"]
+
+
+# ---- another dataset
+
+
+def test_rows_that_another_dataset_has_too_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.jsonl").write_text("".join(GOOD % (name, name) for name in "abc"))
+    Path("train.csv").write_text("id,question,answer\n7,Why b?,otherwise\n")
+    assert check(capsys, "data.jsonl", "--against", "train.csv")[1] == ["MM711 b"]
+    assert check(capsys, "data.jsonl")[1] == []
+
+
+# ---- runs that go on
+
+
+def noise(count: int) -> None:
+    """Write a dataset whose rows take some time each."""
+    Image.effect_noise((1500, 1500), 90).save("noise.png")
+    whole = Path("noise.png").read_bytes()
+    rows = []
+    for number in range(count):
+        Path(f"{number}.png").write_bytes(whole + bytes([number % 256, number // 256]))  # distinct bytes
+        rows.append({"id": number, "question": f"Why {number}?", "image": f"{number}.png", "answer": "x"})
+        rows.append({"id": f"no {number}", "question": f"Who {number}?", "image": "nowhere.png", "answer": "x"})
+    rows += rows[:2]
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_killed_run_goes_on_and_gives_the_same_report(capsys: pytest.CaptureFixture[str]) -> None:
+    noise(60)
+    options = ["data.jsonl", "--output-format", "json", "--select", "ALL"]
+    assert main(["check", *options, "--output-file", "whole.json"]) == 1
+    process = subprocess.Popen([sys.executable, "-m", "mmprompt", "check", *options, "--output-file", "r.json"])
+    try:
+        assert saved_rows("r.json.state", process) > 0
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert not Path("r.json").exists()
+    before = saved_rows("r.json.state", process)
+    assert main(["check", *options, "--output-file", "r.json", "--resume"]) == 1
+    assert 0 < before < 122
+    assert json.loads(Path("r.json").read_text()) == json.loads(Path("whole.json").read_text())
+    assert not Path("r.json.state").exists()
+
+
+def saved_rows(state: str, process: subprocess.Popen[bytes]) -> int:
+    """Return how many rows the state has, as soon as it has some."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if Path(state).exists():
+            try:
+                with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True, timeout=5)) as database:
+                    rows = database.execute("SELECT rows FROM progress").fetchone()
+            except sqlite3.OperationalError:  # it is being made
+                rows = None
+            if rows is not None and rows[0]:
+                return int(rows[0])
+        if process.poll() not in (None, -signal.SIGKILL):
+            break
+        time.sleep(0.02)
+    return 0
+
+
+def test_a_run_goes_on_only_with_the_same_data_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+    noise(40)
+    options = ["data.jsonl", "--output-file", "r.txt"]
+    process = subprocess.Popen([sys.executable, "-m", "mmprompt", "check", *options])
+    try:
+        assert saved_rows("r.txt.state", process) > 0
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    code = main(["check", *options, "--resume", "--select", "MM2"])
+    assert code == 2
+    assert "is of a run with other data or options" in capsys.readouterr().err
+    Path("r.txt.state").write_bytes(b"not a database, but long enough to be looked at" * 100)
+    assert main(["check", *options, "--resume"]) == 2
+    assert main(["check", *options]) == 1
+
+
+def test_going_on_needs_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = check(capsys, "data.jsonl", "--resume")
+    assert code == 2
+    assert "--output-file FILE" in err
