@@ -46,12 +46,16 @@ def likely_encoding(data: bytes) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4)  # one file's head comes again with each of its rows
 def _of_head(head: bytes) -> tuple[str, str] | None:
-    return likely_encoding(head)
+    """Return the likely encoding of the beginning of a file; two empty texts if most of it is UTF-8."""
+    lines = [line for line in head.split(b"\n") if not line.isascii()]
+    return ("", "") if 2 * sum(map(_is_utf8, lines)) > len(lines) else likely_encoding(head)
 
 
 def encoding_hint(row: bytes, head: bytes = b"") -> str:
     """Return what to do about a row that is not UTF-8; ``head`` is the beginning of its file."""
     found = _of_head(head[:_LOOKED_AT]) or likely_encoding(row)
+    if found == ("", ""):
+        return "write the row again as UTF-8, as the other rows are"
     if found is None:
         return "save the file as UTF-8, or name its encoding with --encoding NAME"
     return f"pass --encoding {found[0]} (the text looks like {found[1]}), or save the file as UTF-8"
