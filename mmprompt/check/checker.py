@@ -163,7 +163,9 @@ class Checker:
         """Yield the findings on the whole dataset, and the notes on all rows."""
         for code, rule in DATASET_RULES.items():
             if code in self._codes:
-                yield from [_located(code, hit, store, self._path) for hit in rule(store)]
+                for hit in rule(store):
+                    self._found.add(code)
+                    yield _located(code, hit, store, self._path)
         for code, of_task in TASK_RULES.items():
             if code in self._codes:
                 yield from [_located(code, hit, store, self._path) for hit in of_task(self.task)]

@@ -128,11 +128,12 @@ MM607 E unknown-role
 MM608 W answer-in-prompt
 MM609 W literal-slot
 MM610 W unused-examples
-MM611 W no-media
+MM611 I no-media
 MM612 W unknown-column
 MM613 W examples-dropped
 MM614 W setting-not-sent
 MM615 W answer-sent
+MM616 I unused-column
 MM700 E empty-question
 MM701 W missing-answer
 MM702 E answer-not-a-choice
@@ -158,7 +159,7 @@ MM803 E wrong-dimensions
 MM804 E wrong-format
 MM805 E request-too-large
 MM806 I batch-too-large
-MM807 W scaled-by-target
+MM807 I scaled-by-target
 MM808 E repeated-batch-id
 MM900 E error
 MM901 E model-server

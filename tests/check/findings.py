@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmprompt.check.checker import Checker
+from mmprompt.check.checker import Checker, dataset_fault
 from mmprompt.check.store import Store
+from mmprompt.errors import MMPromptError
 from mmprompt.errors.findings import Finding
-from mmprompt.tasks.load import dataset_task
+from mmprompt.tasks.load import dataset_task, load_task
 
 
 def findings_of(path: Path, workers: int = 1) -> list[Finding]:
@@ -37,3 +38,19 @@ def overlap_of(path: Path, other: Path) -> list[Finding]:
     finally:
         checker.close()
         against.close()
+
+
+def findings_for(path: Path, target: str | None = None) -> list[Finding]:
+    """Return the findings of a dataset or task file; one that cannot be opened gives one finding."""
+    try:
+        task = load_task(path)
+    except MMPromptError as error:
+        return [dataset_fault(error, path.name)]
+    checker = Checker(task, target)
+    try:
+        with Store() as store:
+            for _ in checker.check(store):
+                pass
+            return list(store.findings())
+    finally:
+        checker.close()

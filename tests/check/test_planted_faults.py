@@ -14,16 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from findings import findings_of
+from findings import findings_of, overlap_of
 from PIL import Image
-from planted import (
-    Columns,
-    encoded,
-    good_row,
-    pixels,
-    write_pictures,
-    write_rows,
-)
+from planted import Columns, encoded, good_row, pixels, write_clips, write_pictures, write_rows, write_sounds
 
 from mmprompt.errors.findings import Finding
 
@@ -193,3 +186,71 @@ def test_each_fault_is_found_at_its_row_and_nothing_is_found_in_good_rows(tmp_pa
     ]
     left = {FAULTS[name].row for name in PENDING}
     assert [found for found in told(findings_of(path)) if found[0] not in left] == sorted(expected, key=str)
+
+
+def whole(folder: Path, kind: str, change: Callable[[list[Columns]], None] = lambda rows: None) -> Path:
+    """Return a dataset of good rows, after a change of all of them."""
+    write_pictures(folder / "pictures", ROWS)
+    rows = [good_row(number, f"pictures/p{number:03}.jpg") for number in range(ROWS)]
+    change(rows)
+    return write_rows(folder / "data", rows, kind)
+
+
+def in_chinese(rows: list[Columns]) -> None:
+    for number, row in enumerate(rows):
+        row["question"] = f"图中第{number}个角落里是什么形状？"
+
+
+@pytest.mark.parametrize("kind", ["ais", "csv", "tsv"])
+def test_a_file_in_gbk_is_one_finding_that_names_the_option(tmp_path: Path, kind: str) -> None:
+    path = whole(tmp_path, kind, in_chinese)
+    path.write_bytes(path.read_text(encoding="utf-8").encode("gbk"))
+    (finding,) = findings_of(path)
+    assert (finding.code, finding.row) == ("MM003", 0)
+    assert "and 299 more rows" in finding.message
+    assert "--encoding gb18030" in finding.hint
+
+
+@pytest.mark.parametrize("kind", ["ais", "csv", "tsv"])
+def test_a_byte_order_mark_is_found(tmp_path: Path, kind: str) -> None:
+    path = whole(tmp_path, kind)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert [(f.code, f.line) for f in findings_of(path)] == [("MM004", 1)]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_rows_of_the_training_set_are_found(tmp_path: Path, kind: str) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    path = whole(tmp_path, kind)
+    rows = [good_row(number, f"pictures/p{number:03}.jpg") for number in (7, 8, 9)]
+    train = write_rows(tmp_path / "train", [{**row, "id": f"t-{row['id']}"} for row in rows], kind)
+    assert told(overlap_of(path, train)) == [(7, "MM711"), (8, "MM711"), (9, "MM711")]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize(
+    ("modality", "write", "name", "count", "spoil", "code"),
+    [
+        ("audio", write_sounds, "s{:03}.wav", ROWS, lambda data: data[:12] + bytes(32) + data[44:], "MM400"),
+        ("video", write_clips, "v{:03}.mp4", CLIPS, lambda _: b"", "MM202"),
+    ],
+    ids=["corrupt WAV", "empty MP4"],
+)
+def test_a_damaged_sound_or_video_is_found(  # the columns of a table
+    tmp_path: Path,
+    kind: str,
+    modality: str,
+    write: Callable[[Path, int], None],
+    name: str,
+    count: int,
+    spoil: Callable[[bytes], bytes],
+    code: str,
+) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    write(tmp_path / "media", count)
+    bad = tmp_path / "media" / name.format(11)
+    bad.write_bytes(spoil(bad.read_bytes()))
+    rows = [good_row(number, f"media/{name.format(number)}", modality) for number in range(count)]
+    assert told(findings_of(write_rows(tmp_path / "data", rows, kind, modality))) == [(11, code)]

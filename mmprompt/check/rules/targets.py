@@ -21,7 +21,7 @@ images said so on 2026-11-22; single models may keep more."""
 def scaled_by_target(row: CheckedRow) -> Iterator[Hit]:
     """A picture of which the target shows its model a smaller copy."""
     most = _KEPT_SIDE.get(row.target)
-    for medium in row.media if most is not None else ():
+    for medium in row.media if most is not None and not row.errors else ():
         if medium.part is None or medium.modality != "image" or most is None:
             continue
         try:
