@@ -23,7 +23,6 @@ ELSEWHERE = {
     "MM025": "annotations beside questions of VQAv2: tests/datasets",
     "MM210": "a host that is not allowed, which counts when media are fetched: tests/media",
     "MM211": "a file beyond the policy's bytes, which is too large to keep here: tests/media",
-    "MM214": "a format that no reader takes: tests/media",
     "MM216": "a file that this user may not read: git keeps no such permission",
     "MM218": "a URL that cannot be fetched, which counts when media are fetched: tests/media",
     "MM221": "a change that --to makes, which no check makes: tests/datasets",
