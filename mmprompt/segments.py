@@ -20,7 +20,7 @@ TERMINATOR = "<AIS_CONTENT_TAG>"
 START_TAGS = {f"<AIS_{m.upper()}_START>": m for m in MODALITIES}
 _STARTS = tuple(START_TAGS)
 _STEP = len(TERMINATOR)
-_modality_of = START_TAGS.get
+_modality_of = {tag[:-1]: modality for tag, modality in START_TAGS.items()}.get
 _TAGS = (TERMINATOR, *_STARTS)
 _HEAD = "<AIS_"
 _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
@@ -150,15 +150,12 @@ def _whole_segments(text: str) -> list[Span] | None:
     spans: list[Span] = []
     position = 0
     for piece in pieces:
-        begin = piece.find(">") + 1
-        modality = _modality_of(piece[:begin])
-        if modality is None or piece.rfind("<"):
-            return None
-        value = piece[begin:]
-        if modality != "text" and not value.strip():
+        tag, _, value = piece.partition(">")
+        modality = _modality_of(tag)
+        if modality is None or "<" in value or (modality != "text" and not value.strip()):
             return None
         end = position + len(piece)
-        spans.append((modality, value, position + begin, end))
+        spans.append((modality, value, end - len(value), end))
         position = end + _STEP
     return spans
 

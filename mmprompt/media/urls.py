@@ -9,10 +9,9 @@ from urllib.parse import quote, unquote_to_bytes
 
 from mmprompt.errors import SourceError, shown
 
-_URL = re.compile(
-    r"(?i:https?)://(?:[^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?(?:[/?#][^\s\\\x00-\x20\x7f-\x9f]*)?\Z"
-)
-is_plain_url = re.compile(_URL.pattern.replace("://", r"://(?=[!-~]*\Z)", 1)).match
+_FORM = r"(?i:https?)://(?:[%s]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?(?:[/?#][%s]*)?\Z"
+_URL = re.compile(_FORM % (r"^\s\\@/?#:\[\]\x00-\x20\x7f-\x9f", r"^\s\\\x00-\x20\x7f-\x9f"))
+is_plain_url = re.compile(_FORM % (r"!\"$-.0-9;->A-Z^-~", r"!-\[\]-~")).match
 """Return a match for an ASCII http(s) URL that every parser reads alike, as nearly all are."""
 
 _BAD_IN_URL = re.compile(r"[\s\\\x00-\x20\x7f-\x9f]")

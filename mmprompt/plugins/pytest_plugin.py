@@ -123,8 +123,7 @@ def _client(config: pytest.Config) -> ChatClient:
 def _needed(config: pytest.Config, name: str, what: str) -> str:
     value = _setting(config, name)
     if not value:
-        words = {"what": what, "option": name, "variable": _variable(name), "ini": _ini(name)}
-        pytest.fail(_NO_SERVER.format(**words), pytrace=False)
+        pytest.fail(_NO_SERVER.format(what=what, option=name, variable=_variable(name), ini=_ini(name)), pytrace=False)
     return value
 
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MediaError, MMPromptError, RowError, Where
+from mmprompt.errors import MediaError, MMPromptError, Where
 from mmprompt.icl.assembly import Assembled
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes
@@ -104,6 +104,7 @@ class RequestBuilder:
     ) -> None:
         self.task = task
         self.target = target
+        self._templated = task.assembly is not None
         self.media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
         self._writer = writer_for(target, Payload, self.media.reading)
         bounds = self.media.reader.policy
@@ -121,20 +122,20 @@ class RequestBuilder:
 
     def prepare(self, row: Row) -> RowRequests:
         """Return the requests of a row. Errors are returned with their place, not raised."""
-        if isinstance(row, RowError):
+        if not isinstance(row, Sample):
             return FailedRow(row, row)
         try:
             sample = row if row.messages is None else self.received(row)
-            messages = self.task.plain_messages(sample)
-            if messages is None:
+            if self._templated:
                 return _new(PreparedRow, (sample, list(self._assembled(sample))))
+            messages = self.task.plain_messages(sample)
             return _new(PreparedRow, (sample, (_new(WireRequest, (self.wire(sample, messages), None, None, 0)),)))
         except FAULTS as error:
             return failed(row, error)
 
     def received(self, sample: Sample, *, change: bool = True) -> Sample:
         """Return a sample whose chat messages are checked and, with ``change``, changed; other samples stay."""
-        if sample.messages is None or self.task.assembly is not None:  # a template has its own messages
+        if sample.messages is None or self._templated:  # a template has its own messages
             return sample
         return sample._replace(messages=tuple(self.media.received(sample.messages, change=change)))
 

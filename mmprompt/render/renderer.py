@@ -40,7 +40,7 @@ class RenderedRow(NamedTuple):
 
     row: Sample
     chunks: list[bytes]
-    notes: list[Note]
+    notes: Sequence[Note]
 
 
 class Renderer:
@@ -84,6 +84,7 @@ class Renderer:
         self._answer = task.output_column if emit != "batch" else None
         self._answers = RowAnswers(task)
         self._batch = batch_settings(task, target) if emit == "batch" else None
+        self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
         self.prepare: Callable[[Row], RowRequests] = (
             self.builder.prepare if emit in ("messages", "batch") else self._prepare_text
         )
@@ -118,21 +119,24 @@ class Renderer:
             return prepared  # type: ignore[return-value]  # a FailedRow; isinstance takes longer
         row, requests = prepared
         chunks: list[bytes] = []
-        notes: list[Note] = []
         try:
             records = self._records(row, requests)
-            answer = self._answer
+            answered = self._answer in row.columns
             for record in records:
-                if answer in row.columns:
+                if answered:
                     record["answer"] = self._answers.value(row, record.get("turn"))
                 chunks += self._chunks(record, newline=True)
         except FAULTS as error:
             return failed(row, error)
+        plain = self._silent and len(chunks) == len(records)  # no media stand between the pieces
+        return _new(RenderedRow, (row, chunks, () if plain else self._notes(requests)))
+
+    def _notes(self, requests: Sequence[WireRequest]) -> list[Note]:
+        """Return the notes on the media of a row, and in a batch on examples that were left out."""
+        notes = []
         if self._batch is not None:
             notes = [no_room(request.dropped) for request in requests if request.dropped]
-        if len(chunks) > len(records) or self._chunks is not record_chunks:  # media stand between the pieces
-            notes += notes_of([part for request in requests for part in media_of(request.wire)])
-        return _new(RenderedRow, (row, chunks, notes))
+        return [*notes, *notes_of([part for request in requests for part in media_of(request.wire)])]
 
     def _records(self, row: Sample, requests: Sequence[WireRequest]) -> list[Record]:
         """Return the records of the lines: one for each turn, those of all labels together in one."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
-from mmprompt.datasets.choices import choices_of
+from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.openai_chat import own_settings
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
@@ -37,7 +37,6 @@ _OPENAI_LACKS = frozenset(("top_k", "stop_sequences", "thinking"))
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Request(Mapping[str, Any]):
     """One request, of a row or of one of its turns or labels. Immutable and picklable.
 
@@ -45,20 +44,25 @@ class Request(Mapping[str, Any]):
     ``client.chat.completions.create(model=NAME, **request)``. ``body()`` is the same request as bytes of JSON.
     Anthropic requires ``max_tokens``: give it to the SDK yourself if the task has no ``max_out_len``.
     The settings of a line of OpenAI's Batch API stand in place of the task's where the wire form is OpenAI's.
-
-    Attributes:
-        id: the row's id, with its type.
-        answers: the right answers as the row has them; of a dialogue those of this turn. Empty if the row has none.
-        choices: the texts of a multiple-choice row.
     """
 
-    id: object
-    _wire: WireRequest
-    _settings: RequestSettings
-    answers: tuple[object, ...] = ()
-    choices: tuple[str, ...] = ()
-    _line: tuple[str | None, int | None] = (None, None)
-    _own: Wire | None = None
+    __slots__ = ("_answers", "_choices", "_id", "_line", "_own", "_settings", "_wire")
+
+    def __init__(
+        self,
+        row: Sample,
+        wire: WireRequest,
+        settings: RequestSettings,
+        answers: tuple[object, ...],
+        choices: tuple[str, ...],
+    ) -> None:
+        self._id = row.id
+        self._line = (row.file, row.line)
+        self._wire = wire
+        self._settings = settings
+        self._answers = answers
+        self._choices = choices
+        self._own = None if row.messages is None else own_settings(row)
 
     __hash__ = object.__hash__
 
@@ -85,6 +89,21 @@ class Request(Mapping[str, Any]):
         return f"<Request {name}: {len(media)} media, {sum(map(part_bytes, media)):,} bytes>"
 
     @property
+    def id(self) -> object:
+        """The row's id, with its type."""
+        return self._id
+
+    @property
+    def answers(self) -> tuple[object, ...]:
+        """The right answers as the row has them; of a dialogue those of this turn. Empty if the row has none."""
+        return self._answers
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The texts of a multiple-choice row."""
+        return self._choices
+
+    @property
     def turn(self) -> int | None:
         """The 0-based turn of a dialogue; None for other tasks."""
         return self._wire.turn
@@ -103,9 +122,9 @@ class Request(Mapping[str, Any]):
     def notes(self) -> tuple[Note, ...]:
         """What was accepted but is odd, and what was dropped: in-context examples, settings of a Batch line."""
         dropped = [no_room(self.dropped)] if self.dropped else []
-        if self._own and self._settings.wire != "openai":
-            what = f"{self._settings.target} does not get the Batch line's own {', '.join(self._own)}"
-            dropped.append(Note("MM614", what))
+        settings, own = self._settings, self._own
+        if own and settings.wire != "openai":
+            dropped.append(Note("MM614", f"{settings.target} does not get the Batch line's own {', '.join(own)}"))
         media = media_of(self._wire.wire)
         return (*dropped, *notes_of(media))
 
@@ -151,18 +170,18 @@ class Request(Mapping[str, Any]):
             TargetError: the target ``hf`` has no server.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
-        return json_body(self._settings.body(self._wire.wire, self.turn, model, self._row_settings()))
-
-    def _row_settings(self) -> Wire | None:
-        return self._own if self._settings.wire == "openai" else None
+        return json_body(self._settings.body(self._wire.wire, self._wire.turn, model, self._own))
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""
-        if self._settings.wire not in ("openai", "anthropic"):
-            return self._settings.keys_of(self.turn) if self._settings.wire == "gemini" else {}
-        keys = self._settings.keys_of(self.turn, self._row_settings())
+        settings = self._settings
+        if settings.wire not in ("openai", "anthropic", "gemini"):
+            return {}
+        keys = settings.keys_of(self.turn, self._own)
+        if settings.wire == "gemini":
+            return keys
         keys.pop("model", None)  # the caller names it
-        known = _SDK_KEYS - _OPENAI_LACKS if self._settings.wire == "openai" else _SDK_KEYS
+        known = _SDK_KEYS - _OPENAI_LACKS if settings.wire == "openai" else _SDK_KEYS
         extra = {key: value for key, value in keys.items() if key not in known}
         own = {key: value for key, value in keys.items() if key in known}
         return {**own, "extra_body": extra} if extra else own
@@ -206,9 +225,7 @@ def _stream(
                     raise made.error
                 on_error(made.error)
                 continue
-            sample = made.row
-            choices = choices_of(sample.columns)
-            line = (sample.file, sample.line)
-            own = own_settings(sample)
-            for wire in made.requests:
-                yield Request(sample.id, wire, settings, answers.of(sample, wire.turn), choices, line, own)
+            row, requests = made
+            choices = choices_in(row.columns).texts
+            for wire in requests:
+                yield Request(row, wire, settings, answers.of(row, wire.turn), choices)

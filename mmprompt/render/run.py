@@ -11,7 +11,7 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow, prepared_rows
-from mmprompt.render.renderer import Renderer
+from mmprompt.render.renderer import RenderedRow, Renderer
 from mmprompt.tasks.media_slots import UnfilledSlotError
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def render(
     with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for rendered in map(renderer.finish, prepared):
-            is_row = not isinstance(row := rendered.row, UnfilledSlotError)
+            is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)
             if on_row is not None and is_row:
                 on_row()
             if isinstance(row, Sample):
                 add(row.id, row.line or row.row)
-            if not isinstance(rendered, FailedRow):
+            if isinstance(rendered, RenderedRow):
                 done += 1
                 write(rendered.chunks)
                 for note in rendered.notes:

@@ -34,10 +34,10 @@ class RequestSettings(NamedTuple):
     def keys_of(self, turn: int | None, own: Wire | None = None) -> Wire:
         """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``.
 
-        ``own`` are settings of the row, which stand in place of the task's.
+        ``own`` are settings of the row, which stand in place of the task's where the wire form is OpenAI's.
         """
         keys: Wire = deepcopy(self.generation) if self.generation else {}  # so that no caller changes the task
-        if own is not None:
+        if own is not None and self.wire == "openai":
             if any(name in own for name in _LENGTHS):
                 keys = {key: value for key, value in keys.items() if key not in _LENGTHS}
             keys.update(deepcopy(own))
@@ -55,8 +55,8 @@ class RequestSettings(NamedTuple):
     ) -> Wire:
         """Return the body of a request: its settings, its messages, and ``model``, else the row's model or the task's.
 
-        Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none. ``own`` are
-        settings of the row, which stand in place of the task's.
+        Media in it are a ``Payload`` still. Gemini names the model in the address, so its body has none. For
+        ``own`` see ``keys_of``.
 
         Raises:
             TargetError: the target has no server, such as ``hf``.

@@ -41,7 +41,6 @@ class AnthropicWriter(TurnWriter):
 
     __slots__ = ()
     wire: ClassVar[str] = "anthropic"
-    text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def write(self, messages: Iterable[Message]) -> Wire:
         """Return the messages as plain data."""

@@ -12,6 +12,9 @@ from typing import BinaryIO, Union
 AT_ONCE = 256 << 10
 """How many bytes are collected before they are written."""
 
+_MANY = 256
+"""The most chunks that are collected: short lines are joined while they are still in the processor's cache."""
+
 _LARGEST_CALL = 1 << 30
 """The most bytes of one system call. Some kernels refuse more than 2 GiB."""
 
@@ -54,7 +57,7 @@ class ChunkWriter:
         self._chunks += chunks
         for chunk in chunks:
             self._size += len(chunk)
-        if self._size >= AT_ONCE:
+        if self._size >= AT_ONCE or len(self._chunks) >= _MANY:
             self.flush()
 
     def flush(self) -> None:

@@ -42,7 +42,7 @@ class GeminiWriter(TurnWriter):
 
     __slots__ = ()
     wire: ClassVar[str] = "gemini"
-    text_head: ClassVar[dict[str, str]] = {}
+    typed_text: ClassVar[bool] = False
 
     def write(self, messages: Iterable[Message]) -> Wire:
         """Return the messages as plain data."""

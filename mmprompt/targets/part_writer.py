@@ -58,8 +58,8 @@ def text_payload(prefix: str, part: MediaPart) -> str:
 class PartWriter(ABC):
     """Writes content parts for one target. Made once, called for each sample, safe to share between threads.
 
-    A subclass gives its wire form (``wire``) and the keys of a text part beside the text (``text_head``), and writes
-    media in ``_named`` and ``_embedded``.
+    A subclass gives its wire form (``wire``), says whether a text part has a type (``typed_text``), and writes media in
+    ``_named`` and ``_embedded``.
 
     Args:
         target: the name of the target.
@@ -70,7 +70,7 @@ class PartWriter(ABC):
 
     __slots__ = ("_as_images", "_known", "_payload", "_read", "_tallied")
     wire: ClassVar[str]
-    text_head: ClassVar[dict[str, str]]
+    typed_text: ClassVar[bool] = True
 
     def __init__(self, target: str, *, payload: PayloadWriter = text_payload, read: RefReader | None = None) -> None:
         known = limits(target)
@@ -95,24 +95,20 @@ class PartWriter(ABC):
     def _content(self, parts: tuple[Part, ...], tally: Tally | None) -> list[Wire]:
         """Return the content parts of a message."""
         out: list[Wire] = []
-        read, head = self._read, self.text_head
+        read, typed = self._read, self.typed_text
         for number, given in enumerate(parts, 1):
-            if type(given) is TextPart and not given.extra:
-                out.append({**head, "text": given.text})
-                if tally is not None:
-                    tally.add_text(given.text)
-                continue
-            part = given
             try:
+                if isinstance(given, TextPart):
+                    wire: Wire = {"type": "text", "text": given.text} if typed else {"text": given.text}
+                    out.append(self._with_extra(wire, given.extra) if given.extra else wire)
+                    if tally is not None:
+                        tally.add_text(given.text)
+                    continue
+                part = given
                 if read is not None and type(given) is MediaRef and given.name is None:
                     part = read(given)
                 if isinstance(part, MediaRef):  # first: rows with URLs are the cheapest, and feel each step
                     out.append(self._named(part))
-                elif isinstance(part, TextPart):
-                    out.append(self._with_extra({**head, "text": part.text}, part.extra))
-                    if tally is not None:
-                        tally.add_text(part.text)
-                    continue
                 elif part.frames and self._as_images:
                     out.extend([self._embedded(frame) for frame in images_of(part)])
                 else:
@@ -148,7 +144,6 @@ class ChatWriter(PartWriter):
     """
 
     __slots__ = ("_auto",)
-    text_head: ClassVar[dict[str, str]] = {"type": "text"}
 
     def __init__(
         self, target: str, *, content: str, payload: PayloadWriter = text_payload, read: RefReader | None = None

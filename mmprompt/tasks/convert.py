@@ -201,7 +201,7 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     from mmprompt.datasets.writers.record import Record  # noqa: PLC0415  # loads when something is written
 
     columns = sample.columns
-    messages = task.plain_messages(sample) or []
+    messages = task.plain_messages(sample)
     in_columns = sample.messages is None and CONTENT not in columns
     own_id = sample.id != sample.row or any(columns.get(name) is not None for name in ID_COLUMNS)
     answer = columns.get(task.output_column)

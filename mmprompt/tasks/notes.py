@@ -21,7 +21,7 @@ from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
-from mmprompt.tasks.tag_notes import RowNote, tag_notes
+from mmprompt.tasks.tag_notes import RowNote, tag_note
 from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, has_more, unsent_notes
 from mmprompt.templates.sample_view import CONTENT
 
@@ -72,16 +72,19 @@ class Shape:
     """The rows with the same columns.
 
     ``count`` is how many they are, and ``empty`` how many of them lack media in one of the ``media`` columns.
-    ``unplaced`` are media columns that the template does not name. ``looks``: values may be worth a note.
+    ``unplaced`` are media columns that the template does not name. ``looks``: values may be worth a note. ``texts`` are
+    columns in which a tag may be misspelt. ``valued``: the notes, but for those on tags, depend on values.
     """
 
-    __slots__ = ("count", "empty", "looks", "media", "unplaced")
+    __slots__ = ("count", "empty", "looks", "media", "texts", "unplaced", "valued")
 
-    def __init__(self, media: Groups, unplaced: list[str], looks: bool) -> None:
+    def __init__(self, media: Groups, unplaced: list[str], texts: list[str], looks: bool) -> None:
         self.count = self.empty = 0
         self.media = media
         self.unplaced = unplaced
+        self.texts = texts
         self.looks = looks
+        self.valued = bool(media or unplaced or looks)
 
 
 class RowCounts:
@@ -100,16 +103,32 @@ class RowCounts:
 
     def see(self, sample: Sample) -> None:
         """Count a row."""
-        shape = tuple(sample.columns)
-        seen = self._shapes.get(shape)
-        if seen is None:
-            media = {} if sample.messages else self._sent.media(shape, self._media_slots)
-            seen = Shape(media, self._unplaced(sample), self._assembly is None and has_more(sample, self._sent))
-            if len(self._shapes) < _MOST_SHAPES:
-                self._shapes[shape] = seen
-            else:
-                self._others += 1
+        columns = sample.columns
+        seen = self._shapes.get(tuple(columns)) or self._first_of_shape(sample)
         seen.count += 1
+        if seen.valued:
+            self._look(sample, seen)
+        if sample.scanned:
+            for name in seen.texts:
+                if type(text := columns[name]) is str and has_other_brackets(text):
+                    by_rule = self._tagged is not None or name == CONTENT
+                    if note := tag_note(name, text, by_rule=by_rule):
+                        _count(self._found, note, 1)
+
+    def _first_of_shape(self, sample: Sample) -> Shape:
+        """Return the shape of a row whose columns no row before had."""
+        columns, tagged = tuple(sample.columns), self._tagged
+        media = {} if sample.messages else self._sent.media(columns, self._media_slots)
+        texts = [name for name in columns if name == CONTENT or tagged is None or name in tagged]
+        shape = Shape(media, self._unplaced(sample), texts, self._assembly is None and has_more(sample, self._sent))
+        if len(self._shapes) < _MOST_SHAPES:
+            self._shapes[columns] = shape
+        else:
+            self._others += 1
+        return shape
+
+    def _look(self, sample: Sample, seen: Shape) -> None:
+        """Count what the values of a row are worth a note for."""
         for name in seen.unplaced:
             placed = name in sample.sent and self._media_slots  # in ``content``
             if not placed and sample.columns[name] not in (None, "", []):
@@ -123,10 +142,6 @@ class RowCounts:
             for note in notes:
                 _count(self._found, note, 1)
             self._left.update(islice(left, _MOST_COLUMNS))
-        content = sample.columns.get(CONTENT)
-        if sample.scanned and (self._assembly is not None or (type(content) is str and has_other_brackets(content))):
-            for note in tag_notes(sample.columns, self._tagged):
-                _count(self._found, note, 1)
 
     def texts(self) -> list[Note]:
         """Return the notes, each with the number of rows it is about."""

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-
-from mmprompt.segments import TERMINATOR, begins_tagged, near_miss, near_miss_in_text
-from mmprompt.templates.sample_view import CONTENT
+from mmprompt.segments import begins_tagged, near_miss, near_miss_in_text
 
 RowNote = tuple[str, str, str]
 """The code of a note on a row, what was found, and what to do about it."""
 
 
-def tag_notes(columns: Mapping[str, object], tagged: Collection[str] | None) -> Iterator[RowNote]:
-    """Yield a note for each column of a scanned row that sends a misspelt tag as text.
+def tag_note(name: str, text: str, *, by_rule: bool) -> RowNote | None:
+    """Return a note if the text of a column holds a misspelt tag that is sent as text.
 
-    ``tagged`` names the tagged columns beside ``content``; with None they are those that begin with a start tag.
+    ``by_rule``: the column is tagged whatever it holds. Any other is tagged if it begins with a start tag.
     """
-    for name, value in columns.items():
-        if type(value) is not str or value.count("<") == 2 * value.count(TERMINATOR):
-            continue  # no "<" but those of pairs of tags, as in nearly all rows
-        if name == CONTENT or (begins_tagged(value) if tagged is None else name in tagged):
-            if mark := near_miss_in_text(value):
-                yield (
-                    "MM102",
-                    f"a text segment of '{name}' holds a misspelt tag, which is sent as text",
-                    f"correct {mark}",
-                )
-        elif tagged is None and (found := near_miss(value)) and not value[: found[0]].strip():
-            hint = f"write {found[2]} in place of {found[1]}"
-            yield "MM102", f"'{name}' begins with a misspelt tag, so it is sent as text and its tags are not read", hint
+    if by_rule or begins_tagged(text):
+        if mark := near_miss_in_text(text):
+            return "MM102", f"a text segment of '{name}' holds a misspelt tag, which is sent as text", f"correct {mark}"
+    elif (found := near_miss(text)) and not text[: found[0]].strip():
+        what = f"'{name}' begins with a misspelt tag, so it is sent as text and its tags are not read"
+        return "MM102", what, f"write {found[2]} in place of {found[1]}"
+    return None

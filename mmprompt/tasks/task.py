@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, RowError, TaskError, nearest
+from mmprompt.errors import MMPromptError, RowError, TaskError
 from mmprompt.errors.findings import Note
 from mmprompt.icl.assembly import Assembled, Assembly, Prompt
+from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
@@ -22,7 +23,7 @@ from mmprompt.tasks.media_slots import with_media_slots
 from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
-from mmprompt.templates.sample_view import CONTENT, SampleView, held_by_content
+from mmprompt.templates.sample_view import CONTENT, SampleView
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -54,7 +55,7 @@ class Task:
     meta_template: MetaTemplate
     map_columns: Mapping[str, str]
     policy: MediaPolicy | None
-    _tagged: frozenset[str] | None
+    _columns: Columns
     _plain: bool  # no template, meta template or columns: rows are sent as default messages
     _list_cells: bool  # a cell may be a list written as text
     _count_tokens: CountTokens | None
@@ -73,14 +74,15 @@ class Task:
         notes: Sequence[Note] = (),
     ) -> None:
         infer = config.infer_cfg
+        columns = config.columns
+        cells = dataset is not None and dataset.format in {"csv", "tsv"}
         meta = MetaTemplate(config.meta_template)
         assembly = None
         if infer is not None:
-            assembly = Assembly(infer, config.columns, meta)
+            assembly = Assembly(infer, columns, meta, list_cells=cells)
             if assembly.needs_examples and assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
             bind_examples(assembly, dataset, train, config.train_range)
-        cells = dataset is not None and dataset.format in {"csv", "tsv"}
         vars(self).update(
             config=config,
             dataset=dataset,
@@ -88,7 +90,7 @@ class Task:
             assembly=assembly,
             meta_template=meta,
             map_columns=dict(map_columns or {}),
-            _tagged=config.columns.tagged,
+            _columns=columns,
             _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
             _list_cells=cells,
             _count_tokens=count_tokens,
@@ -212,11 +214,11 @@ class Task:
         """
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
-        most, mode = self.assembly.arguments.get("max_seq_len"), self.mode
+        most, mode = self.assembly.arguments.get("max_seq_len"), self.assembly.mode
         fits = None
-        if self.assembly.needs_examples and (most is not None or max_images is not None):
+        if (most is not None or max_images is not None) and self.assembly.needs_examples:
             fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
-        return self.assembly.assemble(self.entry_of(sample), sample, sample.row, fits)
+        return self.assembly.assemble(sample, fits)
 
     def string_of(self, made: Assembled) -> Strings:
         """Return the string of an assembled prompt, under PPL a dict by label."""
@@ -226,33 +228,14 @@ class Task:
         """Return the messages of an assembled prompt, under PPL a dict by label."""
         return _each_label(made, self.meta_template.to_messages)
 
-    def plain_messages(self, sample: Sample) -> list[Message] | None:
-        """Return the messages of a sample, after the meta template; None if a template of the task makes them."""
+    def plain_messages(self, sample: Sample) -> list[Message]:
+        """Return the messages of a sample of a task without a template, after the meta template."""
         if self._plain and sample.messages is None:
             content = sample.columns.get(CONTENT)
             if type(content) is str:
                 return content_messages(content, scanned=sample.scanned)
-        if self.assembly is not None:
-            return None
         messages = self._default(sample)
         return messages if self.config.meta_template is None else self.meta_template.merge_messages(messages)
-
-    def entry_of(self, sample: Sample) -> SampleView:
-        """Return a sample as templates see it.
-
-        Raises:
-            RowError: the row lacks a column of ``input_columns``.
-            TemplateError: a slot has no value in the row.
-        """
-        columns = sample.columns
-        for column in self.config.input_columns:
-            if column not in columns and not held_by_content(column, columns):
-                raise RowError(
-                    f"no column '{column}', which input_columns lists", nearest(column, columns), code="MM006"
-                )
-        if self.assembly is not None:
-            columns = self.assembly.completed(columns)
-        return SampleView(columns, scanned=sample.scanned, tagged=self._tagged, list_cells=self._list_cells)
 
     def place_of(self, sample: Sample, source: object) -> Place:
         """Return the column, and the offset in it, that name a source of the sample; empty if the task composed it."""
@@ -260,16 +243,19 @@ class Task:
         return {} if of_example else place_of(sample.columns, source, self.output_column)
 
     def _all_messages(self, sample: Sample) -> list[Messages]:
-        plain = self.plain_messages(sample)
-        return [plain] if plain is not None else [self.messages_of(made) for made in self.assembled(sample)]
+        if self.assembly is None:
+            return [self.plain_messages(sample)]
+        return [self.messages_of(made) for made in self.assembled(sample)]
 
     def _default_items(self, sample: Sample) -> PromptList:
         return PromptList(map(role_dict, self._default(sample)))
 
     def _default(self, sample: Sample) -> list[Message]:
-        entry = self.entry_of(sample)
+        self._columns.check_input(sample.columns)
         if sample.messages is not None:
             return list(sample.messages)
+        tagged, cells = self._columns.tagged, self._list_cells
+        entry = SampleView(sample.columns, scanned=sample.scanned, tagged=tagged, list_cells=cells)
         return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Prompt, mode: str) -> RenderedString:
