@@ -9,6 +9,7 @@ from contextlib import closing
 
 import mmprompt.check.rules  # noqa: F401  # registers the rules
 from mmprompt.check.media_check import MediaCheck
+from mmprompt.check.mending import FORMATS
 from mmprompt.check.row_check import RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
 from mmprompt.check.store import Progress, Store
@@ -101,13 +102,20 @@ class Checker:
     def _kept(self, report: RowReport, store: Store) -> RowReport:
         """Keep what a row gave, and return it without findings that are told at the end or not at all."""
         findings = self._told([*report.findings, *self._first(report.shared)])
+        if not self._mendable:
+            findings = [finding._replace(fixable=False) for finding in findings]
         store.add(findings, report.sample, report.media)
-        fixed = {(finding.code, finding.column) for finding in findings if finding.fixable}
+        fixed = {(finding.code, finding.column) for finding in findings}
         store.add_fixes(fix for fix in report.fixes if (fix.code, fix.column) in fixed)
         items, rows, *_ = store.progress
         rows += report.number is not None
         store.save(Progress(items + 1, rows, False, frozenset(self._found), frozenset(self._told_once)))
         return report._replace(findings=[finding for finding in findings if finding.code not in _ONCE])
+
+    @property
+    def _mendable(self) -> bool:
+        """Whether ``--fix`` can write the dataset."""
+        return self.task.dataset is not None and self.task.dataset.format in FORMATS
 
     @property
     def _path(self) -> str | None:
@@ -172,7 +180,8 @@ class Checker:
         found = frozenset(self._found)
         for note in self.task.notes():
             if found.isdisjoint((note.code, _SAME.get(note.code))):
-                yield note.finding._replace(file=note.where.file or self._path)
+                fixable = note.code == "MM004" and self._mendable
+                yield note.finding._replace(file=note.where.file or self._path, fixable=fixable)
 
 
 def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:

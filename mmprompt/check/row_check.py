@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mmprompt.check.facts import facts_of, question_of, texts_of
 from mmprompt.check.media_check import MediaCheck
+from mmprompt.check.media_fixes import medium_fix
 from mmprompt.check.rule import EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
 from mmprompt.check.store import KeptFix, MediumFacts, SampleFacts
 from mmprompt.check.target_check import TargetCheck
@@ -75,7 +76,10 @@ class RowCheck:
         errors = [row.located(error) for error in checked.errors if (error.code, error.where.column) not in explained]
         findings = [Finding.of(error, row.row, row.id) for error in errors]
         findings += [
-            Finding.at(r.code, r.message, "", where._replace(column=r.column), row.row, row.id) for r in row.remarks
+            Finding.at(r.code, r.message, "", where._replace(column=r.column), row.row, row.id)._replace(
+                fixable=r.code == "MM004"
+            )
+            for r in row.remarks
         ]
         found = [_of_hit(code, hit, row, where) for code, hit in hits]
         for medium in checked.media:
@@ -172,8 +176,10 @@ class RowCheck:
         if medium.part is None:
             return []
         where = Where(row.file, row.line, medium.column, medium.offset, part=medium.number)
-        notes = [Hit(f"{medium.name}: {n.what}", n.hint) for n in medium.part.findings]
-        found = [_of_hit(n.code, hit, row, where) for n, hit in zip(medium.part.findings, notes, strict=True)]
+        found = []
+        for note in medium.part.findings:
+            fix = medium_fix(note.code, medium, row.columns)
+            found.append(_of_hit(note.code, Hit(f"{medium.name}: {note.what}", note.hint, fix=fix), row, where))
         for code, modality, rule in self._medium_rules:
             if not modality or (modality == medium.modality and medium.content is not None):
                 found += [_of_hit(code, hit, row, where) for hit in rule(medium)]
@@ -186,7 +192,7 @@ def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, Ke
     offset = where.offset if hit.offset is None else hit.offset
     finding = Finding.at(
         code, hit.message, hit.hint, where._replace(column=column, offset=offset), row.row, row.id
-    )._replace(fixable=hit.fix is not None)
+    )._replace(fixable=hit.fix is not None and hit.fix.safe)
     return finding, None if hit.fix is None else KeptFix(row.row, row.file, row.line, code, *hit.fix)
 
 

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 
 class Fix(NamedTuple):
-    """A new value for a column of the row. ``safe``: the meaning of the row stays."""
+    """A new value for a column of the row. ``safe``: the meaning of the row stays.
+
+    With ``old`` the value replaces that text in the column, or that element of its list, and not all of it.
+    """
 
     column: str
     value: object
     safe: bool = True
+    old: str | None = None
 
 
 class Hit(NamedTuple):

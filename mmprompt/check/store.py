@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
     offset INTEGER, digest BLOB, hash INTEGER, flat INTEGER);
 CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
-    safe INTEGER);
+    safe INTEGER, old TEXT);
 CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
     shared TEXT);
 """
@@ -79,7 +79,7 @@ class MediumFacts(NamedTuple):
 
 
 class KeptFix(NamedTuple):
-    """A new value for a column of a row, which mends the finding ``code``."""
+    """A new value for a column of a row, or for the part ``old`` of it, which mends the finding ``code``."""
 
     row: int
     file: str | None
@@ -88,6 +88,7 @@ class KeptFix(NamedTuple):
     column: str
     value: object
     safe: bool
+    old: str | None = None
 
 
 class Progress(NamedTuple):
@@ -201,7 +202,25 @@ class Store:
     def add_fixes(self, fixes: Iterable[KeptFix]) -> None:
         """Keep new values of columns."""
         kept = [fix._replace(value=json.dumps(fix.value)) for fix in fixes]
-        self._database.executemany("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
+        self._database.executemany("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kept)
+
+    def fixes(self, file: str, *, unsafe: bool) -> Iterator[KeptFix]:
+        """Yield the new values for a file, in the order of lines."""
+        sql = "SELECT * FROM fixes WHERE file = ? AND line IS NOT NULL AND (safe OR ?) ORDER BY line, rowid"
+        for row, name, line, code, column, value, safe, old in self.query(sql, file, unsafe):
+            yield KeptFix(row, name, line, code, column, json.loads(value), bool(safe), old)
+
+    def has(self, code: str) -> bool:
+        """Return whether there is a finding of a code."""
+        return next(self.query("SELECT 1 FROM findings WHERE code = ?", code), None) is not None
+
+    def drop(self, code: str, row: int | None = None, column: str | None = None) -> int:
+        """Drop the findings of a code, or those of them that are on a column of a row, and return how many."""
+        sql = "SELECT rowid, data FROM findings WHERE code = ? AND (? IS NULL OR row = ?)"
+        found = [(at, Finding(*json.loads(data))) for at, data in self.query(sql, code, row, row)]
+        gone = [(at,) for at, finding in found if column is None or finding.column == column]
+        self._database.executemany("DELETE FROM findings WHERE rowid = ?", gone)
+        return len(gone)
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings, in the order of their rows."""

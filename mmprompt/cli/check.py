@@ -18,6 +18,7 @@ examples:
   mmprompt check task.yaml --target openai --workers 4
   mmprompt check vqa.csv --select MM2,MM3 --ignore MM303
   mmprompt check vqa.jsonl --output-format json --output-file findings.json
+  mmprompt check vqa.jsonl --fix
   mmprompt check --explain MM204
 
 Findings go out in the order of rows: errors (the row cannot be sent) and
@@ -47,6 +48,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("input", nargs="*", metavar="DATASET_OR_TASK", help=what)
     _add_rules(parser.add_argument_group("which findings"))
     _add_form(parser.add_argument_group("what is written"))
+    _add_fixes(parser.add_argument_group("what is mended"))
     rows = parser.add_argument_group("which rows")
     add_row_options(rows)
     workers = "threads that check rows, each with one decoding process (1)"
@@ -79,6 +81,14 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
 
 
+def _add_fixes(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--fix", action="store_true", help="write the dataset with the findings marked [*] mended: to NAME.fixed.EXT")
+    add("--unsafe-fixes", action="store_true", help="mend also where the meaning of a row may change")
+    add("--diff", action="store_true", help="print what --fix would change, and write nothing")
+    add("-o", "--output", metavar="FILE", help="where --fix writes")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Check, and return the exit code.
 
@@ -98,7 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.checking import Run  # noqa: PLC0415  # loads with the command
 
     settings = CheckSettings.of(arguments)
-    summary = Run(arguments, settings).check()
+    command = Run(arguments, settings)
+    summary = command.check()
+    if arguments.diff:
+        return FINDINGS if command.mended and not arguments.exit_zero else OK
     say(f"mmprompt: {summary}")
     if settings.write_known is not None:
         say(f"mmprompt: they are known now: {settings.write_known}")

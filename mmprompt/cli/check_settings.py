@@ -52,10 +52,13 @@ class CheckSettings(NamedTuple):
         )
         if arguments.resume and arguments.output_file is None:
             raise TaskError("--resume has no report to go on with", "name it with --output-file FILE")
+        if (arguments.output is not None or arguments.unsafe_fixes) and not (arguments.fix or arguments.diff):
+            given_option = "--unsafe-fixes" if arguments.output is None else "-o"
+            raise TaskError(f"{given_option} is for --fix", "give both; --output-file names the report")
         baseline = arguments.baseline or project.baseline
         if arguments.write_baseline and baseline is None:
             raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
-        for written in (arguments.output_file, baseline if arguments.write_baseline else None):
+        for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
             check_apart(written, *arguments.input, arguments.dataset, arguments.train, arguments.against)
         check_apart(arguments.output_file, baseline)
@@ -75,7 +78,20 @@ class CheckSettings(NamedTuple):
 
     def signature(self, arguments: argparse.Namespace, inputs: Sequence[str]) -> str:
         """Return what a run on some inputs is about; a run of another signature finds other things."""
-        left_out = ("input", "output_file", "output_format", "resume", "run", "statistics", "exit_zero", "workers")
+        left_out = (
+            "input",
+            "output_file",
+            "output_format",
+            "resume",
+            "run",
+            "fix",
+            "diff",
+            "output",
+            "unsafe_fixes",
+            "statistics",
+            "exit_zero",
+            "workers",
+        )
         options = {name: value for name, value in vars(arguments).items() if name not in left_out}
         files = [path for path in (*inputs, arguments.dataset, arguments.train, arguments.against) if path]
         states = [(path, *_state(path)) for path in files]

@@ -16,6 +16,7 @@ from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
 from mmprompt.cli.check_settings import CheckSettings
 from mmprompt.cli.dataset_options import tell_format
+from mmprompt.cli.mending import Mending
 from mmprompt.cli.output import output
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.task_options import other_task, policy_of, task_of
@@ -36,13 +37,14 @@ class Input(NamedTuple):
 
 
 class Run:
-    """One run of the command: checks each input, and writes the report."""
+    """One run of the command: checks each input, and writes the report. ``mended`` findings were."""
 
     def __init__(self, arguments: argparse.Namespace, settings: CheckSettings) -> None:
         self._arguments = arguments
         self._settings = settings
         self._summary = Summary()
         self._lines = _Lines()
+        self.mended = 0
 
     def check(self) -> Summary:
         """Check each input, write the report, and return the counts.
@@ -57,22 +59,26 @@ class Run:
             checked = list(zip(inputs, stores, strict=True))
             known = self._settings.write_known
             with _writing(known or self._arguments.output_file, self._lines) as write:
-                if known is None:
-                    self._report(self._settings.report(write), checked)
-                else:
+                if self._arguments.fix or self._arguments.diff:
+                    self._mend(checked, write)
+                if known is not None:
                     for each, store in checked:
-                        self._finish(each, store, None)
+                        self._check(each, store, None)
+                        self._count(store)
                     for chunk in baseline_chunks(known, (f for store in stores for f in store.findings())):
                         write(chunk)
+                elif not self._arguments.diff:
+                    self._report(self._settings.report(write), checked)
             for store in stores:
                 store.remove()
         return self._summary
 
     def _report(self, report: Report, checked: Iterable[tuple[Input, Store]]) -> None:
         report.begin()
-        live = report.streams and self._lines.shown
+        live = report.streams and self._lines.shown and not self._arguments.fix
         for each, store in checked:
-            self._finish(each, store, report.finding if live else None)
+            self._check(each, store, report.finding if live else None)
+            self._count(store)
             if not live:
                 report.dataset(each.paths[0], store)
         report.end(self._summary)
@@ -85,16 +91,33 @@ class Run:
         path = f"{arguments.output_file}.state" + (f".{number + 1}" if number else "")
         return Store(path, self._settings.signature(arguments, each.paths), resume=arguments.resume)
 
-    def _finish(self, each: Input, store: Store, tell: Tell | None) -> None:
-        """Check what is not checked yet of an input, and count its findings. ``tell`` receives them as they come."""
+    def _mend(self, checked: Sequence[tuple[Input, Store]], write: Write) -> None:
+        """Check the inputs, and write them mended; with ``--diff`` write the difference alone."""
+        datasets = [(each.task.dataset, each, store) for each, store in checked if each.task is not None]
+        mending = Mending(self._arguments)
+        for dataset, each, _ in datasets:
+            if dataset is not None:
+                mending.require(each.paths, dataset)
+        for dataset, each, store in datasets:
+            self._check(each, store, None)
+            if dataset is not None:
+                mending.mend(dataset, store, write)
+        self.mended = mending.count
+
+    def _check(self, each: Input, store: Store, tell: Tell | None) -> None:
+        """Check what is not checked yet of an input. ``tell`` receives the findings as they come."""
+        if store.progress.finished:
+            return
         if each.task is not None:
             self._rows(each.task, each.paths[0], store, tell)
-        elif each.fault is not None and not store.count():
+        elif each.fault is not None:
             if each.fault.code in self._settings.selection and self._settings.keeps(each.fault):
                 store.add_findings([each.fault])
                 if tell is not None:
                     tell(each.fault)
             store.save(store.progress._replace(finished=True), now=True)
+
+    def _count(self, store: Store) -> None:
         for finding in store.findings():
             self._summary.add(finding)
         self._summary.rows += store.progress.rows

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
+import checking
 import examples
 import filling
 import integrity
@@ -37,6 +38,7 @@ PARTS = (
     "integrity",
     "workers",
     "memory",
+    "checking",
     "start",
 )
 
@@ -62,6 +64,7 @@ def main(wanted: list[str]) -> int:
             "integrity": partial(integrity.jpegs, folder),
             "workers": partial(workers.workers, folder),
             "memory": partial(memory.peaks, folder),
+            "checking": partial(checking.checking, folder),
             "start": start.start,
         }
         for name in wanted or PARTS:
