@@ -32,9 +32,8 @@ _GREY = 4
 
 _MIDDLE = 128
 
-_STEP, _STEPS = 3, 20
-"""A difference hash has 64 comparisons of neighbours. A step of fewer levels may be noise; with fewer real steps than
-these, the hash says little about the picture."""
+_CELLS = 9, 8
+"""Columns and rows of averages, which give a difference hash of 64 bits."""
 
 _WHITE = (255, 255, 255)
 
@@ -45,12 +44,13 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
     All figures come from one copy of a few thousand pixels, because at this size Pillow's own functions take less time
     than NumPy does to load.
     """
+    from PIL.Image import Resampling  # noqa: PLC0415  # heavy
+
     image, facts = whole_image(data, policy, "YCbCr", SIDE)
     small = _small(image)
     plain = small if small.mode in ("L", "YCbCr") else _on_white(small)
     grey = plain.getchannel(0)
     levels = grey.histogram()
-    code, steps = _difference_hash(turned(grey, facts.orientation))
     return ImageContent(
         facts.format,
         facts.width,
@@ -67,8 +67,7 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
         _level(levels, 0.01),
         _level(levels, 0.99),
         plain.mode == "L" or all(abs(end - _MIDDLE) <= _GREY for band in (1, 2) for end in _extrema(plain, band)),
-        code,
-        steps < _STEPS,
+        turned(grey, facts.orientation).resize(_CELLS, Resampling.BOX).tobytes(),
     )
 
 
@@ -143,23 +142,6 @@ def _commonest(levels: Sequence[int]) -> float:
 def _level(levels: Sequence[int], share: float) -> float:
     """Return the level (0 to 1) that a share of the pixels is not above, given a histogram."""
     return bisect_left(list(accumulate(levels)), share * sum(levels)) / 255
-
-
-def _difference_hash(grey: Image) -> tuple[int, int]:
-    """Return the difference hash of a grey image as a signed 64-bit integer, and how many of its steps are real.
-
-    The image is averaged to 9 x 8 cells. Each bit says whether a cell is darker than its right neighbour.
-    """
-    from PIL.Image import Resampling  # noqa: PLC0415  # heavy
-
-    cells = grey.resize((9, 8), Resampling.BOX).tobytes()
-    steps = [
-        right - left
-        for row in range(0, 72, 9)
-        for left, right in zip(cells[row : row + 8], cells[row + 1 : row + 9], strict=True)
-    ]
-    code = int("".join(["1" if step > 0 else "0" for step in steps]), 2)
-    return code - (code >> 63 << 64), len([step for step in steps if abs(step) >= _STEP])
 
 
 def _profile(image: Image) -> str:
