@@ -226,5 +226,5 @@ def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
     place = (medium.column, medium.offset)
     name = medium.name.encode("utf-8", "backslashreplace").decode()  # the store refuses lone surrogates
     held = medium.content
-    look = (held.hash, held.flat) if isinstance(held, ImageContent) else (None, False)
+    look = (held.cells, held.width * held.height) if isinstance(held, ImageContent) else (None, None)
     return MediumFacts(row.row, medium.number, medium.modality, name, *place, medium.digest, *look)

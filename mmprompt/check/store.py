@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INT
     question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
 CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
-    offset INTEGER, digest BLOB, hash INTEGER, flat INTEGER);
+    offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER);
 CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
     safe INTEGER, old TEXT);
 CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
@@ -63,8 +63,8 @@ class SampleFacts(NamedTuple):
 class MediumFacts(NamedTuple):
     """A medium for the rules on the whole dataset.
 
-    ``digest`` is the SHA-256 of its bytes. ``hash`` is the difference hash of a picture as a signed 64-bit integer,
-    None for other media; ``flat`` is True where the picture shows too little for its hash to mean anything.
+    ``digest`` is the SHA-256 of its bytes. ``cells`` and ``pixels`` are those of a picture that was decoded, None for
+    other media: the grey levels of ``ImageContent.cells``, and width times height.
     """
 
     row: int
@@ -74,8 +74,8 @@ class MediumFacts(NamedTuple):
     column: str | None
     offset: int | None
     digest: bytes
-    hash: int | None = None
-    flat: bool = False
+    cells: bytes | None = None
+    pixels: int | None = None
 
 
 class KeptFix(NamedTuple):

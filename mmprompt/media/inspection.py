@@ -18,7 +18,7 @@ class ImageContent(NamedTuple):
     The rest is measured on a small copy, transparency laid on white. ``colour`` is the one colour of all pixels, on
     white or with the transparency dropped; None if there are several. ``commonest`` is the share of pixels about as
     light as the commonest ones. ``darkest`` and ``lightest`` are the levels (0 to 1) that 1 % of the pixels are below
-    and above. ``hash`` is the difference hash, signed; ``flat`` is True where it means nothing.
+    and above. ``cells`` are 8 rows of 9 grey levels: the picture, upright, in averages of its areas.
     """
 
     format: str
@@ -36,8 +36,7 @@ class ImageContent(NamedTuple):
     darkest: float
     lightest: float
     grey: bool
-    hash: int
-    flat: bool
+    cells: bytes
 
 
 class AudioContent(NamedTuple):

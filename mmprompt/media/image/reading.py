@@ -127,8 +127,8 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
 def whole_image(data: bytes, policy: MediaPolicy, mode: str, side: int) -> tuple[ImageFile, ImageFacts]:
     """Return the first frame of a picture file that ``check_image`` finds whole, and its facts.
 
-    A JPEG is decoded in ``mode`` (``L`` or ``RGB``) to an eighth, a quarter or half of its size, the least whose sides
-    have ``side`` pixels or more.
+    A JPEG in colour is decoded in ``mode`` (``L`` or ``YCbCr``). A JPEG is decoded to an eighth, a quarter or half of
+    its size, the least whose sides have ``side`` pixels or more.
     """
     image, facts = _open(data, policy, None)
     name, frames = facts.format, facts.frames or 1
