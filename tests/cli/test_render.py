@@ -189,7 +189,7 @@ def test_the_old_output_is_kept_when_a_run_dies(
     # opened for both, the pipe is there at once, and does not wait for a process that fails before
     with rendering as process, fifo.open("r+b", buffering=0) as rows:
         rows.write(b'{"image": "media/coffee.jpg"}\n' * 30 + b'{"question": null}\n')
-        assert b"rows:31 " in process.stderr.readline()  # so all that a run imports is there, and it waits
+        assert b"rows:31: " in process.stderr.readline()  # so all that a run imports is there, and it waits
         assert wait_until(lambda: written(process.pid, tmp_path) or any(map(size, map(tmp_path.joinpath, others()))))
         assert out.read_bytes() == b"old\n"
         stderr = ended_by(process, end)
@@ -361,7 +361,7 @@ def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) 
     with started(command_environment, "render", "-", stdin=subprocess.PIPE) as process:
         process.stdin.write(b'{"question": "q"}\n{"question": null}\n')
         process.stdin.flush()
-        assert process.stderr.readline().startswith(b"-:2 ")  # so all that a run imports is there, and it waits
+        assert process.stderr.readline().startswith(b"-:2: ")  # so all that a run imports is there, and it waits
         stderr = ended_by(process, signal.SIGINT)
     assert exit_code(process) == 130
     assert re.fullmatch(rb"mmprompt: interrupted\b.*\n", stderr)

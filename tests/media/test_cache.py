@@ -401,6 +401,7 @@ from mmprompt.media.cache.entry import CacheEntry
 logging.basicConfig(stream=sys.stdout, format="%(name)s %(message)s")
 kept = CacheEntry("image/png", b"x" * 10_000)
 if sys.argv[2] == "full":
+    sys.dont_write_bytecode = True  # a compiled module would be cut, and stay so
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # a write fails in the middle, as on a full disk
 else:
     MediaCache(folder=sys.argv[1]).get_or_make("1" * 64, lambda: kept)

@@ -632,7 +632,7 @@ sys.exit(main())
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("end", ["all is read", "a row is bad", "Ctrl-C"])
 def test_no_child_outlives_the_run(
     end: str, workers: int, tour: Path, folder: Path, command_environment: dict[str, str]

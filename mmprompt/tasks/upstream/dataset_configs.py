@@ -56,13 +56,17 @@ def find_datasets(variables: Mapping[str, UpstreamValue]) -> list[UpstreamDatase
 def _datasets_in(lists: Mapping[str, Sequence[UpstreamValue]], keys: set[str]) -> list[UpstreamDataset]:
     """Return the datasets in lists: the mappings with one of these keys."""
     found: list[UpstreamDataset] = []
+    by_abbr: dict[str | None, list[UpstreamDataset]] = {}  # equal configs have the same abbr
     for name, value in lists.items():
         for number, config in enumerate(value):
             if not isinstance(config, Mapping) or not keys & set(config):
                 continue
-            if not any(config is other.config or _same(config, other.config) for other in found):
+            abbr = config.get("abbr")
+            alike = by_abbr.setdefault(abbr if isinstance(abbr, str) else None, [])
+            if not any(config is other.config or _same(config, other.config) for other in alike):
                 place = f"{name}[{number}]"
-                found.append(UpstreamDataset(_abbr(config, place), place, config))
+                alike.append(UpstreamDataset(_abbr(config, place), place, config))
+                found.append(alike[-1])
     return found
 
 
