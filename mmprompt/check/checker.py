@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import mmprompt.check.rules  # noqa: F401  # registers the rules
 from mmprompt.check.media_check import MediaCheck
@@ -14,6 +15,7 @@ from mmprompt.check.row_check import RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
 from mmprompt.check.store import Progress, Store
 from mmprompt.check.target_check import TargetCheck
+from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, Where
 from mmprompt.errors.findings import Finding
@@ -88,6 +90,10 @@ class Checker:
         keep_heap()
         store.target, store.output_column = self.builder.target, self.task.output_column
         self._found, self._told_once = set(store.progress.codes), set(store.progress.shared)
+        if self.task.dataset is not None:
+            self.task.dataset.read_thoroughly()
+        if not store.progress.items:
+            self._read_train(store)
         fault: list[Finding] = []
         items = itertools.islice(self._numbered(fault), store.progress.items, self._limit)
         with closing(self._reports(items, workers)) as reports:
@@ -121,9 +127,15 @@ class Checker:
     def _path(self) -> str | None:
         return None if self.task.dataset is None else self.task.dataset.path
 
-    def reports(self) -> Iterator[RowReport]:
-        """Yield what each row gives, and keep nothing."""
-        return self._reports(self._numbered([]), 1)
+    def reports(self, rows: Iterable[Row]) -> Iterator[RowReport]:
+        """Yield what each of these rows gives, and keep nothing."""
+        return self._reports(zip(rows, itertools.count(), strict=False), 1)
+
+    def _read_train(self, store: Store) -> None:
+        """Read the rows that examples are taken from, unless retrievers take them from the rows that are checked."""
+        train, own = self.task.train, self._path
+        if train is not None and "MM711" in self._codes and (train.path is None or train.path != own):
+            read_against(self.task, train, store, self._media.policy)
 
     def _numbered(self, fault: list[Finding]) -> Iterator[tuple[Row, int | None]]:
         """Yield the rows with their numbers in the dataset; an error that ends the reading goes to ``fault``."""
@@ -198,9 +210,10 @@ def dataset_fault(error: MMPromptError, path: str) -> Finding:
     return Finding.of(error.located(file=path))
 
 
-def read_against(task: Task, store: Store, policy: MediaPolicy) -> None:
-    """Keep the digests of the rows of another dataset, such as the training set, to compare with."""
-    with closing(Checker(task, policy=policy, decode=False, codes=())) as checker:
-        for report in checker.reports():
+def read_against(task: Task, dataset: Dataset, store: Store, policy: MediaPolicy) -> None:
+    """Keep the digests of the rows of another dataset, such as the training set, to compare those of a task with."""
+    roots = policy.roots if dataset.root is None else (dataset.root, *policy.roots)
+    with closing(Checker(task, policy=replace(policy, roots=roots), decode=False, codes=())) as checker:
+        for report in checker.reports(dataset):
             if report.sample is not None and report.sample.sent is not None:
                 store.add_against(report.sample.file, report.sample.line, report.sample.sent)

@@ -133,9 +133,8 @@ class RowCheck:
 
     def _messages(self, sample: Sample) -> list[list[Message]]:
         """Return the messages of each request of a row, with their media named."""
-        plain = self.task.plain_messages(self._builder.received(sample, change=False))
-        if plain is not None:
-            return [plain]
+        if self.task.assembly is None:
+            return [self.task.plain_messages(self._builder.received(sample, change=False))]
         found: list[list[Message]] = []
         for made in self._builder.assembled(sample):
             messages = self.task.messages_of(made)

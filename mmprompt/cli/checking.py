@@ -19,7 +19,7 @@ from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.mending import Mending
 from mmprompt.cli.output import output
 from mmprompt.cli.progress import RowCounter, progress
-from mmprompt.cli.task_options import other_task, policy_of, task_of
+from mmprompt.cli.task_options import other_dataset, policy_of, task_of
 from mmprompt.errors import DatasetError, MMPromptError, TaskError
 from mmprompt.errors.findings import Finding
 from mmprompt.tasks.files import is_task_file
@@ -109,7 +109,7 @@ class Run:
         if store.progress.finished:
             return
         if each.task is not None:
-            self._rows(each.task, each.paths[0], store, tell)
+            self._rows(each.task, store, tell)
         elif each.fault is not None:
             if each.fault.code in self._settings.selection and self._settings.keeps(each.fault):
                 store.add_findings([each.fault])
@@ -122,13 +122,12 @@ class Run:
             self._summary.add(finding)
         self._summary.rows += store.progress.rows
 
-    def _rows(self, task: Task, path: str, store: Store, tell: Tell | None) -> None:
+    def _rows(self, task: Task, store: Store, tell: Tell | None) -> None:
         arguments, counter, found = self._arguments, RowCounter(), 0
         tell_format(task.dataset, arguments.format)
         with closing(self._checker(task)) as checker, progress(counter, self._lines, task.dataset, arguments.limit):
             if arguments.against is not None and not store.progress.items:
-                other = other_task(arguments, path, arguments.against)
-                read_against(other, store, policy_of(arguments, other))
+                read_against(task, other_dataset(arguments, task), store, policy_of(arguments, task))
             for report in checker.check(store, self._settings.workers):
                 found += len(report.findings)
                 if tell is not None:

@@ -13,6 +13,7 @@ from mmprompt.errors import TaskError, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mmprompt.datasets.read import Dataset
     from mmprompt.media.policy import MediaPolicy
     from mmprompt.tasks.grants import Grants
     from mmprompt.tasks.task import Task
@@ -70,19 +71,22 @@ def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     return dataset_task(first if len(inputs) == 1 else inputs, **options)
 
 
-def other_task(arguments: argparse.Namespace, task: str, path: str) -> Task:
-    """Return the task file ``task`` over another dataset; if ``task`` is a dataset, the default task of the other.
+def other_dataset(arguments: argparse.Namespace, task: Task) -> Dataset:
+    """Return the dataset ``--against``, with the columns of the one that the task reads.
 
     Raises:
-        MMPromptError: the other dataset cannot be opened.
+        MMPromptError: it cannot be opened.
     """
-    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
 
-    if is_task_file(task):
-        return load_file(task, {"path": path}, _grants(arguments), abbr=arguments.abbr)
-    options = dataset_options(arguments)
-    return dataset_task(path, map_columns=options["map_columns"], encoding=options["encoding"])
+    options, section = dataset_options(arguments), task.config.dataset
+    return open_dataset(
+        arguments.against,
+        columns=section.get("columns") or options["map_columns"],
+        key=section.get("key"),
+        encoding=section.get("encoding") or options["encoding"],
+        templates=task.assembly is not None,
+    )
 
 
 def _grants(arguments: argparse.Namespace) -> Grants:

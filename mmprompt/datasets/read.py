@@ -54,6 +54,12 @@ class Dataset:
         """Show path and format."""
         return f"Dataset({self.path!r}, format={self.format!r})"
 
+    def read_thoroughly(self) -> None:
+        """Read JSON lines with Python's ``json`` alone from now on: slower, and repeated keys are noted."""
+        if isinstance(self._iterate, partial):
+            parts, asked = self._iterate.args
+            self._iterate = partial(_read, parts, asked._replace(thorough=True))
+
     @property
     def notes(self) -> list[Note]:
         """Remarks on the rows that the last iteration has read so far, one line for each kind."""

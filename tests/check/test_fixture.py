@@ -16,7 +16,6 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 ELSEWHERE = {
     "MM001": "a row that no other code names: no reader of text raises it",
-    "MM015": "a key that stands twice in a row of JSON lines is looked for in thorough reading only",
     "MM017": "a row of a tar archive with more members than are read: tests/datasets",
     "MM023": "a part of a tar archive that is skipped: tests/datasets",
     "MM024": "a row without partner in --join: tests/datasets",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import mmprompt
 import pytest
+
+import mmprompt
 from mmprompt.check.explanation import explanation
 from mmprompt.errors.rules import RULES
 

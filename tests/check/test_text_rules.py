@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from findings import findings_for, findings_of, overlap_of
+from planted import encoded, pixels
 
 from mmprompt.check.answer_forms import choice_of
 from mmprompt.check.checker import Checker
@@ -182,6 +183,48 @@ def test_rows_of_the_training_set_are_found(tmp_path: Path) -> None:
     path = written(tmp_path, *rows)
     found = [(f.code, f.row, f.message) for f in overlap_of(path, train)]
     assert found == [("MM711", n, f"the row stands in {train}:{n - 2} too") for n in (3, 4)]
+
+
+@pytest.mark.parametrize("retriever", ["FixKRetriever", "RandomRetriever"])
+def test_rows_of_the_tasks_own_training_set_are_found(tmp_path: Path, retriever: str) -> None:
+    (tmp_path / "dev").mkdir()
+    for folder in (tmp_path, tmp_path / "dev"):
+        (folder / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+        (folder / "b.png").write_bytes(encoded(pixels(2), "PNG"))
+    rows: list[dict[str, object]] = [
+        {"id": n, "question": f"What is {n // 2}?", "image": "ab"[n % 2] + ".png", "answer": "it"} for n in range(6)
+    ]
+    written(tmp_path, *rows)
+    written(tmp_path / "dev", {**rows[3], "id": "d"}, {**rows[4], "id": "e", "question": "What is this?"})
+    (tmp_path / "task.json").write_text(
+        json.dumps(
+            {
+                "dataset": {"path": "data.jsonl", "train": "dev/data.jsonl"},
+                "infer_cfg": {
+                    "ice_template": {
+                        "type": "MMPromptTemplate",
+                        "ice_token": "</E>",
+                        "template": {
+                            "begin": "</E>",
+                            "round": [
+                                {
+                                    "role": "HUMAN",
+                                    "prompt_mm": {
+                                        "image": {"type": "image_url", "image_url": {"url": "{image}"}},
+                                        "text": {"type": "text", "text": "{question}"},
+                                    },
+                                },
+                                {"role": "BOT", "prompt": "{answer}"},
+                            ],
+                        },
+                    },
+                    "retriever": {"type": retriever, **({"fix_id_list": [0]} if retriever == "FixKRetriever" else {})},
+                },
+            }
+        )
+    )
+    found = [(f.code, f.row) for f in findings_for(tmp_path / "task.json")]
+    assert found == [("MM711", 3)]
 
 
 def test_digests_of_rows_with_examples_leave_the_examples_out(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_the_hint_of_a_row_reads_the_whole_file(tmp_path: Path, suffix: str) -> 
     assert {row.hint for row in found if isinstance(row, RowError)} == {
         "pass --encoding gb18030 (the text looks like GBK), or save the file as UTF-8"
     }
-    assert [row.columns["question"] for row in open_dataset(file, encoding="gb18030") if isinstance(row, Sample)] == texts
+    assert [
+        row.columns["question"] for row in open_dataset(file, encoding="gb18030") if isinstance(row, Sample)
+    ] == texts
 
 
 def test_one_wrong_row_among_utf_8_is_to_be_written_again() -> None:
