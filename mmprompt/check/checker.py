@@ -9,11 +9,12 @@ from contextlib import closing
 from dataclasses import replace
 
 import mmprompt.check.rules  # noqa: F401  # registers the rules
+from mmprompt.check.kept import Progress
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.mending import FORMATS
 from mmprompt.check.row_check import RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
-from mmprompt.check.store import Progress, Store
+from mmprompt.check.store import Store
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Row, Sample
@@ -47,6 +48,7 @@ class Checker:
         codes: the codes that are told; by default all.
         keeps: says of a finding whether it is told; by default each is.
         limit: reads at most this many rows.
+        thumbnails: keep small pictures of the media in the store, for a report.
 
     Raises:
         TargetError: the target is unknown.
@@ -63,10 +65,11 @@ class Checker:
         codes: Container[str] = RULES,
         keeps: Keeps | None = None,
         limit: int | None = None,
+        thumbnails: bool = False,
     ) -> None:
         self.task = task
         self.builder = RequestBuilder(task, target or "vllm", media="inline", policy=policy)
-        self._media = MediaCheck(self.builder.media.reader, decode=decode)
+        self._media = MediaCheck(self.builder.media.reader, decode=decode, thumbnails=thumbnails)
         limits = TargetCheck(self.builder, named=target is not None)
         self._rows = RowCheck(task, self.builder, self._media, limits, codes)
         self._codes = codes
@@ -112,6 +115,7 @@ class Checker:
             findings = [finding._replace(fixable=False) for finding in findings]
         store.add(findings, report.sample, report.media)
         fixed = {(finding.code, finding.column) for finding in findings}
+        store.add_thumbnails(report.thumbnails)
         store.add_fixes(fix for fix in report.fixes if (fix.code, fix.column) in fixed)
         items, rows, *_ = store.progress
         rows += report.number is not None

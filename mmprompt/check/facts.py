@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from mmprompt.check.answer_forms import choice_of
+from mmprompt.check.kept import SampleFacts
 from mmprompt.check.rule import CheckedMedium, CheckedRow, RowText
-from mmprompt.check.store import SampleFacts
 from mmprompt.datasets.choices import is_null
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.row_ids import ID_COLUMNS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 
 from mmprompt.check.facts import digest_of
 from mmprompt.check.rule import CheckedMedium
@@ -12,10 +13,13 @@ from mmprompt.media.inspection import Content, inspect
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.media.thumbnail import thumbnail
 from mmprompt.messages import MediaPart, MediaRef
 
 _KEPT = 1 << 15
 """Of how many media it is remembered what they hold: a few hundred bytes each."""
+
+_MOST_THUMBNAILS = 5000
 
 
 class MediaCheck:
@@ -24,9 +28,11 @@ class MediaCheck:
     Args:
         reader: reads the media.
         decode: look inside them; without it they are only read.
+        thumbnails: make small pictures of the first media, for a report.
     """
 
-    def __init__(self, reader: MediaReader, *, decode: bool = True) -> None:
+    def __init__(self, reader: MediaReader, *, decode: bool = True, thumbnails: bool = False) -> None:
+        self._thumbnails = _MOST_THUMBNAILS if thumbnails else 0
         self._reader = reader
         self._decoder = decoder(reader.policy) if decode else None
         self._known: OrderedDict[tuple[str, bytes], Content | MMPromptError] = OrderedDict()
@@ -66,6 +72,10 @@ class MediaCheck:
             except MMPromptError as error:
                 known = error
             self._keep(key, known)
+            if self._thumbnails > 0:
+                self._thumbnails -= 1
+                with suppress(MMPromptError):  # it has a finding by now, or can be decoded in part
+                    medium.thumbnail = self._decoder.run(thumbnail, made, self._reader.policy)
         if isinstance(known, MMPromptError):
             raise known.located()
         medium.content = known

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import BinaryIO, NamedTuple
 
-from mmprompt.check.store import KeptFix, Store
+from mmprompt.check.kept import KeptFix
+from mmprompt.check.store import Store
 from mmprompt.errors import TaskError, shown
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}

@@ -6,16 +6,16 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from mmprompt.check.facts import facts_of, question_of, texts_of
+from mmprompt.check.kept import KeptFix, MediumFacts, SampleFacts
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.media_fixes import medium_fix
 from mmprompt.check.rule import EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
-from mmprompt.check.store import KeptFix, MediumFacts, SampleFacts
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
-from mmprompt.media.inspection import ImageContent
+from mmprompt.media.inspection import ImageContent, VideoContent
 from mmprompt.media.sources import in_short
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.builder import FAULTS, RequestBuilder
@@ -29,7 +29,8 @@ class RowReport(NamedTuple):
     """What a row gives: its findings, and facts for the rules on the whole dataset.
 
     ``number`` is that of the row in the dataset; None for a report on all rows. ``shared`` are findings on media of
-    examples and templates, which other rows send too. ``fixes`` mend some of the findings.
+    examples and templates, which other rows send too. ``fixes`` mend some of the findings,
+    ``thumbnails`` show media by their digests.
     """
 
     findings: list[Finding]
@@ -38,6 +39,7 @@ class RowReport(NamedTuple):
     media: tuple[MediumFacts, ...] = ()
     shared: tuple[Finding, ...] = ()
     fixes: tuple[KeptFix, ...] = ()
+    thumbnails: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class RowCheck:
@@ -87,12 +89,13 @@ class RowCheck:
         of_shared = [Finding.of(row.located(error), row.row, row.id) for error in shared_errors]
         of_shared += [finding for medium in shared for finding, _ in self._of_medium(medium, row)]
         media = tuple([_medium_facts(row, medium) for medium in checked.media])
+        thumbnails = tuple([(m.digest, m.thumbnail) for m in (*checked.media, *shared) if m.thumbnail])
         facts = facts_of(checked, requests)
         if shared_errors:
             facts = facts._replace(sent=None, question=None)
         fixes = tuple([fix for _, fix in found if fix is not None])
         findings += [finding for finding, _ in found]
-        return RowReport(findings, number, facts, media, tuple(of_shared), fixes)
+        return RowReport(findings, number, facts, media, tuple(of_shared), fixes, thumbnails)
 
     def _fill(
         self, row: CheckedRow, shared: list[CheckedMedium], shared_errors: list[MMPromptError]
@@ -226,4 +229,10 @@ def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
     name = medium.name.encode("utf-8", "backslashreplace").decode()  # the store refuses lone surrogates
     held = medium.content
     look = (held.cells, held.width * held.height) if isinstance(held, ImageContent) else (None, None)
-    return MediumFacts(row.row, medium.number, medium.modality, name, *place, medium.digest, *look)
+    facts = MediumFacts(row.row, medium.number, medium.modality, name, *place, medium.digest, *look)
+    if medium.part is not None:
+        size = len(medium.part.data) or sum(map(len, medium.part.frames))
+        facts = facts._replace(media_type=medium.part.media_type, size=size)
+    if isinstance(held, (ImageContent, VideoContent)):
+        facts = facts._replace(width=held.width, height=held.height)
+    return facts if isinstance(held, (ImageContent, type(None))) else facts._replace(seconds=held.seconds)

@@ -49,7 +49,8 @@ class CheckedMedium:
 
     ``source`` is as the row names it, ``name`` the same in short. ``column`` and ``offset`` say where it stands, and
     ``number`` is its 1-based number among the content parts of its message. ``part`` holds its bytes and ``content``
-    what decoding found; None where the medium could not be read or decoded.
+    what decoding found; None where the medium could not be read or decoded. ``thumbnail`` is a small JPEG for reports,
+    empty where none was made.
     """
 
     modality: str
@@ -61,6 +62,7 @@ class CheckedMedium:
     part: MediaPart | None = None
     content: ImageContent | AudioContent | VideoContent | None = None
     digest: bytes = b""
+    thumbnail: bytes = b""
 
 
 class RowText(NamedTuple):

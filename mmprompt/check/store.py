@@ -14,8 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
+from mmprompt.check.kept import KeptFix, MediumFacts, Progress, SampleFacts
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
@@ -25,7 +26,10 @@ CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INT
     question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
 CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
-    offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER);
+    offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER, media_type TEXT, size INTEGER, width INTEGER,
+    height INTEGER, seconds REAL);
+CREATE TABLE IF NOT EXISTS thumbnails (digest BLOB PRIMARY KEY, data BLOB);
+CREATE INDEX IF NOT EXISTS media_of_row ON media (row);
 CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
     safe INTEGER, old TEXT);
 CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
@@ -34,75 +38,6 @@ CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER
 _AFTER_ROWS = 1 << 62
 _EVERY = 1.0
 """Seconds between two savings."""
-
-
-class SampleFacts(NamedTuple):
-    """A row for the rules on the whole dataset.
-
-    ``question`` and ``sent`` are digests: of the text that is asked, and of all texts and media that are sent. They
-    are None if the row cannot be sent. ``answer`` and ``id`` are JSON. ``shape`` is a JSON object from column to
-    the kind of its value. ``length`` is that of the question without blanks at its ends, None where no text can be
-    asked. ``choice`` is the 0-based number of the answer among the choices, -1 if it is not among them, and None
-    without choices. ``requests`` is how many the row makes, ``size`` their bytes.
-    """
-
-    row: int
-    file: str | None
-    line: int | None
-    id: str
-    question: bytes | None = None
-    sent: bytes | None = None
-    answer: str | None = None
-    shape: str = "{}"
-    length: int | None = None
-    choice: int | None = None
-    requests: int = 0
-    size: int = 0
-
-
-class MediumFacts(NamedTuple):
-    """A medium for the rules on the whole dataset.
-
-    ``digest`` is the SHA-256 of its bytes. ``cells`` and ``pixels`` are those of a picture that was decoded, None for
-    other media: the grey levels of ``ImageContent.cells``, and width times height.
-    """
-
-    row: int
-    number: int
-    modality: str
-    name: str
-    column: str | None
-    offset: int | None
-    digest: bytes
-    cells: bytes | None = None
-    pixels: int | None = None
-
-
-class KeptFix(NamedTuple):
-    """A new value for a column of a row, or for the part ``old`` of it, which mends the finding ``code``."""
-
-    row: int
-    file: str | None
-    line: int | None
-    code: str
-    column: str
-    value: object
-    safe: bool
-    old: str | None = None
-
-
-class Progress(NamedTuple):
-    """How far a check came.
-
-    ``items`` are the rows and errors that the dataset gave, ``rows`` those of them that are rows. ``codes`` are those
-    of all that was found, told or not; ``shared`` what was told of media that many rows send, as code and message.
-    """
-
-    items: int = 0
-    rows: int = 0
-    finished: bool = False
-    codes: frozenset[str] = frozenset()
-    shared: frozenset[tuple[str, str]] = frozenset()
 
 
 class Store:
@@ -190,7 +125,7 @@ class Store:
         self.add_findings(findings)
         if sample is not None:
             self._database.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", sample)
-        self._database.executemany("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
+        self._database.executemany("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
 
     def add_findings(self, findings: Iterable[Finding]) -> None:
         """Keep findings. One without a row comes after those of all rows."""
@@ -203,6 +138,24 @@ class Store:
         """Keep new values of columns."""
         kept = [fix._replace(value=json.dumps(fix.value)) for fix in fixes]
         self._database.executemany("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kept)
+
+    def add_thumbnails(self, thumbnails: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep small JPEGs by the digests of their media."""
+        self._database.executemany("INSERT OR IGNORE INTO thumbnails VALUES (?, ?)", thumbnails)
+
+    def thumbnails(self, finding: Finding) -> Iterator[bytes]:
+        """Yield the small JPEGs of the media that a finding is about: those of its row, in its column if it has one."""
+        sql = (
+            "SELECT DISTINCT thumbnails.data FROM media JOIN thumbnails USING (digest) WHERE row = ?"
+            " AND (? IS NULL OR column_name = ?) AND (? IS NULL OR number = ?) LIMIT 4"
+        )
+        for (data,) in self.query(sql, finding.row, *[finding.column] * 2, *[finding.part] * 2):
+            yield data
+
+    def findings_of(self, code: str, most: int) -> Iterator[Finding]:
+        """Yield the first findings of a code, in the order of rows."""
+        for (data,) in self.query("SELECT data FROM findings WHERE code = ? ORDER BY row, rowid LIMIT ?", code, most):
+            yield Finding(*json.loads(data))
 
     def fixes(self, file: str, *, unsafe: bool) -> Iterator[KeptFix]:
         """Yield the new values for a file, in the order of lines."""

@@ -73,7 +73,7 @@ def _add_rules(group: argparse._ArgumentGroup) -> None:
 
 def _add_form(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--output-format", default="text", metavar="FORMAT", help="text, json, jsonl, sarif, junit or github")
+    add("--output-format", default="text", metavar="FORMAT", help="text, json, jsonl, sarif, junit, github or html")
     add("--output-file", metavar="FILE", help="where to write; by default standard output")
     resume = "go on with the run whose state lies in FILE.state, FILE being that of --output-file"
     add("--resume", action="store_true", help=resume)

@@ -35,6 +35,12 @@ class Input(NamedTuple):
     task: Task | None
     fault: Finding | None = None
 
+    @property
+    def name(self) -> str:
+        """The first path, and how many more there are."""
+        more = len(self.paths) - 1
+        return self.paths[0] + (f" and {more} more" if more else "")
+
 
 class Run:
     """One run of the command: checks each input, and writes the report. ``mended`` findings were."""
@@ -80,7 +86,7 @@ class Run:
             self._check(each, store, report.finding if live else None)
             self._count(store)
             if not live:
-                report.dataset(each.paths[0], store)
+                report.dataset(each.name, store)
         report.end(self._summary)
 
     def _store(self, number: int, each: Input) -> Store:
@@ -148,6 +154,7 @@ class Run:
             codes=settings.selection,
             keeps=settings.keeps,
             limit=arguments.limit,
+            thumbnails=settings.report.thumbnails,
         )
 
 

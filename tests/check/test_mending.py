@@ -10,8 +10,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mmprompt.check.kept import KeptFix
 from mmprompt.check.mending import MendedFile
-from mmprompt.check.store import KeptFix, Store
+from mmprompt.check.store import Store
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0\ufeff"), max_size=6) | st.sampled_from(

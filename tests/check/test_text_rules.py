@@ -11,8 +11,9 @@ from planted import encoded, pixels
 
 from mmprompt.check.answer_forms import choice_of
 from mmprompt.check.checker import Checker
+from mmprompt.check.kept import SampleFacts
 from mmprompt.check.rules.targets import batch_too_large
-from mmprompt.check.store import SampleFacts, Store
+from mmprompt.check.store import Store
 from mmprompt.tasks.load import dataset_task
 
 CHOICES = ("red", "green", "7", "none of these")

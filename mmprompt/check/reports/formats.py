@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mmprompt.check.reports.data import JSONLinesReport, JSONReport
 from mmprompt.check.reports.github import GitHubReport
+from mmprompt.check.reports.html import HTMLReport
 from mmprompt.check.reports.junit import JUnitReport
 from mmprompt.check.reports.report import Report
 from mmprompt.check.reports.sarif import SarifReport
@@ -16,5 +17,6 @@ FORMATS: dict[str, type[Report]] = {
     "sarif": SarifReport,
     "junit": JUnitReport,
     "github": GitHubReport,
+    "html": HTMLReport,
 }
 """What ``--output-format`` takes."""

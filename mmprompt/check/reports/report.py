@@ -18,10 +18,11 @@ class Report:
     """Writes what a check found, as text. Call ``begin``, ``dataset`` for each dataset, and ``end``.
 
     A report that ``streams`` may get each finding by ``finding`` as soon as it is known, in place of ``dataset``: those
-    on rows in the order of rows, then those on the whole dataset.
+    on rows in the order of rows, then those on the whole dataset. ``thumbnails``: it shows small pictures of media.
     """
 
     streams: ClassVar[bool] = False
+    thumbnails: ClassVar[bool] = False
 
     def __init__(self, write: Write) -> None:
         self.write = write
