@@ -15,8 +15,7 @@ from mmprompt.check.reports.formats import FORMATS
 from mmprompt.check.reports.report import Report
 from mmprompt.check.reports.text import StatisticsReport
 from mmprompt.check.selection import Selection
-from mmprompt.cli.output import check_output
-from mmprompt.cli.task_options import check_apart
+from mmprompt.cli.output import check_apart, check_output
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
 

@@ -6,10 +6,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, say
-from mmprompt.cli.dataset_options import add_dataset_options, dataset_options
+from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, named_files
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
+    from mmprompt.cli.report import ErrorReport
+    from mmprompt.datasets.sample import Row
+    from mmprompt.errors import MMPromptError
+    from mmprompt.tasks.convert import ConvertReport
+    from mmprompt.tasks.task import Task
 
 _EPILOG = """\
 examples:
@@ -41,6 +46,8 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)"
     )
+    errors = "also write every error to this file, one JSON object a line"
+    parser.add_argument("--errors", metavar="FILE.jsonl", help=errors)
     add_dataset_options(parser.add_argument_group("how the dataset is read"))
     parser.set_defaults(run=run)
 
@@ -52,29 +59,46 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.report import ErrorReport  # noqa: PLC0415  # loads with the command
-    from mmprompt.errors import RowError  # noqa: PLC0415  # loads with the command
-    from mmprompt.render.builder import FailedRow  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.convert import NothingWrittenError, convert_dataset  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.convert import NothingWrittenError  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import dataset_task  # noqa: PLC0415  # loads with the command
 
-    errors = ErrorReport(optional=False)
-    try:
-        report = convert_dataset(
-            arguments.input,
-            arguments.output,
-            to=arguments.to,
-            store=arguments.store,
-            media_roots=arguments.media_root,
-            on_error=lambda error: errors.report(FailedRow(RowError(error.what), error), None),
-            **dataset_options(arguments),
-        )
-    except NothingWrittenError as nothing:
-        for line in errors.texts():
-            say(line)
+    check_output(arguments.errors)
+    check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    with recorded(arguments.errors):
+        task = dataset_task(arguments.input, **dataset_options(arguments))
+    report, nothing = None, None
+    with error_report(arguments.errors) as errors:
+        try:
+            report = _converted(arguments, task, errors)
+        except NothingWrittenError as error:
+            nothing = error
+    notes = () if report is None else report.notes
+    for line in [*errors.texts(), *[f"note: {note.finding}" for note in notes]]:
+        say(line)
+    if report is None:
         say(f"mmprompt: {nothing}")
         return FINDINGS
-    for line in [*errors.texts(), *[f"note: {note.finding}" for note in report.notes]]:
-        say(line)
     left = f", {report.failed} left out" if report.failed else ""
     say(f"mmprompt: {report.written} rows written to {arguments.output}{left}")
     return FINDINGS if report.failed else OK
+
+
+def _converted(arguments: argparse.Namespace, task: Task, errors: ErrorReport) -> ConvertReport:
+    from mmprompt.render.builder import FailedRow  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.convert import convert_task  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
+
+    def report(row: Row, error: MMPromptError, number: int) -> None:
+        errors.report(FailedRow(row, error), number, number + 1)
+
+    return convert_task(
+        task,
+        arguments.output,
+        to=arguments.to,
+        store=arguments.store,
+        mapped=frozenset(dataset_options(arguments)["map_columns"]),
+        policy=task_policy(task, roots=arguments.media_root),
+        on_failed=report,
+    )

@@ -45,6 +45,13 @@ def dataset_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def named_files(arguments: argparse.Namespace) -> list[str]:
+    """Return the files that a command names to be read."""
+    given = [getattr(arguments, name, None) for name in ("input", "dataset", "train")]
+    files = [file for item in given if item is not None for file in ([item] if isinstance(item, str) else item)]
+    return [*files, *[name.rpartition(":")[0] for name in arguments.join]]
+
+
 def tell_format(dataset: Dataset | None, given: str | None) -> None:
     """Say on standard error which format was recognised, unless it is JSON lines or another plain one."""
     if dataset is not None and given is None and dataset.format not in (*_PLAIN, "rows"):

@@ -10,8 +10,7 @@ from mmprompt.check.mending import MendedFile, difference, require_mendable
 from mmprompt.check.reports.report import Write
 from mmprompt.check.store import Store
 from mmprompt.cli import say
-from mmprompt.cli.output import output
-from mmprompt.cli.task_options import check_apart
+from mmprompt.cli.output import check_apart, output
 from mmprompt.datasets.read import Dataset
 from mmprompt.errors import TaskError
 

@@ -12,6 +12,8 @@ from typing import BinaryIO
 from mmprompt.errors import TaskError, shown
 from mmprompt.targets.chunk_writer import ChunkWriter
 
+_LONGEST_LINE = 1 << 20
+
 
 def check_output(path: str | None) -> None:
     """Refuse an output that cannot become a file, before any work is done."""
@@ -21,6 +23,17 @@ def check_output(path: str | None) -> None:
         raise TaskError(f"the output {shown(path)} is a folder", "name a file in it")
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise TaskError(f"the folder of the output {shown(path)} does not exist", "create it, or write elsewhere")
+
+
+def check_apart(written: str | None, *others: str | None) -> None:
+    """Refuse an output that the run also reads, or writes under another option."""
+    if written is None or (os.path.exists(written) and not os.path.isfile(written)):
+        return
+    for name in others:
+        if name is not None and os.path.realpath(name) == os.path.realpath(written):
+            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
+        if name is not None and os.path.isfile(name) and os.path.isfile(written) and os.path.samefile(name, written):
+            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
 
 
 @contextmanager
@@ -59,6 +72,12 @@ def data_output(path: str | None) -> Iterator[BinaryIO | None]:
         return
     with open(path, "wb", buffering=0) as file:
         yield file
+
+
+def first_line(path: str) -> bytes:
+    """Return the first line of a file that is there, or its beginning if the line is long."""
+    with open(path, "rb") as file:
+        return file.readline(_LONGEST_LINE)
 
 
 @contextmanager

@@ -7,15 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.cli.dataset_options import tell_format
-from mmprompt.cli.task_options import (
-    add_access_options,
-    add_row_options,
-    check_apart,
-    natural,
-    policy_of,
-    task_of,
-)
+from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
 from mmprompt.errors import TaskError
 
 if TYPE_CHECKING:
@@ -100,26 +93,29 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.output import check_output, data_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import INTERRUPTION, NoteReport  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
 
-    check_output(arguments.output)
     check_output(arguments.errors)
-    task = task_of(arguments, arguments.input)
-    tell_format(task.dataset, arguments.format)
-    read = [*arguments.input, *[d.path for d in (task.dataset, task.train) if d is not None]]
-    check_apart(arguments.output, *read)
-    check_apart(arguments.errors, *read, arguments.output)
+    check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    with recorded(arguments.errors):
+        check_output(arguments.output)
+        task = task_of(arguments, arguments.input)
+    opened = [d.path for d in (task.dataset, task.train) if d is not None]
+    check_apart(arguments.errors, *opened)
     last = LastAssistant(task.output_column) if arguments.drop_last_assistant else None
     if task.dataset is not None:
         task.dataset.change = last
     notes = NoteReport()
-    renderer = _renderer(arguments, task, notes)
-    with data_output(arguments.errors) as data:
-        errors = ErrorReport(data)
+    with recorded(arguments.errors):
+        check_apart(arguments.output, *named_files(arguments), *opened)
+        tell_format(task.dataset, arguments.format)
+        renderer = _renderer(arguments, task, notes)
+    with error_report(arguments.errors) as errors:
         outcome = render_rows(arguments, task, renderer, errors, notes)
     for note in task.notes():
         notes.add(note)

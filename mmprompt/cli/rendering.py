@@ -33,7 +33,7 @@ def render_rows(
                 limit=arguments.limit,
                 strict=arguments.strict,
                 workers=arguments.workers,
-                on_error=errors.report,
+                on_error=lambda failed, row: errors.report(failed, row, counter.rows),
                 on_note=notes.add_of_row,
                 on_row=counter,
             )

@@ -12,7 +12,9 @@ from typing import IO, NamedTuple
 
 from mmprompt._log import log
 from mmprompt.cli import say
+from mmprompt.datasets.repeated_ids import RepeatedIdError
 from mmprompt.datasets.sample import Sample
+from mmprompt.errors import NO_COLUMN, MMPromptError
 from mmprompt.errors.findings import Finding, Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.exact_json import finite
@@ -37,29 +39,33 @@ Message = tuple[str, str]
 class ErrorReport:
     """Writes the error of each row that is left out. Of similar errors it writes the first ones and counts the others.
 
-    An error of the task or the command, which many rows share, is written once. ``data`` receives every error as a line
-    of JSON. ``optional`` says that the command has the option ``--errors``, which names the file of ``data``.
-    ``count`` is the number of errors, ``rows`` that of the rows left out.
+    An error of the task or the command, which many rows share, is written once, and so is a column that no row has had
+    so far. ``data`` receives every error as a line of JSON. ``count`` is the number of errors, ``rows`` that of the
+    rows left out.
     """
 
-    def __init__(self, data: IO[bytes] | None = None, *, optional: bool = True) -> None:
-        self._names_option = optional and data is None
+    def __init__(self, data: IO[bytes] | None = None) -> None:
         self.make_room: Callable[[], object] | None = None
         self.count = self.rows = 0
         self._data = data
         self._alike = _AlikeMessages()
 
-    def report(self, failed: FailedRow, row: int | None) -> None:
-        """Write the error of a row, or count it."""
+    def report(self, failed: FailedRow, row: int | None, read: int = 0) -> None:
+        """Write the error of a row, or count it. ``row`` is its number, and ``read`` how many rows were read so far."""
         error = failed.error
         self.count += 1
-        self.rows += row is not None
+        self.rows += row is not None and not isinstance(error, RepeatedIdError)
         finding = Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None)
         self.record(finding)
-        if self._alike.shows((error.what, error.hint), 1 if error.where.setting else _ALIKE):
+        if self._alike.shows((error.what, error.hint), self._most(error, read)):
             if self.make_room is not None:
                 self.make_room()
             say(str(finding))
+
+    def _most(self, error: MMPromptError, read: int) -> int:
+        """Return how often an error is written. A row that went out had the column that this one lacks."""
+        some_have_it = error.where.setting == NO_COLUMN and read > self.rows
+        return 1 if error.where.setting and not some_have_it else _ALIKE
 
     def record(self, finding: Finding) -> None:
         """Write an error as data."""
@@ -77,7 +83,7 @@ class ErrorReport:
             f"… and {rows} more row{'s have' if rows > 1 else ' has'} this error: {_text(message)}"
             for message, rows in self._alike.counted()
         ]
-        return [*texts, "… --errors FILE.jsonl writes all errors to a file"] if texts and self._names_option else texts
+        return [*texts, "… --errors FILE.jsonl writes all errors to a file"] if texts and self._data is None else texts
 
 
 class NoteReport:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -110,17 +109,6 @@ def policy_of(arguments: argparse.Namespace, task: Task) -> MediaPolicy:
         allow_domains=arguments.allow_domain,
         read_also=arguments.read_also,
     )
-
-
-def check_apart(written: str | None, *others: str | None) -> None:
-    """Refuse an output that the run also reads, or writes under another option."""
-    if written is None or (os.path.exists(written) and not os.path.isfile(written)):
-        return
-    for name in others:
-        if name is not None and os.path.realpath(name) == os.path.realpath(written):
-            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
-        if name is not None and os.path.isfile(name) and os.path.isfile(written) and os.path.samefile(name, written):
-            raise TaskError(f"{shown(written)} is also an input or output", "write to another file")
 
 
 def natural(text: str) -> int:

@@ -56,13 +56,13 @@ def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
     return choices_in(columns).texts
 
 
-def option_lines(choices: Sequence[str]) -> str:
+def option_lines(choices: Choices) -> str:
     """Return choices as lines: ``A. cat``, ``B. dog``.
 
     Raises:
         RowError: as ``letters_of``.
     """
-    texts = without_letters(choices)
+    texts = without_letters(choices.texts)
     return "\n".join([f"{letter}. {text}" for letter, text in zip(letters_of(choices), texts, strict=True)])
 
 
@@ -75,18 +75,23 @@ def without_letters(choices: Sequence[_T]) -> list[_T | str]:
     return [str(choice)[head.end() :] for choice, head in zip(choices, heads, strict=True) if head]
 
 
-def letters_of(choices: Sequence[str]) -> str:
+def letters_of(choices: Choices) -> str:
     """Return the letters of choices.
 
     Raises:
-        RowError: a choice before the last is empty, or there are more choices than letters.
+        RowError: a choice before the last is empty, or there are more choices than letters; with its column.
     """
-    if len(choices) > len(ascii_uppercase):
-        what = f"the row has {len(choices)} choices, and there are {len(ascii_uppercase)} letters"
-        raise RowError(what, "write the choices into the question, or use a task with a template")
-    if empty := [letter for letter, text in zip(ascii_uppercase, choices, strict=False) if not text.strip()]:
-        raise RowError(f"choice {empty[0]} is empty", "give it a text, or remove it", code="MM714")
-    return ascii_uppercase[: len(choices)]
+    texts, columns = choices
+    if len(texts) > len(ascii_uppercase):
+        what = f"the row has {len(texts)} choices, and there are {len(ascii_uppercase)} letters"
+        hint = "write the choices into the question, or use a task with a template"
+        raise RowError(what, hint).located(column=columns[0])
+    for number, text in enumerate(texts):
+        if not text.strip():
+            column = columns[number] if len(columns) > 1 else columns[0]
+            what = f"choice {ascii_uppercase[number]} is empty"
+            raise RowError(what, "give it a text, or remove it", code="MM714").located(column=column)
+    return ascii_uppercase[: len(texts)]
 
 
 def is_null(value: object) -> bool:

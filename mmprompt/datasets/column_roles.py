@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, RowError, nearest, shown
+from mmprompt.errors import NO_COLUMN, DatasetError, RowError, Where, nearest, shown
 from mmprompt.messages import MODALITIES
 
 COLUMNS = {"question": "question", "answer": "answer", "choices": "options", "hint": "hint", "system": "system"}
@@ -45,7 +45,8 @@ def with_roles(rows: Iterable[Row], roles: Mapping[str, str], *, templates: bool
         missing = next((column for column in needed if column not in row.columns), None)
         if missing is not None:
             what = f"no column {shown(missing)}, which has the role {roles[missing]}"
-            yield row.located(RowError(what, nearest(missing, row.columns), code="MM006").located(column=missing))
+            where = Where(column=missing, setting=NO_COLUMN)
+            yield row.located(RowError(what, nearest(missing, row.columns), where, "MM006"))
             continue
         yield _with_columns(row, roles, templates)
 

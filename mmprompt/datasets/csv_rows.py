@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import threading
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TextIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
@@ -21,6 +22,7 @@ LONGEST_CELL = 1 << 28
 _OTHER_MARKS = ("\t", ";", "|")
 """Delimiters of files that look like CSV but are not."""
 
+_PIECE = 1 << 17
 _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
 
 
@@ -63,12 +65,15 @@ class _Records:
     def _lines(self, text: TextIO) -> Iterator[str]:
         """Yield lines to the csv module; check what it does not: size, UTF-8, and NUL characters."""
         first = True
-        for line in text:
+        for line in iter(partial(text.readline, LONGEST_ROW + 1), ""):
+            self._size += len(line)
+            if self._size > LONGEST_ROW:
+                self._fault = self._fault or too_long()
+                line = _quotes_of(text, line)  # noqa: PLW2901  # they say where the row ends
             if first:
                 first = False
                 self.marked = line.startswith(BOM)
                 line = line.removeprefix(BOM)  # noqa: PLW2901  # the mark does not belong to the first name
-            self._size += len(line)
             if self._size > _ORDINARY and not self._raised:
                 self._raised = True
                 _LIMIT.enter()
@@ -105,6 +110,18 @@ class _Records:
                     _LIMIT.leave()
             if self._fault is not None or cells:
                 yield begins, cells, self._fault
+
+
+def _quotes_of(text: TextIO, line: str) -> str:
+    """Read to the end of a line that begins with ``line``; return a short one that opens or closes a quote as it does.
+
+    Nothing else of the line counts: its row is too long.
+    """
+    quotes = line.count('"')
+    while line and not line.endswith(("\r", "\n")):
+        line = text.readline(_PIECE)
+        quotes += line.count('"')
+    return '"\n' if quotes % 2 else "\n"
 
 
 def read(

@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -27,12 +27,15 @@ class DatasetFile:
 
     ``name`` is the path as given. ``root`` is the directory where its media paths begin, None for a stream. ``head``
     holds the first bytes: at least the first line that is not blank, unless that line is very long. A file compressed
-    with gzip or Zstandard is decompressed. Text in another ``encoding`` is given as UTF-8.
+    with gzip or Zstandard is decompressed. Text in another ``encoding`` is given as UTF-8. An ``opener`` opens a file
+    that the data name, and refuses what is no regular file; it takes the path and flags, as that of ``open``.
     """
 
-    __slots__ = ("_encoding", "_packed", "_spent", "_stream", "head", "name", "root")
+    __slots__ = ("_encoding", "_opener", "_packed", "_spent", "_stream", "head", "name", "root")
 
-    def __init__(self, path: str | os.PathLike[str], encoding: str | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], encoding: str | None = None, opener: Callable[[str, int], int] | None = None
+    ) -> None:
         """Read the head of the file.
 
         Raises:
@@ -44,14 +47,15 @@ class DatasetFile:
         self._spent = False
         self._packed = b""
         self._encoding = encoding
+        self._opener = opener
         if self.name == STDIN:
             self._stream = sys.stdin.buffer
             self.head = self._plain_head(_head_of(self._stream, 1))
             return
         try:
-            if stat.S_ISREG(os.stat(self.name).st_mode):
+            if opener is not None or stat.S_ISREG(os.stat(self.name).st_mode):
                 self.root = os.path.dirname(self.name) or os.curdir
-                with open(self.name, "rb") as stream:
+                with open(self.name, "rb", opener=opener) as stream:
                     self.head = self._plain_head(_head_of(stream, _HEAD))
             else:
                 self._stream = open(self.name, "rb")  # noqa: SIM115  # closed at the end of its one reading
@@ -101,7 +105,7 @@ class DatasetFile:
 
     def _open(self) -> BinaryIO:
         if self._stream is None:
-            return open(self.name, "rb", buffering=_BUFFER)
+            return open(self.name, "rb", buffering=_BUFFER, opener=self._opener)
         if self._spent:
             raise DatasetError(f"{shown(self.name)} can be read only once", "save it to a file to read it again")
         self._spent = True

@@ -10,7 +10,7 @@ from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.jsonl import type_name
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark, invalid, loads_noting, loads_with_remarks
@@ -85,6 +85,8 @@ class Window:
                     taken = self._text[self._at : end]
                     self._pass(end)
                     return taken
+            if len(self._text) - self._at > LONGEST_ROW:
+                raise too_long()
             self._grow()
 
     def _pass(self, end: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,11 +12,12 @@ from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.likely_encoding import encoding_hint
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 
 _NONE: frozenset[str] = frozenset()
+_PIECE = 1 << 17
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
 
@@ -30,7 +32,12 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
     make: Any = tuple.__new__  # half the cost of the constructor, once a row
     blank = 1
     with source.opened() as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(partial(stream.readline, LONGEST_ROW + 1), b""), 1):
+            if len(line) > LONGEST_ROW:
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(_PIECE)  # noqa: PLW2901  # the rest of the line, piece by piece
+                yield too_long().located(file=file, line=number)
+                continue
             careful = thorough
             try:
                 columns = parse(line)
@@ -56,7 +63,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
             name = columns.get("id")
             if name is None:
                 name = id_of(columns, number - blank)
-            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE))
+            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE, None))
 
 
 def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]:

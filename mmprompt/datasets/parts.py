@@ -52,7 +52,8 @@ _INNER = {"internvl": "llava"}
 class Part(NamedTuple):
     """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them.
 
-    ``split`` is the split of its rows that is read, None for all.
+    ``split`` is the split of its rows that is read, None for all. ``own_folder``: its media paths begin at its own
+    folder, and those of another file at another.
     """
 
     source: DatasetFile
@@ -61,6 +62,7 @@ class Part(NamedTuple):
     key: str | None = None
     folder: bool = False
     split: str | None = None
+    own_folder: bool = False
 
     @property
     def format(self) -> str:
@@ -175,7 +177,7 @@ def rows_of(
     else:
         rows = READERS[part.reader](part.source, notes, asked.thorough)
     if part.folder:
-        rows = media_folder.placed(rows)
+        rows = media_folder.placed(rows, part.source, notes)
     if part.split is not None:
         rows = _of_split(rows, part.split)
     if join is not None:

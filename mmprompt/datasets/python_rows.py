@@ -64,7 +64,7 @@ def _python_rows(rows: _Once) -> Iterator[Row]:
                 line=row + 1
             )
         else:
-            yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, (), _NONE))
+            yield _new(Sample, (made, id_of(made, row), None, row + 1, row, True, None, (), _NONE, None))
 
 
 class _HubRows:

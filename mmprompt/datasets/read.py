@@ -25,17 +25,23 @@ class Dataset:
     Iterating yields a ``Sample`` for each row that can be read and a ``RowError`` for each that cannot. Each iteration
     reads the file again; standard input, pipes and iterators can be read once. ``path`` is the file as given (None for
     rows given in Python). ``root`` is its directory, where relative media paths begin (None for standard input and for
-    rows given in Python). ``change`` is applied to each row.
+    rows given in Python); the media of files in several folders begin at their own, and ``roots`` holds all of them.
+    ``change`` is applied to each row.
     """
 
-    __slots__ = ("_iterate", "_notes", "change", "format", "path", "root")
+    __slots__ = ("_iterate", "_notes", "change", "format", "path", "root", "roots")
 
     def __init__(
-        self, path: str | None, format_name: str, root: str | None, iterate: Callable[[Notes], Iterator[Row]]
+        self,
+        path: str | None,
+        format_name: str,
+        roots: Sequence[str],
+        iterate: Callable[[Notes], Iterator[Row]],
     ) -> None:
         self.path = path
         self.format = format_name
-        self.root = root
+        self.root = roots[0] if roots else None
+        self.roots = tuple(roots)
         self.change: Callable[[Row], Row] | None = None
         self._iterate = iterate
         self._notes = Notes()
@@ -100,18 +106,19 @@ def open_dataset(
     check_roles(columns or {})
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     parts, in_folder = parts_of([os.fspath(p) for p in paths], asked)
-    roots = dict.fromkeys(os.path.abspath(part.source.root) if part.source.root else None for part in parts)
-    if len(roots) > 1 and not in_folder:
-        raise DatasetError(
-            "the files lie in different folders, so relative media paths would begin at different places",
-            "give the files of one folder at a time",
-        )
+    roots = {os.path.abspath(part.source.root): part.source.root for part in parts if part.source.root is not None}
+    if in_folder is None and roots and any(part.source.root is None for part in parts):
+        what = "standard input or a pipe stands among files, so relative media paths would begin at different places"
+        raise DatasetError(what, "give it alone")
+    if in_folder is None and len(roots) > 1:
+        parts = [part._replace(own_folder=True) for part in parts]
     formats = dict.fromkeys(part.format for part in parts)
     if len(formats) > 1:
         raise DatasetError(f"the files are of different formats: {', '.join(formats)}", "give files of one format")
     first = parts[0]
     name = first.source.name if len(parts) == 1 else os.fspath(paths[0])
-    return Dataset(name, format or first.format, in_folder or first.source.root, partial(_read, parts, asked))
+    folders = list(roots.values()) if in_folder is None else [in_folder]
+    return Dataset(name, format or first.format, folders, partial(_read, parts, asked))
 
 
 def _read(parts: Sequence[Part], asked: Settings, notes: Notes) -> Iterator[Row]:
@@ -138,7 +145,8 @@ def _numbered(parts: Sequence[Part], asked: Settings, notes: Notes, join: Join |
         for row in rows_of(part, asked, notes, join):
             if isinstance(row, Sample):
                 own = row.id != row.row or type(row.id) is not int or any(v == row.id for v in row.columns.values())
-                row = row._replace(row=number, id=row.id if own else number)  # noqa: PLW2901  # the row, numbered on
+                folder = part.source.root if part.own_folder else None
+                row = row._replace(row=number, id=row.id if own else number, folder=folder)  # noqa: PLW2901  # the row, numbered on
             number += 1
             yield row
 
@@ -168,4 +176,4 @@ def rows_dataset(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] |
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DatasetError(f"rows are given as {type(rows).__name__}", "give a list or another iterable of mappings")
     check_roles(columns or {})
-    return Dataset(None, "rows", None, read_rows(rows, columns or {}))
+    return Dataset(None, "rows", (), read_rows(rows, columns or {}))

@@ -10,6 +10,8 @@ from itertools import pairwise
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
+from mmprompt.errors import RowError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -32,11 +34,16 @@ def _key(name: object) -> int:
     return hash((kind.__name__, json.dumps(name, default=repr)))
 
 
+class RepeatedIdError(RowError):
+    """Another row has the same id. The row goes out all the same."""
+
+
 class RepeatedIds:
     """Stores ids as 64-bit hashes, in a temporary file once there are many.
 
-    Call ``add`` with each id and its line, then ``repeats`` once or more. Ids of different JSON type (1, "1", true,
-    1.0) are different; lists and objects compare by their JSON text. Use it as a context manager, or call ``close``.
+    Call ``add`` with each id and its line, or another integer for its place, then ``repeats`` once or more. Ids of
+    different JSON type (1, "1", true, 1.0) are different; lists and objects compare by their JSON text. Use it as a
+    context manager, or call ``close``.
 
     A table of ``_SLOTS`` bytes tells most ids apart at once. A hash whose slot is in use is a suspect; only the lines
     of suspects are looked up in the end. If there are too many suspects, the whole file is sorted instead.

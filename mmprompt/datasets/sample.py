@@ -11,6 +11,9 @@ from mmprompt.targets.exact_json import Remark
 if TYPE_CHECKING:
     from mmprompt.messages import Message
 
+LONGEST_ROW = 1 << 28
+"""The most bytes of a row as text: a line of JSON, an element of an array, a record of CSV, a text in a tar file."""
+
 _E = TypeVar("_E", bound=MMPromptError)
 
 
@@ -22,6 +25,7 @@ class Sample(NamedTuple):
     the 0-based number of the row, before any filter and counting rows that cannot be read. ``scanned`` is true if
     the texts of the format may hold AIS tags. ``messages`` are those of a chat row. ``remarks`` are
     remarks of the reader on the row. ``sent`` names the columns whose content stands in ``messages`` or in another.
+    ``folder`` is where its media paths begin, if the files of the dataset lie in several folders.
     """
 
     columns: Mapping[str, object]
@@ -33,6 +37,7 @@ class Sample(NamedTuple):
     messages: tuple[Message, ...] | None = None
     remarks: tuple[Remark, ...] = ()
     sent: frozenset[str] = frozenset()
+    folder: str | None = None
 
     @property
     def label(self) -> str:
@@ -42,6 +47,12 @@ class Sample(NamedTuple):
     def located(self, error: _E) -> _E:
         """Return the error with this row's file, line and id."""
         return error.located(file=self.file, line=self.line, sample=self.label)
+
+
+def too_long(what: str = "the row") -> RowError:
+    """Return the error of a row, or of a part of it, that is longer than ``LONGEST_ROW``."""
+    hint = "keep its media in files, or split it into several rows"
+    return RowError(f"{what} is longer than {LONGEST_ROW >> 20} MiB", hint, code="MM017")
 
 
 Row = Union[Sample, RowError]

@@ -80,6 +80,10 @@ class Where(NamedTuple):
         return f"{place}: {number}" if place else number
 
 
+NO_COLUMN = "columns"
+"""The ``setting`` of an error of a row that lacks a column; the task or the command may name a wrong one."""
+
+
 class MMPromptError(Exception):
     """The root of all errors that mmprompt raises on purpose.
 

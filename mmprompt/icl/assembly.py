@@ -266,7 +266,8 @@ class Assembly:
             example = self._ice_template.generate_ice_item(entry, label)
         except MMPromptError as error:
             raise error.located(file=row.file, line=row.line, sample=str(row.id)) from None
-        return rooted_items(example, self._root) if isinstance(example, list) and self._root is not None else example
+        root = row.folder or self._root
+        return rooted_items(example, root) if isinstance(example, list) and root is not None else example
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle with the index set, without cached examples."""

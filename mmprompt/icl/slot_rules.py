@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, is_null, option_lines
-from mmprompt.errors import RowError, TemplateError, nearest
+from mmprompt.errors import NO_COLUMN, RowError, TemplateError, Where, nearest
 from mmprompt.icl.types import Template
 from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, held_by_content
 from mmprompt.templates.text import PromptTemplate
@@ -36,7 +36,8 @@ class Columns(NamedTuple):
         for name in self.input:
             if name not in columns and not held_by_content(name, columns):
                 hint = nearest(name, columns)
-                raise RowError(f"no column '{name}', which input_columns lists", hint, code="MM006")
+                where = Where(column=name, setting=NO_COLUMN)
+                raise RowError(f"no column '{name}', which input_columns lists", hint, where, "MM006")
 
     def fate(self, name: str, *, in_text: bool) -> str:
         """Return what happens to a slot without a column; empty if ``reader_cfg`` names it, or the row is an error.
@@ -80,7 +81,7 @@ class SlotRules:
             if type(value) is not str and is_null(value):
                 changed[name] = ""
         for name in self._needed:
-            if name == OPTIONS and (choices := choices_in(columns).texts):
+            if name == OPTIONS and (choices := choices_in(columns)).texts:
                 changed[name] = option_lines(choices)
             elif not (name in self._in_content and CONTENT in columns) and is_null(columns.get(name)):
                 raise _unfilled(name, columns)
@@ -97,4 +98,5 @@ def _unfilled(name: str, columns: Mapping[str, object]) -> TemplateError:
         ).located(column=name)
     near = nearest(name, columns)
     hint = near if near.startswith("did") else f"{optional}, or literal_slots: [{name}] if {{{name}}} is text"
-    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint, code="MM603").located(column=name)
+    where = Where(column=name, setting=NO_COLUMN)
+    return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint, where, "MM603")

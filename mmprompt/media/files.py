@@ -109,6 +109,10 @@ class GuardedFiles:
             raise empty(name)
         return data, full
 
+    def descriptor(self, path: str) -> int:
+        """Return a descriptor of a file, which the caller closes; otherwise as ``read``."""
+        return self._open(path, path)[0]
+
     def _open(self, path: str, name: str) -> OpenFile:
         if len(path) > LONGEST_PATH // 4:  # a character has at most four bytes
             check_length(path, name)  # first: realpath takes time that grows with the square of the length

@@ -54,6 +54,24 @@ class RootedPath(str):
         return os.path.join(os.path.abspath(self.root), str(path))  # str: join returns an absolute path itself
 
 
+class RowPath(RootedPath):
+    """A path in a row whose dataset lies in several folders: it begins at the folder of the row's own file."""
+
+    __slots__ = ()
+    owner: ClassVar[str] = ""
+
+
+def in_folder(source: object, folder: str) -> object:
+    """Return a source with its paths beginning at ``folder``; other sources stay as they are."""
+    if type(source) is str:
+        return RowPath(source, folder) if classify_or_path(source) in ("path", "file") else source
+    if type(source) is list:
+        return [in_folder(item, folder) for item in source]
+    if isinstance(source, Mapping) and source.get("bytes") is None and type(source.get("path")) is str:
+        return in_folder(source["path"], folder)
+    return source
+
+
 _new = tuple.__new__  # half the time of the class
 
 _SCHEME_SPAN = 40

@@ -23,7 +23,7 @@ from mmprompt.render.parallel import ordered_map
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import Payload, writer_for
 from mmprompt.tasks.locate import Place
-from mmprompt.tasks.media import TaskMedia
+from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
@@ -176,8 +176,9 @@ class RequestBuilder:
 
         With ``in_place`` each medium must stay one medium of its modality: a string has one placeholder for each.
         """
+        placed = messages if sample.folder is None else in_own_folder(messages, sample)
         try:
-            return self.write(self.media.in_place(messages) if in_place else messages)
+            return self.write(self.media.in_place(placed) if in_place else placed)
         except MMPromptError as error:
             raise error.located(**self._place_of(sample, messages, error.where)) from None
 

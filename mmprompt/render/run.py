@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from mmprompt.datasets.repeated_ids import RepeatedIds
+from mmprompt.datasets.repeated_ids import RepeatedIdError, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import RowError, Where
+from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import RenderedRow, Renderer
@@ -17,9 +17,13 @@ from mmprompt.tasks.media_slots import UnfilledSlotError
 if TYPE_CHECKING:
     from mmprompt.targets.chunk_writer import ChunkWriter
 
+_LINE_BITS = 31
+_MOST_LINES = (1 << _LINE_BITS) - 1
+"""The place of a row in one integer: its number, then its line, 0 if it has none."""
+
 OnError = Callable[[FailedRow, "int | None"], object]
-"""Receives a row that was left out, and its 0-based number. Without a number the error leaves out no row: an id that
-another row has, or what all rows lack."""
+"""Receives a row that was left out, and its 0-based number. A ``RepeatedIdError`` leaves out no row; nor does an error
+without a number, which is about all rows."""
 
 OnNote = Callable[[Note], object]
 """Receives a note, with the place of its row."""
@@ -69,7 +73,7 @@ def render(
             if on_row is not None and is_row:
                 on_row()
             if isinstance(row, Sample):
-                add(row.id, row.line or row.row)
+                add(row.id, row.row << _LINE_BITS | min(row.line or 0, _MOST_LINES))
             if isinstance(rendered, RenderedRow):
                 done += 1
                 write(rendered.chunks)
@@ -88,11 +92,15 @@ def render(
 def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
     """Report the ids that stood before, and return how many."""
     repeated = 0
-    for line, first in ids.repeats():
+    for place, first in ids.repeats():
         repeated += 1
-        again = RowError(f"the same id stands in line {first}", "give each row its own id", code="MM009")
-        again = again.located(file=file, line=line, column="id")
-        on_error(FailedRow(again, again), None)
+        row, line, first_line = place >> _LINE_BITS, place & _MOST_LINES, first & _MOST_LINES
+        what = f"row {row} has the id of row {first >> _LINE_BITS} (counted from 0)"
+        if line:
+            what = f"the same id stands in line {first_line}"
+        again = RepeatedIdError(what, "give each row its own id", code="MM009")
+        again = again.located(file=file, line=line or None, column="id")
+        on_error(FailedRow(again, again), row)
     return repeated
 
 

@@ -34,7 +34,8 @@ _READER_KEYS = (
     "optional_columns", "literal_slots", "missing",
 )  # fmt: skip
 _POLICY_KEYS = (
-    "max_bytes", "max_seconds", "max_frames", "max_request_bytes", "max_request_media", "timeout", "isolate",
+    "max_bytes", "max_side_pixels", "max_seconds", "max_frames", "max_request_bytes", "max_request_media", "timeout",
+    "isolate",
 )  # fmt: skip
 """The fields of a policy that a task may set. In a task, ``max_pixels`` is a change: larger pictures are scaled."""
 

@@ -14,12 +14,13 @@ from mmprompt.datasets.choices import choices_of
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.reader import MediaReader
+from mmprompt.tasks.default_prompt import hint_of
 from mmprompt.tasks.load import dataset_task
-from mmprompt.tasks.media import task_policy
+from mmprompt.tasks.media import in_own_folder, task_policy
 from mmprompt.templates.sample_view import CONTENT
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ _OF_CHATS = frozenset(("messages", "content", "custom_id", "method", "url", "bod
 """The columns whose content stands in the messages of a row that is a chat or has ``content``."""
 
 _TEXT_IDS = ("csv", "tsv", "vlmevalkit", "webdataset")
+
+
+OnFailed = Callable[[Row, MMPromptError, int], object]
+"""Receives a row that is left out, its error with its place, and its 0-based number."""
 
 
 class ConvertReport(NamedTuple):
@@ -81,17 +86,40 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
     task = dataset_task(
         source, format=format, map_columns=map_columns, key=key, join=join, split=split, encoding=encoding
     )
+    return convert_task(
+        task,
+        os.fspath(output),
+        to=to,
+        store=store,
+        mapped=frozenset(map_columns or {}),
+        policy=policy or task_policy(task, roots=media_roots),
+        on_failed=None if on_error is None else lambda row, error, number: on_error(error),  # noqa: ARG005
+    )
+
+
+def convert_task(
+    task: Task,
+    output: str,
+    *,
+    to: str,
+    store: str | None,
+    mapped: frozenset[str],
+    policy: MediaPolicy,
+    on_failed: OnFailed | None = None,
+) -> ConvertReport:
+    """Write the rows of a dataset's task in another format; see ``convert_dataset``. ``mapped`` columns have roles."""
     writing, chosen = _writing(to, store)
-    policy = policy or task_policy(task, roots=media_roots)
+    if chosen == "keep" and task.dataset is not None and len(task.dataset.roots) > 1:
+        what = "the files lie in several folders, where a name may stand for several media"
+        raise DatasetError(what, "write the media: --store files, or --store embed")
     reader = MediaReader(policy)
-    with _new_file(os.fspath(output), folder=writing.only == "files") as (path, beside):
+    with _new_file(output, folder=writing.only == "files") as (path, beside):
         media = _media_store(writing, chosen, path, beside, reader)
-        mapped = frozenset(map_columns or {})
-        report = _write_rows(task, writing, media, path, mapped=mapped, on_error=on_error)
+        report = _write_rows(task, writing, media, path, mapped=mapped, on_failed=on_failed)
         if not report.written:
             raise NothingWrittenError(report)
     read = () if task.dataset is None else task.dataset.notes
-    kept = _kept_names(policy.roots, os.fspath(output)) if media.keeps_relative else []
+    kept = _kept_names(policy.roots, output) if media.keeps_relative else []
     return report._replace(notes=(*read, *report.notes, *_text_only(to), *kept, *writing.notes))
 
 
@@ -150,7 +178,7 @@ def _write_rows(
     path: str,
     *,
     mapped: frozenset[str],
-    on_error: Callable[[MMPromptError], None] | None,
+    on_failed: OnFailed | None,
 ) -> ConvertReport:
     written = failed = 0
     dropped = _DroppedSettings()
@@ -163,9 +191,9 @@ def _write_rows(
                 sink.write(writing.form(_record(row, task, mapped), store))
             except MMPromptError as error:
                 located = error if isinstance(row, RowError) else row.located(error)
-                if on_error is None:
+                if on_failed is None:
                     raise located from None
-                on_error(located)
+                on_failed(row, located, written + failed)
                 failed += 1
             else:
                 written += 1
@@ -201,19 +229,18 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     from mmprompt.datasets.writers.record import Record  # noqa: PLC0415  # loads when something is written
 
     columns = sample.columns
-    messages = task.plain_messages(sample)
+    messages = in_own_folder(task.plain_messages(sample), sample)
     in_columns = sample.messages is None and CONTENT not in columns
     own_id = sample.id != sample.row or any(columns.get(name) is not None for name in ID_COLUMNS)
     answer = columns.get(task.output_column)
     question = columns.get("question")
-    hint = columns.get("hint") if in_columns else None
     own = own_settings(sample)
     return Record(
         sample.id if own_id else None,
         tuple(messages),
         answer,
         None if question is None or not in_columns else str(question),
-        None if hint in (None, "") else str(hint),
+        (hint_of(columns) if in_columns else "") or None,
         choices_of(columns),
         {name: value for name, value in columns.items() if _is_beside(name, value, sample, mapped, in_columns)},
         None if own is None else {**{n: columns[n] for n in ("method", "url") if n in columns}, "body": own},

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from mmprompt.datasets.choices import choices_in, is_empty, option_lines
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
-from mmprompt.errors import MMPromptError, TemplateError, Where, names_in_short
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TemplateError, Where, names_in_short
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
 from mmprompt.templates.sample_view import CONTENT, SampleView, null_column
@@ -95,7 +96,7 @@ def _no_column(columns: Collection[str]) -> TemplateError:
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
         "name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template"
         f" (columns: {names})",
-        Where(column=CONTENT, setting="columns"),
+        Where(column=CONTENT, setting=NO_COLUMN),
         code="MM700",
     )
 
@@ -103,9 +104,8 @@ def _no_column(columns: Collection[str]) -> TemplateError:
 def _no_question(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns)
     hint = f"name its column with --map COLUMN=question, or use a task with a template (columns: {names})"
-    return TemplateError(
-        "the row has choices and no question", hint, Where(column=QUESTION, setting="columns"), code="MM700"
-    )
+    where = Where(column=QUESTION, setting=NO_COLUMN)
+    return TemplateError("the row has choices and no question", hint, where, "MM700")
 
 
 def _column_parts(entry: SampleView, media_columns: Mapping[str, str], output_column: str | None) -> Iterator[Part]:
@@ -134,11 +134,28 @@ def question_text(columns: Mapping[str, object]) -> str:
     if QUESTION in columns:
         if columns[QUESTION] is None:
             raise null_column(QUESTION)
-        lines = [str(columns[name]) for name in (HINT, QUESTION) if not is_empty(columns.get(name))]
+        if HINT in columns and (hint := hint_of(columns)):
+            lines.append(hint)
+        if not is_empty(columns[QUESTION]):
+            lines.append(str(columns[QUESTION]))
     choices = choices_in(columns)
     if choices.texts:
-        try:
-            lines.append(option_lines(choices.texts))
-        except MMPromptError as error:
-            raise error.located(column=choices.columns[0]) from None
+        lines.append(option_lines(choices))
     return "\n".join(lines)
+
+
+def hint_of(columns: Mapping[str, object]) -> str:
+    """Return the hint of a row, a list as one line for each text; empty if it has none.
+
+    Raises:
+        RowError: it is neither text nor a list of texts.
+    """
+    value = columns.get(HINT)
+    if value is None:
+        return ""
+    lines = [line for line in list_of_cell(value) if not is_empty(line)]
+    for line in lines:
+        if not isinstance(line, (str, int, float)):
+            what = f"'{HINT}' holds {type(line).__name__}"
+            raise RowError(what, "give a text, or a list of texts", code="MM007").located(column=HINT)
+    return "\n".join(map(str, lines))

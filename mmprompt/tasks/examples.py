@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from mmprompt.errors import RowError, TaskError
 from mmprompt.icl.assembly import Assembly, Fits, Prompt
+from mmprompt.icl.retrievers import ZeroRetriever
+from mmprompt.icl.types import build_retriever
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -33,7 +35,17 @@ def bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | 
         if isinstance(row, RowError):
             raise row
         rows.append(row)
-    assembly.over(rows, train.root if dataset is None or train.root != dataset.root else None)
+    alike = dataset is not None and train.roots == dataset.roots and len(train.roots) == 1
+    assembly.over(rows, None if alike else train.root)
+
+
+def takes_examples(infer_cfg: Mapping[str, object] | None) -> bool:
+    """Return whether the retriever of a task takes examples.
+
+    Raises:
+        TaskError: it is unknown, or its arguments are wrong.
+    """
+    return not isinstance(build_retriever((infer_cfg or {}).get("retriever"), "infer_cfg.retriever"), ZeroRetriever)
 
 
 CountTokens = Callable[[str], int]

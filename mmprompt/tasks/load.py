@@ -11,7 +11,7 @@ from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
 from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
-from mmprompt.tasks.examples import CountTokens, Encoder, token_counter
+from mmprompt.tasks.examples import CountTokens, Encoder, takes_examples, token_counter
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
 from mmprompt.tasks.grants import Grants, folder_notes, granted_config
 from mmprompt.tasks.task import Task
@@ -98,6 +98,8 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
     notes: list[Note] = [*file.notes]
     if grants is not None:
         named: DatasetSection = checked.dataset if dataset is None else {}
+        if not takes_examples(checked.infer_cfg):
+            named = {"path": named["path"], "join": named["join"]} if "path" in named else {}
         checked = granted_config(checked, named, base, grants)
         notes += [] if grants.decided else folder_notes(named, base)
     own, train = _open_datasets(checked.dataset)

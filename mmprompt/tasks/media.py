@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
 from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.request_reader import RequestReader
+from mmprompt.media.sources import in_folder
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.fitting import MediaChanger
 from mmprompt.targets.limits import limits
@@ -122,6 +124,18 @@ class TaskMedia:
             self._changer.close()
 
 
+def in_own_folder(messages: list[Message], sample: Sample) -> list[Message]:
+    """Return messages whose paths begin at the folder of the sample, if it has its own."""
+    folder = sample.folder
+    if folder is None:
+        return messages
+
+    def placed(part: Part) -> Part:
+        return part._replace(source=in_folder(part.source, folder)) if isinstance(part, MediaRef) else part
+
+    return [message._replace(parts=tuple(map(placed, message.parts))) for message in messages]
+
+
 def _named(asked: Changes) -> str:
     """Return the names of the changes that are asked for, as in a task file."""
     names = [name for name, value in asked._asdict().items() if value != getattr(_NOTHING, name)]
@@ -149,8 +163,8 @@ def task_policy(
 ) -> MediaPolicy:
     """Return the policy of a task: its dataset's folder, what its ``media`` section says, and what is given here.
 
-    A ``preset`` given here replaces the task's. The task can then only tighten its limits, and the task's
-    ``read_also`` does not count.
+    A ``preset`` given here replaces the task's, and the task's ``read_also`` does not count. The task can then only
+    tighten limits; under ``trusted`` it can also loosen those that the preset leaves at their default.
 
     Raises:
         TaskError: fetching is asked for but no host is allowed, or the reverse.
@@ -165,14 +179,16 @@ def task_policy(
         )
     if hosts and not fetch:
         raise TaskError("hosts are allowed, but fetching is not asked for", "add --fetch (fetch: true)")
-    own = [d.root for d in (task.dataset, task.train) if d is not None and d.root is not None]
+    examples = task.train if task.assembly is not None and task.assembly.needs_examples else None
+    own = [root for d in (task.dataset, examples) if d is not None for root in d.roots]
     folders = [*dict.fromkeys(own), *media["roots"], *roots]
     if preset is None:
         name, formats, limits_set = media["policy"], [*media["read_also"], *read_also], media["limits"]
     else:
-        most = MediaPolicy.preset(preset)
+        most, least = MediaPolicy.preset(preset), MediaPolicy()
         name, formats = preset, list(read_also)
-        limits_set = {k: v for k, v in media["limits"].items() if is_tighter(k, v, getattr(most, k))}
+        free = [k for k in media["limits"] if preset == "trusted" and getattr(most, k) == getattr(least, k)]
+        limits_set = {k: v for k, v in media["limits"].items() if k in free or is_tighter(k, v, getattr(most, k))}
     return MediaPolicy.preset(
         name, folders, allow_domains=hosts, fetch=fetch, read_also=dict.fromkeys(formats), **limits_set
     )

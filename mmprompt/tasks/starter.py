@@ -31,6 +31,9 @@ _JINJA_LINE = "{{% if {name} %}}{{{{ {name} }}}}\n{{% endif %}}"
 _JINJA_CHOICES = (
     "{% if choices is defined %}{% for c in choices %}\n{{ c.letter }}. {{ c.text }}{% endfor %}{% endif %}"
 )
+_SCORERS = {"vqav2": "vqa", "textvqa": "vqa", "docvqa": "anls"}
+"""The scorers of benchmarks, by format. Rows with choices have the scorer ``choice``, all others ``exact``."""
+
 _LOOKED_AT = 50
 """Rows that are read to see what a column holds."""
 
@@ -38,10 +41,10 @@ _LOOKED_AT = 50
 class FoundColumns(NamedTuple):
     """What the columns of a dataset hold.
 
-    ``is_whole``: each row is a chat or a list of parts, which needs no template. ``content`` are the modalities of a
-    tagged ``content``. ``media`` maps a column to its modality. ``optional`` are columns that some rows lack, and
-    ``others`` those that no prompt needs. ``choices`` is "all" or "some" if rows have choices. ``system`` is True if a
-    column has the role of a system message.
+    ``is_whole``: each row is a chat or a list of parts, which needs no template; of the rest only ``choices`` is then
+    known. ``content`` are the modalities of a tagged ``content``. ``media`` maps a column to its modality.
+    ``optional`` are columns that some rows lack, and ``others`` those that no prompt needs. ``choices`` is "all" or
+    "some" if rows have choices. ``system`` is True if a column has the role of a system message.
     """
 
     is_whole: bool = False
@@ -82,7 +85,7 @@ def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, lis
         lines += [*_reader_lines(found), *_template_lines(found)]
     lines += [
         "# media: {fit: true}  # scale or re-encode media that the target would refuse",
-        f"eval_cfg: {{scorer: {'choice' if found.choices else 'exact'}}}",
+        f"eval_cfg: {{scorer: {'choice' if found.choices else _SCORERS.get(dataset.format, 'exact')}}}",
     ]
     return "\n".join(lines) + "\n", _notes(found)
 
@@ -112,7 +115,7 @@ def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bo
     for row in rows:
         content = row.columns.get(CONTENT)
         if row.messages is not None or isinstance(content, (list, tuple)):
-            return FoundColumns(is_whole=True)
+            return FoundColumns(is_whole=True, choices="some" if any(choices_in(r.columns).texts for r in rows) else "")
         count += 1
         if names := choices_in(row.columns).columns:
             choices.update(names)

@@ -239,8 +239,7 @@ class Task:
 
     def place_of(self, sample: Sample, source: object) -> Place:
         """Return the column, and the offset in it, that name a source of the sample; empty if the task composed it."""
-        of_example = type(source) is RootedPath
-        return {} if of_example else place_of(sample.columns, source, self.output_column)
+        return {} if type(source) is RootedPath else place_of(sample.columns, source, self.output_column)
 
     def _all_messages(self, sample: Sample) -> list[Messages]:
         if self.assembly is None:

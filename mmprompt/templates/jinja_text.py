@@ -107,6 +107,7 @@ def slot_columns(text: Text) -> tuple[str, ...]:
 
 
 def _choices(columns: Mapping[str, object]) -> dict[str, object]:
-    texts = choices_in(columns).texts
-    letters = letters_of(texts)
-    return {"choices": [{"letter": a, "text": b} for a, b in zip(letters, texts, strict=True)]} if texts else {}
+    choices = choices_in(columns)
+    letters = letters_of(choices)
+    items = [{"letter": a, "text": b} for a, b in zip(letters, choices.texts, strict=True)]
+    return {"choices": items} if items else {}

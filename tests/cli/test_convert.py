@@ -96,13 +96,6 @@ def test_choices_of_any_number_and_their_answers_suit_vlmevalkit(tmp_path: Path)
     assert asked == [("Which?\nA. x\nB. y\nC. z", "B"), ("Which?\nA. x\nB. y", "B")]
 
 
-def test_no_option_is_named_that_the_command_does_not_have(tmp_path: Path) -> None:
-    put(tmp_path, ROW, *[{"id": n, "question": "no picture"} for n in range(5)])
-    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
-    assert "… and 2 more rows have this error" in done.stderr
-    assert "--errors" not in done.stderr
-
-
 def test_a_wrong_word_names_the_nearest(tmp_path: Path) -> None:
     put(tmp_path, ROW)
     for words, told in (
@@ -230,3 +223,38 @@ def test_a_format_that_does_not_hold_a_batch_lines_settings_names_them(tmp_path:
     assert (done.returncode, len((tmp_path / "out.jsonl").read_text().splitlines())) == (0, 3)
     said = "note: MM614 2 rows: the Batch lines' own settings are not written (model, max_tokens, temperature, stop);"
     assert f"{said} --to openai keeps them\n" in done.stderr
+
+
+def test_errors_of_a_conversion_go_to_a_file_as_data(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        ROW,
+        {"id": 7, "question": "no picture"},
+        ["no row"],
+        {"id": "c", "image": "gone.jpg", "question": "q"},
+    )
+    words = ["convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit", "--errors", "errors.jsonl"]
+    done = mmprompt(tmp_path, *words)
+    assert done.returncode == 1
+    faults = [json.loads(line) for line in (tmp_path / "errors.jsonl").read_text("utf-8").splitlines()]
+    assert [(f["line"], f["row"], f["id"]) for f in faults] == [(2, 1, 7), (3, 2, None), (4, 3, "c")]
+    assert all(fault["message"] in done.stderr and fault["severity"] == "error" for fault in faults)
+    done = mmprompt(tmp_path, *words[:1], "gone.jsonl", *words[2:])
+    [fault] = map(json.loads, (tmp_path / "errors.jsonl").read_text("utf-8").splitlines())
+    assert (done.returncode, fault["message"]) == (2, "no such file: 'gone.jsonl'")
+
+
+def test_errors_of_a_conversion_that_are_only_counted_name_the_option(tmp_path: Path) -> None:
+    put(tmp_path, ROW, *[{"question": "no picture"}] * 5)
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
+    assert "… --errors FILE.jsonl writes all errors to a file\n" in done.stderr
+
+
+def test_errors_of_a_conversion_overwrite_no_other_file_of_it(tmp_path: Path) -> None:
+    put(tmp_path, ROW)
+    before = (tmp_path / "rows.jsonl").read_bytes()
+    for errors in ("rows.jsonl", "./rows.jsonl", "out.tsv"):
+        (tmp_path / "out.tsv").write_text("old")
+        done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit", "--errors", errors)
+        assert (done.returncode, "is also an input or output" in done.stderr) == (2, True)
+        assert ((tmp_path / "rows.jsonl").read_bytes(), (tmp_path / "out.tsv").read_text()) == (before, "old")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -268,6 +269,95 @@ def test_errors_go_to_a_file_of_their_own(
     assert (code, err.count("\n")) == (2, 1)
     assert (tmp_path / "data.jsonl").read_bytes() == before
     assert os.listdir(tmp_path) == ["data.jsonl"]
+
+
+def opening_faults(folder: Path) -> dict[str, list[str]]:
+    """Return commands that end before their first row, by a part of what they say."""
+    write_rows(folder / "rows.jsonl", {"question": "q"})
+    (folder / "task.yaml").write_text("dataset: rows.jsonl\ninfer_cgf: {}\n")
+    (folder / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"question": "q"}\n' * 9999)[:-9])
+    return {
+        "no such file": ["gone.jsonl"],
+        "unknown key 'infer_cgf'": ["task.yaml"],
+        "unknown target": ["rows.jsonl", "--target", "vlm"],
+        "cut off": ["cut.jsonl.gz", "-o", "out.jsonl"],
+        "does not exist": ["rows.jsonl", "-o", "nowhere/out.jsonl"],
+    }
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_an_error_that_ends_the_command_is_in_the_file_too(
+    number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said, words = list(opening_faults(tmp_path).items())[number]
+    faults = tmp_path / "errors.jsonl"
+    write_rows(faults, dict.fromkeys(KEYS, "of an earlier run"))
+    code, _, err = rendered(capfd, *words, "--errors", faults)
+    assert (code, said in err) == (2, True)
+    [fault] = map(json.loads, faults.read_text().splitlines())
+    assert (list(fault), said in fault["message"], fault["row"]) == (KEYS, True, None)
+
+
+def test_an_error_at_opening_overwrites_errors_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    opening_faults(tmp_path)
+    before = (tmp_path / "rows.jsonl").read_bytes()
+    code, _, err = rendered(capfd, "task.yaml", "--errors", "rows.jsonl")  # the dataset of the task
+    assert (code, (tmp_path / "rows.jsonl").read_bytes()) == (2, before)
+    assert "'rows.jsonl' holds something else than errors, so the error is not written to it" in err
+
+
+def test_repeated_ids_in_the_file_have_their_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data, faults = tmp_path / "rows.jsonl", tmp_path / "errors.jsonl"
+    data.write_text('\n{"id": 1, "question": "q"}\n\n{"id": 2, "question": "q"}\n{"id": 1, "question": "q"}\n')
+    code, out, err = rendered(capfd, data, "--errors", faults)
+    assert (code, out.count("\n"), closing(err).left_out) == (1, 3, 0)
+    [fault] = map(json.loads, faults.read_text().splitlines())
+    assert (fault["line"], fault["row"]) == (5, 2)
+    assert "the same id stands in line 2" in fault["message"]
+
+
+def test_a_repeated_id_of_rows_without_lines_names_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    data, faults = tmp_path / "rows.parquet", tmp_path / "errors.jsonl"
+    pandas.DataFrame([{"id": 7, "question": "q"}, {"id": 8, "question": "q"}, {"id": 7, "question": "r"}]).to_parquet(
+        data
+    )
+    assert rendered(capfd, data, "--errors", faults)[0] == 1
+    [fault] = map(json.loads, faults.read_text().splitlines())
+    assert (fault["line"], fault["row"], fault["message"]) == (None, 2, "row 2 has the id of row 0 (counted from 0)")
+
+
+WITHOUT_COLUMN = {
+    "the slot {q}": {"infer_cfg": {"prompt_template": {"template": "{q}"}}},
+    "which input_columns lists": {"reader_cfg": {"input_columns": ["q"]}},
+    "which has the role question": {"dataset": {"path": "rows.jsonl", "columns": {"q": "question"}}},
+    "by which rows are joined": {"dataset": {"path": "rows.jsonl", "join": ["more.jsonl:q"]}},
+    "which mvbench has": {"dataset": {"path": "rows.jsonl", "format": "mvbench"}},
+}
+
+
+@pytest.mark.parametrize("said", list(WITHOUT_COLUMN))
+def test_a_column_that_no_row_has_is_told_once(said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_rows(tmp_path / "more.jsonl", {"q": "q"})
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps({"dataset": "rows.jsonl", **WITHOUT_COLUMN[said]}))
+    lacking = [{"question": "x"}] * 5
+    whole = {"q": "y", "question": "x", "video": "https://example.com/v.mp4", "candidates": ["a"]}
+    for rows, times in (
+        (lacking, 1),
+        ([*lacking, whole, *lacking], 3),
+    ):
+        write_rows(tmp_path / "rows.jsonl", *rows)
+        code, _, err = rendered(capfd, task, "--media", "keep")
+        told = [line for line in err.splitlines() if not line.startswith("mmprompt: ")]
+        assert (code, [said in line for line in told[: times + 2]]) == (1, [True] * (times + 1) + [False])
+        more = len([row for row in rows if row is not whole]) - times
+        assert told[times].startswith(f"… and {more} more rows have this error: no column ")
 
 
 # ---- notes

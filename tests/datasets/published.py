@@ -478,6 +478,30 @@ def mvbench(folder: Path) -> Case:
     return Case(path, "mvbench", [Sent(0, [user(video(), "What happened?\nA. It fell.\nB. It flew.")], ("It fell.",))])
 
 
+def arc(folder: Path) -> Case:
+    """allenai/ai2_arc on the hub, ARC-Challenge; a few rows have the labels 1 to 4"""
+    texts = ["a plant", "an animal", "a stone"]
+    rows = [
+        {"id": "M_7", "question": "Which moves?", "choices": {"text": texts, "label": list(names)}, "answerKey": key}
+        for names, key in (("ABC", "B"), ("123", "2"), ("123", ""))
+    ]
+    rows[1]["id"], rows[2]["id"] = "N_1", "T_2"
+    asked = [user("Which moves?\nA. a plant\nB. an animal\nC. a stone")]
+    return Case(
+        lines(folder / "test.jsonl", *rows),
+        "arc",
+        [Sent("M_7", asked, ("B",)), Sent("N_1", asked, ("B",)), Sent("T_2", asked)],
+    )
+
+
+def arc_of_ai2(folder: Path) -> Case:
+    """ARC-V1-Feb2018-2/ARC-Challenge/ARC-Challenge-Test.jsonl, as OpenCompass reads it"""
+    choices = [{"text": "a plant", "label": "1"}, {"text": "an animal", "label": "2"}]
+    row = {"id": "M_7", "question": {"stem": "Which moves?", "choices": choices}, "answerKey": "2"}
+    path = lines(folder / "ARC-Challenge-Test.jsonl", row)
+    return Case(path, "arc", [Sent("M_7", [user("Which moves?\nA. a plant\nB. an animal")], ("B",))])
+
+
 def air_bench(folder: Path) -> Case:
     """OFA-Sys/AIR-Bench, Inference_Foundation.py and Inference_Chat.py"""
     put(folder, WAV, below="Sound_AQA_clothoaqa")
@@ -751,6 +775,6 @@ def joined(folder: Path) -> Case:
 
 CASES: list[Callable[[Path], Case]] = [
     llava, sharegpt, llamafactory, alpaca, qwen, qwen_vl, internvl, mmmu, scienceqa, vqav2, textvqa, docvqa, mathvista,
-    coco, videomme, mvbench, air_bench, audiobench, inspect, vlmevalkit, parquet, saved, arrow, imagefolder, audiofolder,
+    coco, videomme, mvbench, arc, arc_of_ai2, air_bench, audiobench, inspect, vlmevalkit, parquet, saved, arrow, imagefolder, audiofolder,
     tar, packed_tar, plain_tar, packed_lines, mapped_csv, keyed, joined,
 ]  # fmt: skip

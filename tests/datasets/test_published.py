@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import published
 import pytest
 from published import CASES, Sent
 
 from mmprompt import MediaPolicy, MediaRef, dataset_task
+from mmprompt.datasets.read import open_dataset
+from mmprompt.tasks.starter import starter_task
 
 
 def sent_rows(task, roots) -> list[Sent]:
@@ -50,3 +53,17 @@ def test_questions_of_vqav2_without_annotations_name_their_pictures(tmp_path: Pa
         assert row.columns["image"] == f"COCO_{named}_000000262144.jpg"
         assert "answer" not in row.columns
         assert any("no file of annotations lies beside it" in note for note in task.notes())
+
+
+@pytest.mark.parametrize(
+    ("case", "scorer"),
+    [
+        (published.mmmu, "choice"), (published.scienceqa, "choice"), (published.mathvista, "choice"),
+        (published.videomme, "choice"), (published.vqav2, "vqa"), (published.textvqa, "vqa"),
+        (published.docvqa, "anls"), (published.llava, "exact"),
+    ],
+)  # fmt: skip
+def test_a_starter_task_names_the_scorer_of_the_benchmark(case, scorer, tmp_path: Path):
+    made = case(tmp_path)
+    text, _ = starter_task(open_dataset(made.path), {"path": str(made.path)})
+    assert f"eval_cfg: {{scorer: {scorer}}}" in text

@@ -224,6 +224,17 @@ def test_a_wrong_argument_is_one_line(arguments, said, tour, tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_an_error_names_the_argument_to_type(tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "cup.jpg").write_bytes(b"\xff\xd8\xff")
+    rows = tmp_path / "rows" / "rows.jsonl"
+    rows.write_text('{"image": "../cup.jpg", "question": "q"}\n', encoding="utf-8")
+    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={rows}")
+    said = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    assert "-T media_root=DIR" in said
+    assert "--media-root" not in said
+
+
 TURNS = """
 dataset: {path: rows.jsonl}
 infer_cfg:
@@ -297,7 +308,7 @@ def test_a_reply_that_calls_a_tool_ends_its_sample(tmp_path):
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (OURS, [], "mmprompt: there is nothing to ask; name a task file or dataset: -T path=FILE"),
+        (OURS, [], "mmprompt: MM602 no task file or dataset is given; name a task file or dataset: -T path=FILE"),
         ("mmprompt/qwen", ["-T", "path=rows.jsonl"], "mmprompt: the model lacks its server; write --model mmprompt/SERVICE/MODEL"),
         (OURS, ["-T", "path=rows.jsonl", "-M", "responses_api=true"], "mmprompt: responses_api has no form for all parts"),
     ],

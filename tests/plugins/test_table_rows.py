@@ -248,3 +248,11 @@ def test_a_dataset_without_a_task_file_says_where_its_roots_are_named(tmp_path: 
     (tmp_path / "rows.jsonl").write_text('{"question": "?"}', encoding="utf-8")
     with pytest.raises(TaskError, match="media_root is for a task file; give the template media=dict"):
         tables(str(tmp_path / "rows.jsonl"), media_root="media")
+
+
+def test_files_of_several_folders_are_refused(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rows.jsonl").write_text('{"image": "a.jpg", "question": "q"}\n', encoding="utf-8")
+    with pytest.raises(TaskError, match="lie in several folders"):
+        tables(str(tmp_path / "*" / "rows.jsonl"))

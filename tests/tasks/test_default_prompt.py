@@ -318,6 +318,8 @@ LETTERS = {"A": "a cat", "B": "a dog", "C": None, "D": ""}
     [
         ({"question": "Which?", **LETTERS}, "Which?\nA. a cat\nB. a dog"),
         ({"hint": "It purrs.", "question": "Which?", **LETTERS}, "It purrs.\nWhich?\nA. a cat\nB. a dog"),
+        ({"hint": ["It purrs.", None, "It is small."], "question": "Which?"}, "It purrs.\nIt is small.\nWhich?"),
+        ({"hint": [], "question": "Which?"}, "Which?"),
         ({"hint": float("nan"), "question": "Which?", "options": "['a', 'b']"}, "Which?\nA. a\nB. b"),
         ({"question": "Which?", "choices": {"A": "x", "B": "y"}}, "Which?\nA. x\nB. y"),
         ({"question": "Which?", "choices": {"text": ["x", "y"], "label": ["1", "2"]}}, "Which?\nA. x\nB. y"),
@@ -334,7 +336,8 @@ def test_a_multiple_choice_row_sends_hint_question_and_lettered_choices(row: dic
 @pytest.mark.parametrize(
     ("row", "column", "letter"),
     [
-        ({"A": "x", "B": "", "C": "z"}, "A", "B"),
+        ({"A": "x", "B": "", "C": "z"}, "B", "B"),
+        ({"choice_a": "x", "choice_b": "y", "choice_c": None, "choice_d": "z"}, "choice_c", "C"),
         ({"options": ["x", None, "z"]}, "options", "B"),
         ({"choices": {"B": "y", "C": "z"}}, "choices", "A"),
     ],
@@ -343,3 +346,10 @@ def test_an_empty_choice_before_the_last_is_an_error(row: dict[str, object], col
     with pytest.raises(MMPromptError, match=f"choice {letter} is empty") as caught:
         list(load_task({"dataset": {"rows": [{"question": "Which?", **row}]}}).messages())
     assert caught.value.where.column == column
+
+
+@pytest.mark.parametrize("hint", [{"text": "It purrs."}, ["It purrs.", ["It is small."]]])
+def test_a_hint_that_is_no_text_and_no_list_of_texts_is_an_error(hint: object) -> None:
+    with pytest.raises(MMPromptError, match=r"'hint' holds (dict|list)") as caught:
+        list(load_task({"dataset": {"rows": [{"question": "Which?", "hint": hint}]}}).messages())
+    assert caught.value.where.column == "hint"

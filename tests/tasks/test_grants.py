@@ -23,6 +23,7 @@ ASKED = [
     ("max_bytes: 1073741824", "media.max_bytes", ["--policy", "trusted"]),
     ("max_seconds: null", "media.max_seconds", ["--policy", "trusted"]),
     ("max_request_media: 20000", "media.max_request_media", ["--policy", "trusted"]),
+    ("max_side_pixels: 70000", "media.max_side_pixels", ["--policy", "trusted"]),
     ("isolate: false", "media.isolate", ["--policy", "trusted"]),
     ("read_also: tiff", "media.read_also tiff", ["--read-also", "tiff"]),
     ("{fetch: true, allow_domains: A.example}", "media.allow_domains 'A.example', media.fetch",
@@ -113,6 +114,33 @@ def test_a_dataset_that_a_task_names_opens_its_folder_with_a_note_and_under_host
     with pytest.raises(TaskError, match="pass --media-root"):
         load_task(written(folder, "policy: hostile", "../beside/rows.jsonl"))
     load_task(own_words, policy=MediaPolicy.preset("hostile"))
+
+
+def test_a_training_set_that_no_retriever_reads_opens_no_folder(folder: Path) -> None:
+    beside = folder.parent / "beside"
+    path = folder / "task.json"
+    for shots, roots in ([0], [str(folder), str(beside)]), (None, [str(folder)]):
+        prompt = {"template": "</E>{question}", "ice_token": "</E>"}
+        infer: dict[str, Any] = {"prompt_template": prompt, "ice_template": "{question}"}
+        infer |= {} if shots is None else {"retriever": {"type": "FixKRetriever", "fix_id_list": shots}}
+        dataset = {"path": str(folder / "rows.jsonl"), "train": str(beside / "rows.jsonl")}
+        path.write_text(json.dumps({"dataset": dataset, "infer_cfg": infer}))
+        task = load_task(path)
+        assert list(task_policy(task).roots) == roots
+        assert any(f"media below {beside} may be read" in note for note in task.notes()) == (shots is not None)
+        hostile = Grants("hostile")
+        if shots is None:
+            assert load_file(str(path), grants=hostile).train is not None
+        else:
+            with pytest.raises(TaskError, match="--media-root"):
+                load_file(str(path), grants=hostile)
+
+
+def test_a_higher_limit_counts_under_trusted(folder: Path) -> None:
+    task = load_file(written(folder, "max_side_pixels: 70000"), grants=Grants("trusted"))
+    assert task_policy(task, preset="trusted").max_side_pixels == 70000
+    task = load_file(written(folder, "max_side_pixels: 1000"), grants=Grants("hostile"))
+    assert task_policy(task, preset="hostile").max_side_pixels == 1000
 
 
 def test_a_link_to_a_folder_outside_is_outside(folder: Path) -> None:

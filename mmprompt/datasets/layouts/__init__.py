@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mmprompt.datasets.layouts import (
     air_bench,
+    arc,
     audiobench,
     conversations,
     docvqa,
@@ -28,7 +29,7 @@ from mmprompt.datasets.layouts import (
 from mmprompt.datasets.layouts.layout import Layout
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, RowError, nearest
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, Where, nearest
 
 LAYOUTS: dict[str, Layout] = {
     layout.name: layout
@@ -43,6 +44,7 @@ LAYOUTS: dict[str, Layout] = {
         docvqa.LAYOUT,
         videomme.LAYOUT,
         mvbench.LAYOUT,
+        arc.LAYOUT,
         air_bench.LAYOUT,
         audiobench.LAYOUT,
         inspect_samples.LAYOUT,
@@ -88,7 +90,7 @@ def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
 def _fitted(row: Sample, layout: Layout) -> Sample:
     for name in layout.columns:
         if name not in row.columns:
-            raise RowError(
-                f"no column '{name}', which {layout.name} has", nearest(name, row.columns), code="MM006"
-            ).located(column=name)
+            what = f"no column '{name}', which {layout.name} has"
+            where = Where(column=name, setting=NO_COLUMN)
+            raise RowError(what, nearest(name, row.columns), where, "MM006")
     return layout.read(row)

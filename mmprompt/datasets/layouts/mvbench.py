@@ -18,7 +18,8 @@ def _read(sample: Sample) -> Sample:
         raise RowError("the row has no candidates", "give a list of choices", code="MM006").located(column="candidates")
     new = {"video": text_of(sample, "video"), "question": text_of(sample, "question"), "candidates": choices}
     changed = with_columns(sample, new)
-    return changed._replace(remarks=(*sample.remarks, _CLIPPED)) if "start" in sample.columns else changed
+    clipped = any(sample.columns.get(name) is not None for name in ("start", "end"))
+    return changed._replace(remarks=(*sample.remarks, _CLIPPED)) if clipped else changed
 
 
 LAYOUT = Layout("mvbench", ("video", "question", "candidates"), has("video", "question", "candidates", "answer"), _read)

@@ -6,25 +6,32 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Union
 
+from mmprompt.datasets.choices import is_null
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, RowError, nearest, shown
+from mmprompt.errors import NO_COLUMN, DatasetError, RowError, Where, nearest, shown
 
 _CACHE = 1 << 14
 """KiB of the table that stay in memory; the rest lies in a temporary file without a name."""
 
 _STEP = 1000
 
+_Key = Union[bytes, int, str, None]
+
 
 class JoinTable:
-    """Values by key. ``1`` and ``"1"`` are the same key, since CSV files hold text only."""
+    """Values by key. ``1`` and ``"1"`` are the same key, since CSV files hold text only.
+
+    ``True`` and ``"True"`` are not. Null is no key: nothing is found by it. Lists and objects compare by their JSON.
+    """
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._waiting: list[tuple[str, str]] = []
+        self._waiting: list[tuple[_Key, str]] = []
         self._indexed = False
         database.execute(f"pragma cache_size=-{_CACHE}")
-        database.execute("create table rows (key text, value text)")
+        database.execute("create table rows (key, value text)")
 
     def add(self, key: object, value: object) -> None:
         """Store a value, which JSON must be able to hold.
@@ -32,7 +39,7 @@ class JoinTable:
         Raises:
             TypeError: JSON cannot hold it.
         """
-        self._waiting.append((str(key), json.dumps(value)))
+        self._waiting.append((_stored(key), json.dumps(value)))
         if len(self._waiting) >= _STEP:
             self._write()
 
@@ -42,7 +49,7 @@ class JoinTable:
             self._write()
             self._database.execute("create index keys on rows (key)")
             self._indexed = True
-        found = self._database.execute("select value from rows where key = ? order by rowid", (str(key),))
+        found = self._database.execute("select value from rows where key = ? order by rowid", (_stored(key),))
         return [json.loads(value) for (value,) in found]
 
     def _write(self) -> None:
@@ -50,13 +57,31 @@ class JoinTable:
         self._waiting = []
 
 
+def _stored(key: object) -> _Key:
+    """Return a key as SQLite stores it: values of different types are never equal there, and null equals nothing."""
+    if is_null(key):
+        return None
+    if isinstance(key, bool):
+        return int(key)
+    if isinstance(key, (list, tuple, Mapping)):
+        return json.dumps(key, default=str)
+    return str(key).encode("utf-8", "surrogatepass")
+
+
 @contextmanager
 def join_table() -> Iterator[JoinTable]:
-    """Give an empty table; the end of the ``with`` block deletes it."""
+    """Give an empty table; the end of the ``with`` block deletes it.
+
+    Raises:
+        DatasetError: the table cannot be written, for example because the disk is full.
+    """
     database = sqlite3.connect("", isolation_level=None)  # a temporary file, which SQLite removes
     try:
         database.execute("begin")
         yield JoinTable(database)
+    except (sqlite3.Error, OverflowError) as error:
+        hint = "make room in the folder of temporary files, or name another one: TMPDIR=DIR"
+        raise DatasetError(f"the table that joins rows cannot be written: {error}", hint) from None
     finally:
         database.close()
 
@@ -88,7 +113,8 @@ def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing)
             continue
         if column not in row.columns:
             what = f"no column {shown(column)}, by which rows are joined"
-            yield row.located(RowError(what, nearest(column, row.columns), code="MM006").located(column=column))
+            where = Where(column=column, setting=NO_COLUMN)
+            yield row.located(RowError(what, nearest(column, row.columns), where, "MM006"))
             continue
         partners = table.of(row.columns[column])
         partner = partners[0] if partners else None

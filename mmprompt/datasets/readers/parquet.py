@@ -71,7 +71,7 @@ def _samples(batches: Iterator[Any], file: str) -> Iterator[Row]:
         for at in range(0, len(batch), _BATCH):
             for columns in _rows(batch.slice(at, _BATCH)):
                 if type(columns) is dict:
-                    yield make(Sample, (columns, id_of(columns, row), file, None, row, False, None, (), _NONE))
+                    yield make(Sample, (columns, id_of(columns, row), file, None, row, False, None, (), _NONE, None))
                 else:
                     yield columns.located(file=file, sample=str(row))
                 row += 1

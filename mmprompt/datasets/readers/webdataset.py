@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
 from mmprompt.errors import DatasetError, MMPromptError, RowError, shown
 from mmprompt.media.media_types import suffix_type
 from mmprompt.targets.exact_json import Remark, loads
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _MOST_MEMBERS = 10_000
 """Members of one row."""
@@ -21,6 +24,12 @@ _LARGEST = 1 << 31
 
 _LONGEST_CLASS = 18
 """Digits of a number in ``KEY.cls``."""
+
+_LONGEST_HEADER = 1 << 20
+"""Bytes of a long name, or of the attributes of a member."""
+
+_ATTRIBUTES = (b"L", b"K", b"x", b"g", b"X")
+"""The types of headers that hold long names and attributes, of GNU, POSIX and Solaris."""
 
 _TEXTS = {"txt", "text", "transcript", "caption"}
 
@@ -37,6 +46,22 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     del thorough
     with source.opened() as stream:
         yield from _samples(stream, source.name, notes)
+
+
+class _Header(tarfile.TarInfo):
+    """A header whose long names are bounded: they are read into memory before the member that they belong to."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Return the header in a block.
+
+        Raises:
+            ReadError: it announces a long name or attributes of more bytes than such a header has.
+        """
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _ATTRIBUTES and header.size > _LONGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
 
 
 class _Members:
@@ -57,6 +82,8 @@ class _Members:
         elif self._bytes > _LARGEST or len(self.data) == _MOST_MEMBERS:
             what = f"the row has more than {_LARGEST >> 30} GiB or {_MOST_MEMBERS} members"
             self.error = RowError(what, "split it into several rows", code="MM017")
+        elif member.size > LONGEST_ROW and not suffix_type(f"x.{extension.rpartition('.')[2]}"):
+            self.error = too_long("the member").located(column=extension)
         if self.error is not None:
             self.data = {extension: b""}
             return
@@ -68,7 +95,7 @@ def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
     row = 0
     members = _Members("")
     try:
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17) as archive:
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17, tarinfo=_Header) as archive:
             for member in archive:
                 archive.members = []  # type: ignore[attr-defined]  # it keeps every header it has seen
                 split = _key_of(member.name)

@@ -115,6 +115,9 @@ def _scored_answers(task: Task, infer_mode: str | None) -> Callable[[Sample], ob
 def _table(
     rows: Iterable[Sample | RowError], task: Task, dataset: Dataset | None, answer_of: Callable[[Sample], object]
 ) -> Table:
+    if dataset is not None and len(dataset.roots) > 1:  # the runner's rows do not say where their media begin
+        what = "the files of the dataset lie in several folders"
+        raise TaskError(what, "give the files of one folder at a time")
     samples: list[Sample] = []
     for row in rows:
         if isinstance(row, RowError):

@@ -23,6 +23,9 @@ _LETTER = (  # a letter alone, a letter and a mark at the beginning, or a phrase
     r"^\W*([A-Z])\W*$|^\W*([A-Z])[).:\u3001\uff1a]"
     r"|(?:answer|option|choice|答案)\W*(?:is|为|是)?\W*(?-i:([A-Z])(?![A-Za-z]))"
 )
+_OPTION = re.compile(r"--(media-root|dataset|train) ")
+"""Options of our command line that errors name; here they are arguments of the task."""
+
 _SCORERS = {"exact": lambda: match("exact"), "contains": includes, "choice": lambda: pattern(_LETTER)}
 
 
@@ -59,7 +62,8 @@ def mmprompt_task(
     except MMPromptError as error:
         from rich.markup import escape  # noqa: PLC0415  # inspect-ai prints this with rich
 
-        raise PrerequisiteError(escape(f"mmprompt: {Finding.of(error)}")) from None
+        told = _OPTION.sub(lambda option: f"-T {option[1].replace('-', '_')}=", str(Finding.of(error)))
+        raise PrerequisiteError(escape(f"mmprompt: {told}")) from None
     return Task(dataset=rows, setup=whole(), solver=generate(tool_calls="none"), scorer=scored, config=config)
 
 
