@@ -16,9 +16,15 @@ from mmprompt.media.sources import classify_or_path
 _LONGEST_QUESTION = 500
 """Characters. A longer text is often a passage in which the answer is to be found."""
 
+_LONG_ANSWER = 4
+"""Words. A shorter answer may well stand in its question by chance."""
+
 _LEAST_WORDS = 3
 _LEAST_LETTERS = 3
-_ANSWERS = r"\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:is|are)?\s*[:=]?\s*[(\"']?"
+_ANSWERS = r"\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:is\b|are\b|[:=])\s*[(\"']?"
+_NO_MORE = r"(?!\w|[)\"']?\s*(?:,|/|\bor\b))"
+"""What may not follow: the question would list answers to choose from."""
+
 _PLAIN = frozenset(
     ("yes", "no", "true", "false", "none", "not", "and", "the", "image", "images", "img", "photo", "picture")
 )
@@ -79,10 +85,12 @@ def answer_in_question(row: CheckedRow) -> Iterator[Hit]:
 
 def _given_away(row: CheckedRow, answer: str) -> str | None:
     """Return the words of the question that give the answer; None if none do."""
-    told = re.search(_ANSWERS + re.escape(answer) + r"(?!\w)", row.question, re.IGNORECASE)
+    told = re.search(_ANSWERS + re.escape(answer) + _NO_MORE, row.question, re.IGNORECASE)
     if told:
         return told[0]
-    if row.choices or not row.media or len(answer.split()) < _LEAST_WORDS or len(row.question) > _LONGEST_QUESTION:
+    if row.choices or not row.media or len(answer.split()) < _LONG_ANSWER or len(row.question) > _LONGEST_QUESTION:
+        return None
+    if re.search(r"\bor\b", row.question):  # it lists answers to choose from
         return None
     at = row.question.casefold().find(answer.casefold())
     return row.question[at : at + len(answer)] if at >= 0 else None
