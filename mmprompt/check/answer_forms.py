@@ -19,12 +19,14 @@ def choice_of(answer: object, choices: Sequence[str]) -> int:
     """Return the 0-based number of the choice that an answer names, -1 if it names none.
 
     It may be the text of a choice, where case and blanks at its ends do not count, its letter (``B``, ``b``, ``(B)``,
-    ``B.``), the letter and the text, or a number from 0 or from 1. Of several answers all must name a choice; the
-    number is that of the first.
+    ``B.``), the letter and the text, or a number from 0, and from 1 if it is the number of choices. Of several answers
+    all must name a choice; the number is that of the first.
     """
     if isinstance(answer, bool):
         return choice_of(str(answer), choices)
     if isinstance(answer, (int, float)):
+        if 0 <= answer < len(choices) and answer == int(answer):
+            return int(answer)
         return choice_of(f"{answer:g}", choices)
     if not isinstance(answer, str):
         several = [choice_of(one, choices) for one in answer] if isinstance(answer, (list, tuple)) else []
@@ -34,6 +36,24 @@ def choice_of(answer: object, choices: Sequence[str]) -> int:
         return found
     listed = list_of_cell(answer, cells=True)
     return choice_of(listed, choices) if listed != [answer] and listed else -1
+
+
+def readings_of(answer: object, choices: Sequence[str]) -> list[int]:
+    """Return the choices that an answer names, if it can be read in two ways; empty if there is one way.
+
+    A letter may also be the text of a choice. An integer counts from 0, and may also be a text, or count from 1.
+    """
+    if isinstance(answer, str):
+        letter = _LETTER.fullmatch(answer)
+        found = [_named(answer, choices), ascii_uppercase.find(letter[1].upper()) if letter else -1]
+    elif isinstance(answer, int) and not isinstance(answer, bool):
+        found = [_named(str(answer), choices), answer]
+        if answer == len(choices) and found[0] < 0:
+            return [answer - 1]
+    else:
+        return []
+    readings = sorted({number for number in found if 0 <= number < len(choices)})
+    return readings if len(readings) > 1 else []
 
 
 def _found(answer: str, choices: Sequence[str]) -> int:

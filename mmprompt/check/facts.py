@@ -143,4 +143,6 @@ def kind_of(value: object) -> str:
         return "medium"
     if isinstance(value, Mapping):
         return "object"
-    return "list" if isinstance(value, (list, tuple)) else "other"
+    if isinstance(value, (list, tuple)):
+        return "list" if len(value) else "blank"
+    return "other"

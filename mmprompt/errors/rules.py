@@ -152,6 +152,7 @@ MM714 E empty-choice
 MM715 W missing-media
 MM716 W long-text
 MM717 I blanks-around-answer
+MM718 W two-readings
 MM800 E refused-by-target
 MM801 E too-many-for-target
 MM802 E too-large-for-target

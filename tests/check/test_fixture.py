@@ -46,7 +46,7 @@ ELSEWHERE = {
 }
 """The codes without a place in the folder, and why."""
 
-PENDING = {"MM312", "MM314", "MM315", "MM316", "MM317", "MM708"}
+PENDING = {"MM312", "MM314", "MM315", "MM316", "MM317"}
 
 
 def codes_in(name: str) -> dict[str, list[str]]:

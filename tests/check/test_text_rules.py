@@ -9,7 +9,7 @@ import pytest
 from findings import findings_for, findings_of, overlap_of
 from planted import encoded, pixels
 
-from mmprompt.check.answer_forms import choice_of
+from mmprompt.check.answer_forms import choice_of, readings_of
 from mmprompt.check.checker import Checker
 from mmprompt.check.kept import SampleFacts
 from mmprompt.check.rules.targets import batch_too_large
@@ -106,6 +106,19 @@ def test_safe_fixes_give_the_value_that_was_meant(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_an_answer_names_a_choice_by_text_letter_or_number(answer: object, number: int) -> None:
     assert choice_of(answer, CHOICES) == number
+
+
+@pytest.mark.parametrize(
+    ("answer", "choices", "readings"),
+    [
+        ("A", ("B", "A"), [0, 1]), (1, ("0", "2", "1"), [1, 2]), (3, ("x", "y", "z"), [2]), ("A", ("A", "B"), []),
+        (0, ("0", "1"), []), ("B", CHOICES, []), (2, CHOICES, []), (7, CHOICES, []), ("red", CHOICES, []), (True, CHOICES, []),
+    ],
+)  # fmt: skip
+def test_an_answer_that_can_be_read_in_two_ways_is_known(
+    answer: object, choices: tuple[str, ...], readings: list[int]
+) -> None:
+    assert readings_of(answer, choices) == readings
 
 
 def test_lettered_choices_are_named_by_their_texts() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from string import ascii_uppercase
 
-from mmprompt.check.answer_forms import choice_of
+from mmprompt.check.answer_forms import choice_of, readings_of
 from mmprompt.check.rule import CheckedRow, Fix, Hit, dataset_rule, row_rule
 from mmprompt.check.store import Store
 from mmprompt.datasets.choices import is_empty, without_letters
@@ -41,6 +42,21 @@ def answer_not_a_choice(row: CheckedRow) -> Iterator[Hit]:
         known = names_in_short(without_letters(row.choices))
         hint = "give the letter, the number or the text of one of the choices"
         yield Hit(f"the answer {shown(row.answer)} is none of the choices {known}", hint, row.task.output_column)
+
+
+@row_rule("MM718")
+def two_readings(row: CheckedRow) -> Iterator[Hit]:
+    """The answer can be read as two of the choices, or as one that a scorer does not read."""
+    readings = readings_of(row.answer, row.choices)
+    if not readings:
+        return
+    texts = without_letters(row.choices)
+    what = f"the answer {row.answer!r} may be {' or '.join([shown(texts[number]) for number in readings])}"
+    if len(readings) == 1:
+        what = f"the answer {row.answer!r} counts from 1, and an integer is read as the number of a choice from 0"
+    letters = " or ".join([ascii_uppercase[number] for number in readings])
+    hint = f"write the letter that is meant, {letters}, beside choices that are no letters"
+    yield Hit(what, hint, row.task.output_column)
 
 
 @row_rule("MM703")
