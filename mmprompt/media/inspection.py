@@ -17,8 +17,9 @@ class ImageContent(NamedTuple):
 
     The rest is measured on a small copy, transparency laid on white. ``colour`` is the one colour of all pixels, on
     white or with the transparency dropped; None if there are several. ``commonest`` is the share of pixels about as
-    light as the commonest ones. ``darkest`` and ``lightest`` are the levels (0 to 1) that 1 % of the pixels are below
-    and above. ``cells`` are 8 rows of 9 grey levels: the picture, upright, in averages of its areas.
+    light as the commonest ones. ``darkest`` and ``lightest`` are the ends of its levels, 0 to 1.
+    ``sharpness`` is the variance of second differences by that of the levels; None where it says
+    nothing. ``cells`` are 8 rows of 9 grey levels: the picture, upright, in averages of its areas.
     """
 
     format: str
@@ -35,6 +36,7 @@ class ImageContent(NamedTuple):
     commonest: float
     darkest: float
     lightest: float
+    sharpness: float | None
     grey: bool
     cells: bytes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from media.image_files import flat_png, flipped, saved
 from PIL import Image, ImageCms
+from PIL.ImageFilter import GaussianBlur
 
 from mmprompt.media.image.headers import orientation_exif
 
@@ -59,6 +60,13 @@ def deep() -> Image.Image:
     return Image.fromarray(np.asarray(scene(5).convert("L")).astype(np.uint16) * 257)
 
 
+def nearly_empty() -> Image.Image:
+    """Return a white page with a number."""
+    page = Image.new("RGB", (600, 800), "white")
+    page.paste("black", (300, 760, 308, 772))
+    return page
+
+
 def letters_on_nothing() -> bytes:
     """Return black strokes on a transparent ground, whose colour is black as well."""
     pixels = np.zeros((120, 160, 4), np.uint8)
@@ -82,6 +90,10 @@ FAULTS = {
     "MM309": ("line.png", png_of(scene(3, 1, 2000))),
     "MM310": ("clear.png", png_of(with_hole())),
     "MM311": ("more.jpg", jpeg(_SCENE) + b"PK\3\4" + bytes(range(1, 200))),
+    "MM312": ("page.jpg", jpeg(nearly_empty())),
     "MM313": ("lab.jpg", profiled()),
+    "MM314": ("dark.jpg", jpeg(_SCENE.point(lambda level: level // 8))),
+    "MM315": ("light.jpg", jpeg(_SCENE.point(lambda level: 240 + level // 17))),
+    "MM316": ("blurred.jpg", jpeg(_SCENE.filter(GaussianBlur(8)))),
     "MM318": ("grey.jpg", jpeg(_SCENE.convert("L"))),
 }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import re
 import struct
-from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.media.image.pixels import in_mode, turned
@@ -35,6 +34,13 @@ _MIDDLE = 128
 _CELLS = 9, 8
 """Columns and rows of averages, which give a difference hash of 64 bits."""
 
+_LEAST_SIDE = 128
+"""Pixels of the shorter side of a picture whose sharpness is judged. Smaller ones may be enlarged icons or digits."""
+
+_LEAST_VARIANCE = 4
+"""Of grey levels. Below, noise and rounding make up the edges."""
+
+_SQUARES = [level * level for level in range(256)]
 _WHITE = (255, 255, 255)
 
 
@@ -51,6 +57,7 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
     plain = small if small.mode in ("L", "YCbCr") else _on_white(small)
     grey = plain.getchannel(0)
     levels = grey.histogram()
+    darkest, lightest = _extrema(grey, 0)
     return ImageContent(
         facts.format,
         facts.width,
@@ -64,8 +71,9 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
         bytes_after(data, facts.format),
         _one_colour(small, data, facts, policy),
         _commonest(levels),
-        _level(levels, 0.01),
-        _level(levels, 0.99),
+        darkest / 255,
+        lightest / 255,
+        _sharpness(grey, levels) if min(facts.width, facts.height) >= _LEAST_SIDE else None,
         plain.mode == "L" or all(abs(end - _MIDDLE) <= _GREY for band in (1, 2) for end in _extrema(plain, band)),
         turned(grey, facts.orientation).resize(_CELLS, Resampling.BOX).tobytes(),
     )
@@ -139,9 +147,25 @@ def _commonest(levels: Sequence[int]) -> float:
     return sum(levels[max(0, top - _SAME_LEVEL) : top + _SAME_LEVEL + 1]) / sum(levels)
 
 
-def _level(levels: Sequence[int], share: float) -> float:
-    """Return the level (0 to 1) that a share of the pixels is not above, given a histogram."""
-    return bisect_left(list(accumulate(levels)), share * sum(levels)) / 255
+def _sharpness(grey: Image, levels: Sequence[int]) -> float | None:
+    """Return the variance of the second differences of a grey image, as a multiple of the variance of its levels.
+
+    Light and contrast do not count: the ratio of a dark copy is the same. None for an image of nearly one level.
+    """
+    from PIL.ImageFilter import Kernel  # noqa: PLC0415  # heavy
+
+    spread = _variance(levels)
+    if spread < _LEAST_VARIANCE:
+        return None
+    edges = grey.filter(Kernel((3, 3), (0, 1, 0, 1, -4, 1, 0, 1, 0), scale=2, offset=128))
+    inner = edges.crop((1, 1, edges.width - 1, edges.height - 1))  # the filter copies the border
+    return 4 * _variance(inner.histogram()) / spread
+
+
+def _variance(levels: Sequence[int]) -> float:
+    count = sum(levels)
+    mean = sum(map(mul, levels, range(256))) / count
+    return float(sum(map(mul, levels, _SQUARES)) / count - mean * mean)
 
 
 def _profile(image: Image) -> str:
