@@ -66,9 +66,11 @@ def similar_media(store: Store) -> Iterator[Hit]:
 
 
 def _place(store: Store, first: int, row: int) -> str:
-    known = store.sample(first)
-    if first == row or known is None:
+    known, own = store.sample(first), store.sample(row)
+    if first == row or known is None or own is None:
         return "in the same row"
+    if known.file == own.file and known.line is not None:
+        return f"in line {known.line}"
     return f"in {place_of_row(known.file, known.line, first)}"
 
 
