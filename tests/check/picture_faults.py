@@ -90,7 +90,7 @@ FAULTS = {
     "MM309": ("line.png", png_of(scene(3, 1, 2000))),
     "MM310": ("clear.png", png_of(with_hole())),
     "MM311": ("more.jpg", jpeg(_SCENE) + b"PK\3\4" + bytes(range(1, 200))),
-    "MM312": ("page.jpg", jpeg(nearly_empty())),
+    "MM312": ("empty_page.jpg", jpeg(nearly_empty())),
     "MM313": ("lab.jpg", profiled()),
     "MM314": ("dark.jpg", jpeg(_SCENE.point(lambda level: level // 8))),
     "MM315": ("light.jpg", jpeg(_SCENE.point(lambda level: 240 + level // 17))),
