@@ -103,7 +103,7 @@ class Reader:
 
 @pytest.fixture
 def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("tour", "broken", "upstream_configs"):
+    for name in ("tour", "broken", "upstream_configs", "upstream_yaml"):
         shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

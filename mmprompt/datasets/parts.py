@@ -81,6 +81,7 @@ class Settings(NamedTuple):
     split: str | None = None
     encoding: str | None = None
     templates: bool = False
+    layouts: bool = True
 
 
 def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | None]:
@@ -116,7 +117,7 @@ def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:
         json_rows.check_array(source.head)
     source.shorten()
     part = Part(source, reader, asked.format if asked.format in LAYOUTS else None, key, in_folder)
-    if asked.format is not None or reader not in _PLAIN:
+    if asked.format is not None or reader not in _PLAIN or not asked.layouts:
         return part
     rows = part._replace(reader="jsonl") if reader == "openai" else part
     layout = _recognised_layout(rows, asked)
@@ -184,12 +185,17 @@ def rows_of(
         rows = join(rows)
     if asked.columns:
         rows = with_roles(rows, asked.columns, templates=asked.templates)
-    layout = part.layout or _INNER.get(part.reader)
+    layout = part.layout or (_INNER.get(part.reader) if asked.layouts else None)
     if layout == "vlmevalkit":
         rows = with_referenced_pictures(rows, partial(READERS[part.reader], part.source, Notes(), False))
     if layout is not None:
         return laid_out(rows, LAYOUTS[layout], notes)
-    once = part.source.root is None and asked.format is None and part.reader in ("jsonl", "json", "csv", "tsv")
+    once = (
+        part.source.root is None
+        and asked.format is None
+        and asked.layouts
+        and part.reader in ("jsonl", "json", "csv", "tsv")
+    )
     return recognised(rows, notes) if once else rows
 
 

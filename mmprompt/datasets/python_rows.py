@@ -35,16 +35,21 @@ class _Once:
         return iterator
 
 
-def read_rows(rows: Iterable[Mapping[str, object]], columns: Mapping[str, str]) -> Callable[[Notes], Iterator[Row]]:
-    """Return the function that iterates over rows given in Python; ``columns`` maps column to role."""
-    return partial(_read, _Once(_undecoded(rows)), columns)
+def read_rows(
+    rows: Iterable[Mapping[str, object]], columns: Mapping[str, str], *, layouts: bool = True
+) -> Callable[[Notes], Iterator[Row]]:
+    """Return the function that iterates over rows given in Python.
+
+    ``columns`` maps column to role. Without ``layouts`` no published layout is recognised.
+    """
+    return partial(_read, _Once(_undecoded(rows)), columns, layouts)
 
 
-def _read(rows: _Once, columns: Mapping[str, str], notes: Notes) -> Iterator[Row]:
+def _read(rows: _Once, columns: Mapping[str, str], layouts: bool, notes: Notes) -> Iterator[Row]:
     read = _python_rows(rows)
     if columns:
         read = with_roles(read, columns, templates=True)
-    return openai_chat.of_rows(recognised(read, notes))
+    return openai_chat.of_rows(recognised(read, notes) if layouts else read)
 
 
 def _python_rows(rows: _Once) -> Iterator[Row]:

@@ -83,6 +83,7 @@ def open_dataset(
     split: str | None = None,
     encoding: str | None = None,
     templates: bool = False,
+    layouts: bool = True,
 ) -> Dataset:
     """Open a dataset: a file, a folder, a pattern such as ``data/*.parquet``, or a list of files.
 
@@ -96,11 +97,12 @@ def open_dataset(
         split: which split of a folder, or of rows with a column ``split``.
         encoding: the encoding of text that is not UTF-8.
         templates: give mapped media also the names ``image``, ``audio`` and ``video``, which templates use.
+        layouts: recognise published layouts such as MMMU's; False leaves the columns as they are.
 
     Raises:
         DatasetError: a file is missing, unreadable or binary, its format is unknown, or a setting does not fit.
     """
-    asked = Settings(format, thorough, key, columns, tuple(join), split, encoding, templates)
+    asked = Settings(format, thorough, key, columns, tuple(join), split, encoding, templates, layouts)
     if format is not None and format not in FORMATS:
         raise DatasetError(f"unknown format {shown(format)}", nearest(format, FORMATS))
     check_roles(columns or {})
@@ -163,10 +165,13 @@ def _with_partners(rows: Iterable[Row], name: str, asked: Settings, notes: Notes
     notes.add([Remark(f"join {name} {n}", None, text, "MM024") for n, text in enumerate(missing.texts())], file, None)
 
 
-def rows_dataset(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> Dataset:
+def rows_dataset(
+    rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None, *, layouts: bool = True
+) -> Dataset:
     """Return the dataset of rows given in Python. Values may also be bytes, images, lists and segments.
 
-    If the first row is a chat, or has a published layout such as MMMU's, all rows are read in the same way. A row that
+    If the first row is a chat, or has a published layout such as MMMU's, all rows are read in the same way; without
+    ``layouts`` the columns stay as they are. A row that
     is not a mapping from names to values yields a ``RowError``. An iterator can be read once. A ``datasets`` Dataset
     is read without decoding its media.
 
@@ -176,4 +181,4 @@ def rows_dataset(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] |
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DatasetError(f"rows are given as {type(rows).__name__}", "give a list or another iterable of mappings")
     check_roles(columns or {})
-    return Dataset(None, "rows", (), read_rows(rows, columns or {}))
+    return Dataset(None, "rows", (), read_rows(rows, columns or {}, layouts=layouts))

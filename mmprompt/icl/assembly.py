@@ -9,6 +9,7 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
 from mmprompt.icl.chats import chat_prompts, one_turn
 from mmprompt.icl.dialogues import check_mode, turn_prompts
+from mmprompt.icl.labels import label_views
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.slot_rules import Columns, SlotRules
 from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
@@ -86,10 +87,9 @@ class Assembly:
 
     def _check_together(self) -> None:
         """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
-        turns = isinstance(self._template, MultiTurnPromptTemplate)
         if self.inferencer == "PPLInferencer":
-            if not self._labels:
-                hint = "map each label to its template, or give the inferencer 'labels'"
+            if not self._labels and "labels_column" not in self.arguments:
+                hint = "map each label to its template, or give the inferencer 'labels' or 'labels_column'"
                 raise TaskError("PPLInferencer needs labels, and the template has none", hint)
             if len(set(map(str, self._labels))) < len(set(self._labels)):
                 alike = ", ".join(map(repr, self._labels))
@@ -97,7 +97,7 @@ class Assembly:
         elif self._template.labels:
             hint = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError(f"{self.inferencer} cannot use a template of labels", hint)
-        if turns != (self.inferencer in _OF_TURNS):
+        if isinstance(self._template, MultiTurnPromptTemplate) != (self.inferencer in _OF_TURNS):
             raise TaskError(
                 f"{type(self._template).__name__} does not go with {self.inferencer}",
                 "use MultiTurnPromptTemplate with MultiTurnGenInferencer",
@@ -219,9 +219,10 @@ class Assembly:
             return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
-        make = self._template.generate_label_prompt_item
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
-        return [(None, {label: make(entry, own(), label) for label in self._labels})]
+        views = label_views(entry, self._labels, self.arguments.get("labels_column"), self._columns.output)
+        make = self._template.generate_label_prompt_item
+        return [(None, {label: make(view, own(), label) for label, view in views.items()})]
 
     def _ids(self, sample: Sample) -> tuple[int, ...]:
         bound = self._bound

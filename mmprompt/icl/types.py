@@ -42,7 +42,7 @@ _COMMON = ("max_out_len", "max_seq_len", "batch_size", "generation_kwargs", "sto
 CHAT = "ChatInferencer"
 INFERENCERS: dict[str, tuple[str, ...]] = {
     "GenInferencer": _COMMON,
-    "PPLInferencer": ("max_seq_len", "batch_size", "labels"),
+    "PPLInferencer": ("max_seq_len", "batch_size", "labels", "labels_column"),
     "MultiTurnGenInferencer": (*_COMMON, "infer_mode"),
     CHAT: (*_COMMON, "infer_mode"),
 }

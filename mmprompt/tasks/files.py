@@ -8,14 +8,18 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.errors.findings import Note
-from mmprompt.tasks.config import DATASET_KEYS, ConfigValue, Section
+from mmprompt.tasks.config import DATASET_KEYS, KEYS, ConfigValue, Section
+from mmprompt.tasks.upstream.config_folder import ConfigFolder
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
 from mmprompt.tasks.upstream.execute import run_config
+from mmprompt.tasks.upstream.shaped_rows import UpstreamRows
+from mmprompt.tasks.upstream.yaml_files import upstream_reader
 from mmprompt.tasks.yaml_text import load_yaml
 
 _NUMBER = re.compile(r"\d+")
@@ -37,26 +41,29 @@ class TaskFile(NamedTuple):
     """The content of a task file, and notes on keys that are not used.
 
     ``upstream`` is True for a runner's config. ``is_data`` is True for a file that is not executed: YAML, TOML, JSON.
+    ``rows`` says how the rows of another runner's YAML are read.
     """
 
     config: Section
     notes: tuple[Note, ...] = ()
     upstream: bool = False
     is_data: bool = False
+    rows: UpstreamRows | None = None
 
 
-def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None) -> TaskFile:
+def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, roots: Sequence[str] = ()) -> TaskFile:
     """Return the content of a task file; its suffix says how it is read.
 
     ``known`` are the keys of a task, and so the variables that a Python file may set. ``abbr`` chooses among the
-    datasets of a runner's config.
+    datasets of a runner's config. ``roots`` are folders outside the file's own from which it may take further files.
 
     Raises:
         TaskError: the file is missing, of unknown kind or malformed (with its line), or does not hold a mapping.
     """
     suffix = os.path.splitext(path)[1].lower()
+    yaml = partial(_yaml, abbr=abbr, roots=roots)
     readers: dict[str, Callable[[str], ConfigValue | TaskFile]] = {
-        ".yaml": _yaml, ".yml": _yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known, abbr),
+        ".yaml": yaml, ".yml": yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known, abbr),
     }  # fmt: skip
     if suffix not in readers:
         hint = f"give {', '.join(readers)}"
@@ -106,8 +113,15 @@ def _text(path: str) -> str:
     return data.decode("utf-8-sig")
 
 
-def _yaml(path: str) -> ConfigValue:
-    return load_yaml(_text(path))
+def _yaml(path: str, *, abbr: str | None, roots: Sequence[str]) -> ConfigValue | TaskFile:
+    """Read YAML: a task, or a file of lm-eval, lmms-eval or promptfoo, which its keys show."""
+    text = _text(path)
+    value = load_yaml(text, functions=True)
+    reader = upstream_reader(value, KEYS)
+    if reader is None:
+        return load_yaml(text) if "!function" in text else value
+    upstream = reader(ConfigFolder(path, roots), text, abbr)
+    return TaskFile(upstream.config, upstream.notes, upstream=True, is_data=True, rows=upstream.rows)
 
 
 def _toml(path: str) -> ConfigValue:

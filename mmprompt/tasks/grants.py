@@ -53,7 +53,7 @@ def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grant
     media = config.media
     own = [folder or os.curdir, *_dataset_folders(named)]
     hosts = _hosts(grants.allow_domains)
-    roots = [root for root in media["roots"] if not _is_inside(root, [*own, *grants.roots])]
+    roots = [root for root in media["roots"] if not is_inside(root, [*own, *grants.roots])]
     domains = [host for host in media["allow_domains"] if not _hosts([host]) <= hosts]
     formats = [name for name in media["read_also"] if name not in grants.read_also]
     higher = [] if grants.preset is not None else list(_higher(media))
@@ -77,7 +77,7 @@ def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grant
         asked += [_Request(f"media.{key}", "--policy trusted") for key in higher]
         _refuse(asked)
     if not grants.decided and _HOSTILE in (grants.preset, media["policy"]):
-        outside = [d for d in own[1:] if not _is_inside(d, [own[0], *grants.roots])]
+        outside = [d for d in own[1:] if not is_inside(d, [own[0], *grants.roots])]
         _refuse([_Request(f"media of the dataset in {shown(d)}", f"--media-root {_word(d)}") for d in outside])
     return config._replace(media=media)
 
@@ -85,7 +85,7 @@ def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grant
 def folder_notes(named: DatasetSection, folder: str) -> Iterator[Note]:
     """Yield a note for each dataset of a task file that lies outside the task's folder: its media may be read too."""
     for dataset in dict.fromkeys(map(os.path.realpath, _dataset_folders(named))):
-        if not _is_inside(dataset, [folder or os.curdir]):
+        if not is_inside(dataset, [folder or os.curdir]):
             what = f"the task names a dataset outside its own folder, so media below {dataset} may be read"
             yield Note("MM206", what)
 
@@ -130,7 +130,7 @@ def _parent(path: str) -> str:
     return folder or os.curdir
 
 
-def _is_inside(path: str, folders: Iterable[str]) -> bool:
+def is_inside(path: str, folders: Iterable[str]) -> bool:
     """Return whether a path lies in one of the folders, links followed."""
     if len(os.fsencode(path)) > _LONGEST_PATH or "\0" in path:  # following links takes time in its square
         return False

@@ -39,11 +39,12 @@ def load_task(
 
     Args:
         task: the file or mapping. A relative path in a task file begins at that file. A dataset gives the default
-            task: each row is one user message, see ``dataset_task``. A dataset config of OpenCompass or AISBench in
+            task: each row is one user message, see ``dataset_task``. A task YAML of lm-eval or lmms-eval and a config
+            of promptfoo are tasks, whose rows ``dataset`` replaces. A dataset config of OpenCompass or AISBench in
             Python is a task too; its rows are given by ``dataset``.
         dataset: replaces the task's own rows: a path, or a mapping with ``path`` or ``rows``.
         tokenizer: counts tokens for ``max_seq_len``: a Hugging Face tokenizer, or a function from text to a number.
-        abbr: which dataset to take, if a runner's config lists several.
+        abbr: which dataset to take, if a runner's config lists several; of promptfoo which prompt.
         policy: which media its requests may read; by default those below the dataset's folder, as the task says.
 
     Raises:
@@ -75,7 +76,8 @@ def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
             if not path.lower().endswith((".json", ".ini")):
                 raise
     try:
-        file = read_task_file(path, KEYS, abbr)
+        roots = grants.roots if policy is None else tuple(map(os.fspath, policy.roots))
+        file = read_task_file(path, KEYS, abbr, roots)
         return _task(file, dataset, os.path.dirname(path), tokenizer, policy, grants if file.is_data else None)
     except (TaskError, TemplateError) as error:
         raise error.located(file=path) from None
@@ -90,7 +92,9 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
     grants: Grants | None,
 ) -> Task:
     """Return the task of a file's content; ``grants`` is None if the caller wrote the content."""
-    if file.upstream and dataset is None:
+    if file.rows is not None:
+        dataset = file.rows.section(dataset)
+    elif file.upstream and dataset is None:
         raise TaskError(
             "the rows of a runner's dataset are not in its config", "give them: dataset=, or --dataset FILE"
         )
@@ -102,7 +106,9 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
             named = {"path": named["path"], "join": named["join"]} if "path" in named else {}
         checked = granted_config(checked, named, base, grants)
         notes += [] if grants.decided else folder_notes(named, base)
-    own, train = _open_datasets(checked.dataset)
+    own, train = _open_datasets(checked.dataset, layouts=file.rows is None)
+    if file.rows is not None:
+        own, train = file.rows.shaped(own, train)
     return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=notes, policy=policy)
 
 
@@ -148,7 +154,7 @@ def _is_dataset(path: str) -> bool:
     return os.path.isdir(path) or any(mark in path for mark in "*?[")
 
 
-def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | None]:
+def _open_datasets(section: DatasetSection, *, layouts: bool) -> tuple[Dataset | None, Dataset | None]:
     """Open the test set and the set of examples; None for one that the task does not name."""
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
@@ -156,9 +162,10 @@ def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | N
     columns = section.get("columns", {})
     splits = section.get("splits", {})
     both = ("key", "encoding")
-    shared: dict[str, Any] = {name: section.get(name) for name in both} | {"columns": columns, "templates": True}
+    shared: dict[str, Any] = {name: section.get(name) for name in both} | {"columns": columns}
+    shared |= {"templates": True, "layouts": layouts}
     if "rows" in section:
-        own = rows_dataset(section["rows"], columns)
+        own = rows_dataset(section["rows"], columns, layouts=layouts)
     elif "path" in section:
         own = open_dataset(
             section["path"],
@@ -168,7 +175,7 @@ def _open_datasets(section: DatasetSection) -> tuple[Dataset | None, Dataset | N
             **shared,
         )
     if "train_rows" in section:
-        train = rows_dataset(section["train_rows"], columns)
+        train = rows_dataset(section["train_rows"], columns, layouts=layouts)
     elif "train" in section:
         train = open_dataset(section["train"], split=splits.get("train"), **shared)
     return own, train

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.tasks.config import ConfigValue
@@ -33,8 +33,15 @@ _YAML_HINTS = (
 """Words in PyYAML's errors, and the hint for each. The first that occurs counts."""
 
 
-def load_yaml(text: str) -> ConfigValue:
-    """Return what a YAML text holds.
+class FunctionName(NamedTuple):
+    """A Python function that a YAML text names with ``!function``, and the line of the tag."""
+
+    name: str
+    line: int
+
+
+def load_yaml(text: str, *, functions: bool = False) -> ConfigValue:
+    """Return what a YAML text holds. With ``functions``, the tag ``!function`` gives a ``FunctionName``.
 
     Raises:
         TaskError: it is not YAML, or is ambiguous; with line and column.
@@ -42,7 +49,7 @@ def load_yaml(text: str) -> ConfigValue:
     import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
 
     try:
-        value: ConfigValue = yaml.load(text, _loader())  # noqa: S506  # a safe loader
+        value: ConfigValue = yaml.load(text, _loader(functions))  # noqa: S506  # a safe loader
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         column = error.position - before.rfind("\n")
@@ -63,8 +70,8 @@ def _marked(error: yaml.MarkedYAMLError) -> TaskError:
     return malformed("YAML", problem, hint, line, column)
 
 
-@lru_cache(maxsize=1)
-def _loader() -> type[yaml.SafeLoader]:
+@lru_cache(maxsize=2)
+def _loader(functions: bool) -> type[yaml.SafeLoader]:
     """Return a safe loader that refuses ambiguous YAML, and whose errors have a place."""
     import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
 
@@ -97,6 +104,11 @@ def _loader() -> type[yaml.SafeLoader]:
                 raise malformed("YAML", str(error), hint, mark.line + 1, mark.column + 1) from None
             return made
 
+        def function_name(self, node: yaml.ScalarNode) -> FunctionName:
+            return FunctionName(str(node.value), node.start_mark.line + 1)
+
+    if functions:
+        Loader.add_constructor("!function", Loader.function_name)
     return Loader
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.datasets.choices import is_null
 
 if TYPE_CHECKING:
+    from jinja2 import Undefined
     from jinja2.sandbox import SandboxedEnvironment
 
 LARGEST_OUTPUT = 4 << 20
@@ -26,7 +27,7 @@ _PADDING = frozenset(("center", "ljust", "rjust", "zfill", "expandtabs", "format
 """Methods of text that can make gigabytes of a few characters."""
 
 _NO_FILTERS = ("center", "format", "indent", "pprint", "random", "slice", "batch", "wordwrap", "xmlattr")
-_COUNTED, _JOINED = "counted by mmprompt", "joined by mmprompt"  # filters that no template can name
+COUNTED, _JOINED = "counted by mmprompt", "joined by mmprompt"  # filters that no template can name
 
 
 class _Work(local):
@@ -61,7 +62,14 @@ def bounded_range() -> Callable[..., range]:
 @lru_cache(maxsize=1)
 def environment() -> SandboxedEnvironment:
     """Return the sandbox, which all texts share."""
-    from jinja2 import StrictUndefined, nodes  # noqa: PLC0415  # 20 ms, only for Jinja texts
+    from jinja2 import StrictUndefined  # noqa: PLC0415  # 20 ms, only for Jinja texts
+
+    return bounded_environment(StrictUndefined, _printed)
+
+
+def bounded_environment(undefined: type[Undefined], printed: Callable[..., object]) -> SandboxedEnvironment:
+    """Return a new sandbox. ``undefined`` is the class of missing variables, ``printed`` gives what a value prints."""
+    from jinja2 import nodes  # noqa: PLC0415  # 20 ms, only for Jinja texts
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415  # 20 ms, only for Jinja texts
     from jinja2.visitor import NodeTransformer  # noqa: PLC0415  # 20 ms, only for Jinja texts
 
@@ -70,7 +78,7 @@ def environment() -> SandboxedEnvironment:
 
         def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # jinja2's name
             self.generic_visit(node)
-            node.iter = nodes.Filter(node.iter, _COUNTED, [], [], None, None, lineno=node.lineno)
+            node.iter = nodes.Filter(node.iter, COUNTED, [], [], None, None, lineno=node.lineno)
             return node
 
         def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802  # jinja2's name
@@ -103,7 +111,7 @@ def environment() -> SandboxedEnvironment:
         def wrap_str_format(self, value: Any) -> None:
             """Refuse ``format``, which jinja2 would allow: ``{:>1000000000}`` makes a gigabyte."""
 
-    made = Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printed)
+    made = Environment(undefined=undefined, keep_trailing_newline=True, finalize=printed)
     made.globals = {name: made.globals[name] for name in ("namespace", "dict", "cycler", "joiner")}
     made.filters = _bounded_filters(made.filters)
     return made
@@ -111,8 +119,8 @@ def environment() -> SandboxedEnvironment:
 
 def _bounded_filters(filters: dict[str, Any]) -> dict[str, Any]:
     """Return the filters that a text may use, each with its bounds."""
-    bounded = {name: _bounded(call) for name, call in filters.items() if name not in _NO_FILTERS}
-    own = {_COUNTED: _counted, _JOINED: _joined, "replace": _replaced, "string": text_of}
+    bounded = {name: bounded_filter(call) for name, call in filters.items() if name not in _NO_FILTERS}
+    own = {COUNTED: counted, _JOINED: _joined, "replace": _replaced, "string": text_of}
     return {**bounded, "join": _bounded_join(filters["join"]), **own}
 
 
@@ -138,7 +146,7 @@ def _bounded_call(called: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[A
     return called, arguments
 
 
-def _bounded(call: Callable[..., Any]) -> Callable[..., Any]:
+def bounded_filter(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that counts the size of its input."""
 
     @wraps(call)
@@ -159,7 +167,8 @@ def _bounded_join(call: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
-def _counted(values: Iterable[object]) -> Iterator[object]:
+def counted(values: Iterable[object]) -> Iterator[object]:
+    """Yield what a loop goes over, each step counted."""
     for value in values:
         _spend(_STEP)
         yield value

@@ -27,32 +27,35 @@ def is_jinja(value: object) -> TypeGuard[Mapping[str, str]]:
 class JinjaText:
     """A compiled Jinja text, with the methods of a ``SlotText``. It has no place for in-context examples.
 
+    With ``as_columns`` the variable ``choices`` is the row's column of this name, as other Jinja users have it.
+
     Raises:
         TemplateError: the text is not valid Jinja.
     """
 
-    __slots__ = ("_has_choices", "_render", "_source", "columns")
+    __slots__ = ("_as_columns", "_has_choices", "_render", "_source", "columns")
     pieces = ("",)
     literal = None
     markers = ()
     has_marker = False
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, as_columns: bool = False) -> None:
         from jinja2 import TemplateSyntaxError, meta  # noqa: PLC0415  # 20 ms, only for Jinja texts
 
         self._source = source
+        self._as_columns = as_columns
         try:
             names = meta.find_undeclared_variables(environment().parse(source))
             self._render: Callable[..., Any] = environment().from_string(source).generate
         except TemplateSyntaxError as error:
             what = f"malformed Jinja in line {error.lineno}: {error.message}"
             raise TemplateError(what, "correct the text there") from None
-        self._has_choices = "choices" in names
-        self.columns = tuple(sorted(names - {"choices", "range", "row"}))
+        self._has_choices = "choices" in names and not as_columns
+        self.columns = tuple(sorted(names - {"range", "row", *(() if as_columns else ("choices",))}))
 
-    def __reduce__(self) -> tuple[type[JinjaText], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[..., JinjaText], tuple[str, bool]]:
         """Pickle the source, since what jinja2 compiles cannot be pickled."""
-        return JinjaText, (self._source,)
+        return _compiled, (self._source, self._as_columns)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -95,6 +98,10 @@ class JinjaText:
     def around_examples(self, columns: Mapping[str, object], masked: str | None = None) -> list[str]:
         """Return the text alone, since the examples have no place in it."""
         return [self.fill(columns, masked)]
+
+
+def _compiled(source: str, as_columns: bool) -> JinjaText:
+    return JinjaText(source, as_columns=as_columns)
 
 
 Text = Union[SlotText, JinjaText]
