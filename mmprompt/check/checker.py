@@ -209,7 +209,7 @@ def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:
     return Finding.at(code, hit.message, hit.hint, where, hit.row, json.loads(known.id))
 
 
-def dataset_fault(error: MMPromptError, path: str) -> Finding:
+def dataset_fault(error: MMPromptError, path: str | None) -> Finding:
     """Return the finding of a dataset or task that cannot be opened."""
     return Finding.of(error.located(file=path))
 

@@ -62,7 +62,7 @@ class Dataset:
 
     def read_thoroughly(self) -> None:
         """Read JSON lines with Python's ``json`` alone from now on: slower, and repeated keys are noted."""
-        if isinstance(self._iterate, partial):
+        if isinstance(self._iterate, partial) and self._iterate.func is _read:
             parts, asked = self._iterate.args
             self._iterate = partial(_read, parts, asked._replace(thorough=True))
 

@@ -5,7 +5,6 @@ The page holds all that it shows and runs no script.
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Iterator
 from html import escape
@@ -18,6 +17,7 @@ from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
 from mmprompt.errors.findings import Finding
 from mmprompt.errors.rules import RULES
+from mmprompt.media.base64_text import encode_text
 
 _SHOWN = 50
 """Findings of one code that a dataset's part of the page shows; the others are counted."""
@@ -113,7 +113,7 @@ def _place(finding: Finding) -> str:
 def _looks(finding: Finding, store: Store) -> Iterator[str]:
     """Yield the small picture of the medium that a finding is about."""
     for data in store.thumbnails(finding):
-        source = "data:image/jpeg;base64," + base64.b64encode(data).decode("ascii")
+        source = "data:image/jpeg;base64," + encode_text(data)
         yield f'<img alt="" loading="lazy" src="{source}">'
 
 
