@@ -103,7 +103,7 @@ class Checker:
             for report in reports:
                 yield self._kept(report, store)
         once = [finding for code in _ONCE for finding in store.once(code)]
-        found = self._told([*fault, *self._of_dataset(store)])
+        found = self._told([*fault, *(self._of_dataset(store) if store.progress.items or not fault else ())])
         store.add_findings(found)
         yield RowReport([*once, *found])
         store.save(store.progress._replace(finished=True), now=True)

@@ -193,6 +193,20 @@ def test_a_test_set_without_answers_gives_one_finding(tmp_path: Path) -> None:
     assert "all 40 rows" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "codes"),
+    [
+        ("empty.jsonl", b"", ["MM014"]),
+        ("header.csv", b"id,question\n", ["MM014"]),
+        ("gbk.csv", "编号,question\n1,图中有几只猫\n".encode("gbk"), ["MM003"]),
+        ("broken.jsonl", b'{"id": 1, "question": }\n', ["MM002"]),
+    ],
+)
+def test_a_dataset_without_rows_is_named_once(tmp_path: Path, name: str, data: bytes, codes: list[str]) -> None:
+    (tmp_path / name).write_bytes(data)
+    assert [finding.code for finding in findings_of(tmp_path / name)] == codes
+
+
 def test_rows_of_the_training_set_are_found(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     rows: list[dict[str, object]] = [{"id": n, "question": f"What is {n}?", "answer": "it"} for n in range(10)]
