@@ -155,9 +155,16 @@ FAULTS = {
 """The faults of single rows. The code of a table's tags is that of tags in text: they are not read there."""
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a picture for each row."""
+    made = tmp_path_factory.mktemp("planted")
+    write_pictures(made / "pictures", ROWS)
+    return made
+
+
 def planted(folder: Path, kind: str) -> tuple[Path, dict[str, Fault]]:
     """Return a dataset with all faults that can occur in its format."""
-    write_pictures(folder / "pictures", ROWS)
     rows = [good_row(number, f"pictures/p{number:03}.jpg") for number in range(ROWS)]
     faults = {name: fault for name, fault in FAULTS.items() if kind in fault.formats}
     for fault in faults.values():
@@ -173,10 +180,10 @@ def told(findings: list[Finding]) -> list[tuple[int | None, str]]:
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_each_fault_is_found_at_its_row_and_nothing_is_found_in_good_rows(tmp_path: Path, kind: str) -> None:
+def test_each_fault_is_found_at_its_row_and_nothing_is_found_in_good_rows(folder: Path, kind: str) -> None:
     if kind == "parquet":
         pytest.importorskip("pyarrow")
-    path, faults = planted(tmp_path, kind)
+    path, faults = planted(folder, kind)
     expected = [
         (fault.row, fault.codes[fault.formats.index(kind)] if fault.codes else fault.code) for fault in faults.values()
     ]
@@ -185,10 +192,9 @@ def test_each_fault_is_found_at_its_row_and_nothing_is_found_in_good_rows(tmp_pa
 
 def whole(folder: Path, kind: str, change: Callable[[list[Columns]], None] = lambda rows: None) -> Path:
     """Return a dataset of good rows, after a change of all of them."""
-    write_pictures(folder / "pictures", ROWS)
     rows = [good_row(number, f"pictures/p{number:03}.jpg") for number in range(ROWS)]
     change(rows)
-    return write_rows(folder / "data", rows, kind)
+    return write_rows(folder / "whole", rows, kind)
 
 
 def in_chinese(rows: list[Columns]) -> None:
@@ -197,8 +203,8 @@ def in_chinese(rows: list[Columns]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ais", "csv", "tsv"])
-def test_a_file_in_gbk_is_one_finding_that_names_the_option(tmp_path: Path, kind: str) -> None:
-    path = whole(tmp_path, kind, in_chinese)
+def test_a_file_in_gbk_is_one_finding_that_names_the_option(folder: Path, kind: str) -> None:
+    path = whole(folder, kind, in_chinese)
     path.write_bytes(path.read_text(encoding="utf-8").encode("gbk"))
     (finding,) = findings_of(path)
     assert (finding.code, finding.row) == ("MM003", 0)
@@ -207,19 +213,19 @@ def test_a_file_in_gbk_is_one_finding_that_names_the_option(tmp_path: Path, kind
 
 
 @pytest.mark.parametrize("kind", ["ais", "csv", "tsv"])
-def test_a_byte_order_mark_is_found(tmp_path: Path, kind: str) -> None:
-    path = whole(tmp_path, kind)
+def test_a_byte_order_mark_is_found(folder: Path, kind: str) -> None:
+    path = whole(folder, kind)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert [(f.code, f.line) for f in findings_of(path)] == [("MM004", 1)]
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_rows_of_the_training_set_are_found(tmp_path: Path, kind: str) -> None:
+def test_rows_of_the_training_set_are_found(folder: Path, kind: str) -> None:
     if kind == "parquet":
         pytest.importorskip("pyarrow")
-    path = whole(tmp_path, kind)
+    path = whole(folder, kind)
     rows = [good_row(number, f"pictures/p{number:03}.jpg") for number in (7, 8, 9)]
-    train = write_rows(tmp_path / "train", [{**row, "id": f"t-{row['id']}"} for row in rows], kind)
+    train = write_rows(folder / "train", [{**row, "id": f"t-{row['id']}"} for row in rows], kind)
     assert told(overlap_of(path, train)) == [(7, "MM711"), (8, "MM711"), (9, "MM711")]
 
 
