@@ -82,6 +82,7 @@ def test_safe_fixes_give_the_value_that_was_meant(tmp_path: Path) -> None:
         {"id": 2, "question": "What?", "image": "pictures/cat.jpg", "answer": "x"},
         {"id": 3, "content": f"<AIS_IMAGE_START>Pictures/cat.jpg{END}What?", "answer": "x"},
         {"id": 4, "question": "What is it?", "answer": " x\n"},
+        {"id": 5, "content": f"Look <AIS_TEXT_START>at{END} this", "answer": "x"},
     ]
     checker = Checker(dataset_task(written(tmp_path, *rows)))
     with Store() as store:
@@ -92,6 +93,12 @@ def test_safe_fixes_give_the_value_that_was_meant(tmp_path: Path) -> None:
         ("MM207", "image", "Pictures/Cat.JPG", True),
         ("MM207", "content", f"<AIS_IMAGE_START>Pictures/Cat.JPG{END}What?", True),
         ("MM717", "answer", "x", True),
+        (
+            "MM103",
+            "content",
+            f"<AIS_TEXT_START>Look {END}<AIS_TEXT_START>at{END}<AIS_TEXT_START> this{END}",
+            True,
+        ),
     ]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mmprompt.check.facts import is_tagged
-from mmprompt.check.rule import CheckedRow, Fix, Hit, row_rule
+from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
 from mmprompt.errors import TagError, shown
 from mmprompt.segments import START_TAGS, TERMINATOR, near_miss, scan
 
@@ -30,7 +30,7 @@ def text_outside_segments(row: CheckedRow) -> Iterator[Hit]:
         if outside and len(outside) < len([text for text in row.texts if text.column == column]):
             what = f"{shown(outside[0].text.strip(), 40)} stands outside the segments, beside text in its own segment"
             hint = f"put it between <AIS_TEXT_START> and {TERMINATOR}, or remove it"
-            yield Hit(what, hint, column, outside[0].offset)
+            yield Hit(what, hint, column, outside[0].offset, fix=Fix(column, _enclosed(value, outside)))
 
 
 @row_rule("MM104")
@@ -85,6 +85,15 @@ def _failed(row: CheckedRow) -> bool:
 def _is_inside(value: str, start: int) -> bool:
     """Return whether the text segment that begins at ``start`` stands behind its tag."""
     return value.endswith("<AIS_TEXT_START>", 0, start)
+
+
+def _enclosed(value: str, outside: Sequence[RowText]) -> str:
+    """Return tagged text with the texts outside its segments in segments of their own."""
+    for text in reversed(outside):
+        start = text.offset or 0
+        end = start + len(text.text)
+        value = f"{value[:start]}<AIS_TEXT_START>{text.text}{TERMINATOR}{value[end:]}"
+    return value
 
 
 def _ends_open(value: str) -> bool:
