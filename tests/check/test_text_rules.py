@@ -147,6 +147,16 @@ def test_ordinary_choices_and_answers_are_no_fault(tmp_path: Path, row: dict[str
     assert codes_of(tmp_path, {"id": 1, **row}) == set()
 
 
+def test_an_empty_choice_is_found_where_a_template_sends_choices_itself(tmp_path: Path) -> None:
+    written(tmp_path, {"id": 1, "question": "Which?", "A": "red", "B": "", "C": "blue", "answer": "A"})
+    template = {"type": "PromptTemplate", "template": "{question} {A} {B} {C}"}
+    (tmp_path / "task.json").write_text(
+        json.dumps({"dataset": {"path": "data.jsonl"}, "infer_cfg": {"prompt_template": template}})
+    )
+    found = [(finding.code, finding.column) for finding in findings_for(tmp_path / "task.json")]
+    assert found == [("MM714", "B")]
+
+
 @pytest.mark.parametrize(
     ("name", "answer", "found"),
     [
