@@ -10,11 +10,11 @@ from mmprompt.errors import SourceError
 from mmprompt.media.image.headers import picture_size
 
 _BATCH_REQUESTS, _BATCH_BYTES = 50_000, 200 * 10**6
-"""What OpenAI's Batch API takes in one file, as its guide said on 2026-11-22."""
+"""What OpenAI's Batch API takes in one file: requests, and bytes."""
 
 _KEPT_SIDE = {"openai": 2048, "anthropic": 1568, "gemini": 3072}
-"""The longer side, in pixels, to which a target scales a larger picture before its model sees it. Their guides on
-images said so on 2026-11-22; single models may keep more."""
+"""The longer side, in pixels, to which a target scales a larger picture before most of its models see it. Newer models
+may keep more, so the rule is only information."""
 
 
 @row_rule("MM807")
