@@ -56,7 +56,7 @@ def ratio(what: str, data: str, files: list[str], repetitions: int) -> Row:
 def _cpu(command: list[str], text: str) -> float:
     """Return the CPU seconds of a command and of the processes that it started and waited for."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, input=text, text=True, check=True, capture_output=True, env=_ENVIRONMENT)
+    subprocess.run(command, input=text, text=True, check=True, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
+import check_images
 import checking
 import examples
 import filling
@@ -36,6 +37,7 @@ PARTS = (
     "filling",
     "examples",
     "integrity",
+    "check",
     "workers",
     "memory",
     "checking",
@@ -62,6 +64,7 @@ def main(wanted: list[str]) -> int:
             "filling": filling.filling,
             "examples": examples.examples,
             "integrity": partial(integrity.jpegs, folder),
+            "check": partial(check_images.pictures, folder),
             "workers": partial(workers.workers, folder),
             "memory": partial(memory.peaks, folder),
             "checking": partial(checking.checking, folder),

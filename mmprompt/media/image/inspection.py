@@ -41,6 +41,7 @@ _LEAST_VARIANCE = 4
 """Of grey levels. Below, noise and rounding make up the edges."""
 
 _SQUARES = [level * level for level in range(256)]
+_FROM_MIDDLE = [(level - _MIDDLE) ** 2 for level in range(256)]
 _WHITE = (255, 255, 255)
 
 
@@ -148,24 +149,20 @@ def _commonest(levels: Sequence[int]) -> float:
 
 
 def _sharpness(grey: Image, levels: Sequence[int]) -> float | None:
-    """Return the variance of the second differences of a grey image, as a multiple of the variance of its levels.
+    """Return the mean square of the second differences of a grey image, as a multiple of the variance of its levels.
 
     Light and contrast do not count: the ratio of a dark copy is the same. None for an image of nearly one level.
     """
     from PIL.ImageFilter import Kernel  # noqa: PLC0415  # heavy
 
-    spread = _variance(levels)
+    mean = sum(map(mul, levels, range(256))) / sum(levels)
+    spread = sum(map(mul, levels, _SQUARES)) / sum(levels) - mean * mean
     if spread < _LEAST_VARIANCE:
         return None
-    edges = grey.filter(Kernel((3, 3), (0, 1, 0, 1, -4, 1, 0, 1, 0), scale=2, offset=128))
+    edges = grey.filter(Kernel((3, 3), (0, 1, 0, 1, -4, 1, 0, 1, 0), scale=2, offset=_MIDDLE))
     inner = edges.crop((1, 1, edges.width - 1, edges.height - 1))  # the filter copies the border
-    return 4 * _variance(inner.histogram()) / spread
-
-
-def _variance(levels: Sequence[int]) -> float:
-    count = sum(levels)
-    mean = sum(map(mul, levels, range(256))) / count
-    return float(sum(map(mul, levels, _SQUARES)) / count - mean * mean)
+    sharp = sum(map(mul, inner.histogram(), _FROM_MIDDLE)) / (inner.width * inner.height)
+    return float(4 * sharp / spread)
 
 
 def _profile(image: Image) -> str:
