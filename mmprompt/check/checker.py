@@ -12,7 +12,7 @@ import mmprompt.check.rules  # noqa: F401  # registers the rules
 from mmprompt.check.kept import Progress
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.mending import FORMATS
-from mmprompt.check.row_check import RowCheck, RowReport
+from mmprompt.check.row_check import FAULT, RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
 from mmprompt.check.store import Store
 from mmprompt.check.target_check import TargetCheck
@@ -171,7 +171,7 @@ class Checker:
         told = []
         for finding in findings:
             self._found.add(finding.code)
-            if finding.code in self._codes and (self._keeps is None or self._keeps(finding)):
+            if finding.code == FAULT or (finding.code in self._codes and (self._keeps is None or self._keeps(finding))):
                 told.append(finding)
         return told
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 from mmprompt.check.facts import facts_of, question_of, texts_of
 from mmprompt.check.kept import KeptFix, MediumFacts, SampleFacts
@@ -20,6 +20,10 @@ from mmprompt.media.sources import in_short
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.builder import FAULTS, RequestBuilder
 from mmprompt.tasks.task import Task
+
+_T = TypeVar("_T")
+FAULT = "MM900"
+"""The code of a fault in a rule. It is told whatever codes are chosen."""
 
 _KEPT_SHARED = 64
 """How many media of examples and templates are kept between rows."""
@@ -73,8 +77,8 @@ class RowCheck:
         shared_errors: list[MMPromptError] = []
         requests = self._fill(checked, shared, shared_errors)
         where = Where(row.file, row.line)
-        hits = [(code, hit) for code, rule in self._row_rules for hit in rule(checked)]
-        explained = {(error, hit.column) for code, hit in hits for error in EXPLAINED[code]}
+        hits = [found for code, rule in self._row_rules for found in _hits(code, rule, checked)]
+        explained = {(error, hit.column) for code, hit in hits for error in EXPLAINED.get(code, ())}
         errors = [row.located(error) for error in checked.errors if (error.code, error.where.column) not in explained]
         findings = [Finding.of(error, row.row, row.id) for error in errors]
         findings += [
@@ -184,8 +188,16 @@ class RowCheck:
             found.append(_of_hit(note.code, Hit(f"{medium.name}: {note.what}", note.hint, fix=fix), row, where))
         for code, modality, rule in self._medium_rules:
             if not modality or (modality == medium.modality and medium.content is not None):
-                found += [_of_hit(code, hit, row, where) for hit in rule(medium)]
+                found += [_of_hit(told, hit, row, where) for told, hit in _hits(code, rule, medium)]
         return found
+
+
+def _hits(code: str, rule: Callable[[_T], Iterable[Hit]], given: _T) -> list[tuple[str, Hit]]:
+    """Return what a rule finds, each with its code. A fault of ours in a rule costs neither row nor run."""
+    try:
+        return [(code, hit) for hit in rule(given)]
+    except Exception as error:  # noqa: BLE001  # whatever it is, the other rules and rows are checked
+        return [(FAULT, Hit(f"the rule {code} failed ({type(error).__name__})", "report it, with this row"))]
 
 
 def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, KeptFix | None]:

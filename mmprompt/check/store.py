@@ -6,6 +6,7 @@ stopped goes on from it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -52,6 +53,7 @@ class Store:
 
     Raises:
         TaskError: the file cannot be gone on with.
+        OSError: it cannot be written.
     """
 
     target = "vllm"
@@ -67,7 +69,10 @@ class Store:
             _remove(path)
         self.path = path
         self._saved = time.monotonic()
-        self._database = sqlite3.connect(path)
+        try:
+            self._database = sqlite3.connect(path)
+        except sqlite3.OperationalError:
+            raise OSError(errno.EACCES, "cannot write", path) from None
         if self._temporary:
             self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         try:

@@ -92,7 +92,8 @@ class Run:
     def _store(self, number: int, each: Input) -> Store:
         """Return the store of an input: a temporary one, or that of ``--output-file``, which a run can resume."""
         arguments = self._arguments
-        if arguments.output_file is None:
+        file = arguments.output_file
+        if file is None or (os.path.exists(file) and not os.path.isfile(file)):
             return Store()
         path = f"{arguments.output_file}.state" + (f".{number + 1}" if number else "")
         return Store(path, self._settings.signature(arguments, each.paths), resume=arguments.resume)

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from mmprompt.check.checker import Checker
+from mmprompt.check.rule import ROW_RULES, CheckedRow, Hit
 from mmprompt.check.store import Store
 from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
@@ -148,3 +149,18 @@ def test_rows_after_one_that_cannot_be_read_keep_their_numbers(tmp_path: Path) -
     with Store() as store:
         found = findings_of(dataset_task(tmp_path / "data.jsonl"), store, codes=("MM002",))
     assert [(f.row, f.line) for f in found] == [(1, 2), (3, 4)]
+
+
+# ---- faults of ours
+
+
+def test_a_rule_that_fails_costs_neither_row_nor_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(row: CheckedRow) -> list[Hit]:
+        return [Hit(str(1 // (row.sample.row - 1)), "")]
+
+    monkeypatch.setitem(ROW_RULES, "MM716", fails)
+    rows = [{"id": n, "question": f"Why {n}?", "answer": "x"} for n in range(3)]
+    with Store() as store:
+        found = findings_of(dataset_task(write(tmp_path / "data.jsonl", rows)), store, codes=("MM716",))
+    assert [(f.code, f.row) for f in found] == [("MM716", 0), ("MM900", 1), ("MM716", 2)]
+    assert "the rule MM716 failed (ZeroDivisionError)" in found[1].message

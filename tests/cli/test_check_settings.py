@@ -242,3 +242,42 @@ def test_going_on_needs_a_report(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = check(capsys, "data.jsonl", "--resume")
     assert code == 2
     assert "--output-file FILE" in err
+
+
+def test_a_state_that_cannot_be_written_is_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "r.txt.state").mkdir()
+    code, _, err = check(capsys, "data.jsonl", "--output-file", "r.txt")
+    assert code == 2
+    assert "r.txt.state" in err
+    assert "Traceback" not in err
+
+
+# ---- on a terminal
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
+def test_a_terminal_shows_rows_and_findings_as_they_come() -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    Path("data.jsonl").write_text("".join(BAD % (number, number, number) for number in range(3000)))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+    words = [sys.executable, "-m", "mmprompt", "check", "data.jsonl", "--statistics", "--select", "MM201"]
+    shown = b""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # Linux: the other end is closed
+            pass
+        told = process.stdout.read() if process.stdout else b""
+    os.close(ours)
+    assert (process.returncode, told) == (1, b"3000  MM201  [ ]  missing-file\n")
+    assert b"3000/3000" in shown
+    assert b" rows/s" in shown
+    assert b" findings]" in shown
+    assert b"3,000 rows checked: 3,000 errors" in shown
