@@ -163,6 +163,8 @@ def test_each_code_can_be_explained(code: str, capsys: pytest.CaptureFixture[str
     status, out, _ = check(capsys, "--explain", code)
     assert status == 0
     assert out.startswith(f"# {code} {RULES[code].name}\n")
+    assert [word for word in ("What:", "Why:", "Example:", "Mend:") if word not in out] == []
+    assert f"Severity: {RULES[code].severity}" in out
 
 
 def test_a_code_to_explain_must_exist(capsys: pytest.CaptureFixture[str]) -> None:
