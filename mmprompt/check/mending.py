@@ -69,7 +69,7 @@ class MendedFile:
 
     def records(self) -> Iterator[Record]:
         """Yield all records, mended. ``count`` is then the number of findings that are gone."""
-        marked = self._store.has(_MARK)
+        marked = self._store.has(_MARK, self._path)
         fixes = self._store.fixes(self._path, unsafe=self._unsafe)
         by_line = itertools.groupby(fixes, lambda fix: fix.line)
         waiting = next(by_line, None)
@@ -80,7 +80,7 @@ class MendedFile:
                 new = record
                 if line == 1 and marked and record.startswith(_BOM):
                     new = record.removeprefix(_BOM)
-                    self.count += self._store.drop(_MARK)
+                    self.count += self._store.drop_all(_MARK, self._path)
                 if self._kind in DELIMITERS and header is None:
                     header = _cells(new, DELIMITERS[self._kind]) or None
                 if waiting is not None and waiting[0] == line:
@@ -112,7 +112,7 @@ class MendedFile:
             if mended is not None:
                 text = mended
                 changed.add(fix.column)
-                self.count += self._store.drop(fix.code, fix.row, fix.column)
+                self.count += self._store.drop(fix)
         return text.encode("utf-8", "surrogateescape")
 
 

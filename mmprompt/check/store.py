@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -21,7 +22,11 @@ from mmprompt.check.kept import KeptFix, MediumFacts, Progress, SampleFacts
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
-_SCHEMA = """
+_APPLICATION = 0x6D6D636B
+"""SQLite's number for the files that are ours."""
+
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION};
 CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
 CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
     question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
@@ -31,6 +36,7 @@ CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, na
     height INTEGER, seconds REAL);
 CREATE TABLE IF NOT EXISTS thumbnails (digest BLOB PRIMARY KEY, data BLOB);
 CREATE INDEX IF NOT EXISTS media_of_row ON media (row);
+CREATE INDEX IF NOT EXISTS findings_of_row ON findings (row);
 CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
     safe INTEGER, old TEXT);
 CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
@@ -62,36 +68,43 @@ class Store:
     def __init__(self, path: str | None = None, signature: str = "", *, resume: bool = False) -> None:
         self.progress = Progress()
         self._temporary = path is None
-        if path is None:
-            handle, path = tempfile.mkstemp(prefix="mmprompt-check-", suffix=".sqlite")
-            os.close(handle)
-        elif not resume:
-            _remove(path)
-        self.path = path
+        if path is not None:
+            _require_own(path)
+            if not resume:
+                _remove(path)
+        self.path = path or ""  # SQLite keeps the database "" in a file without a name, which ends with it
         self._saved = time.monotonic()
+        with self._faults():
+            self._database = sqlite3.connect(self.path)
+            if self._temporary:
+                self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+            try:
+                self._database.executescript(_SCHEMA)
+                self._go_on(signature)
+            except BaseException:
+                self._database.close()
+                raise
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Name the file in the errors of SQLite."""
         try:
-            self._database = sqlite3.connect(path)
-        except sqlite3.OperationalError:
-            raise OSError(errno.EACCES, "cannot write", path) from None
-        if self._temporary:
-            self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-        try:
-            self._database.executescript(_SCHEMA)
-            self._go_on(signature)
+            yield
+        except sqlite3.OperationalError as error:
+            place = self.path or tempfile.gettempdir()
+            raise OSError(errno.EIO, f"cannot keep the state of the check ({error})", place) from None
         except sqlite3.DatabaseError:
-            self._database.close()
-            raise _other_run(path) from None
+            raise _other_run(self.path) from None
 
     def _go_on(self, signature: str) -> None:
         """Take up what an earlier run has left, or begin."""
         found = next(self.query("SELECT * FROM progress"), None)
         if found is None:
-            self._database.execute("INSERT INTO progress VALUES (?, 0, 0, 0, '[]', '[]')", (signature,))
+            self._write("INSERT INTO progress VALUES (?, 0, 0, 0, '[]', '[]')", [(signature,)])
             self._database.commit()
             return
         kept, items, rows, finished, codes, shared = found
         if kept != signature:
-            self._database.close()
             raise _other_run(self.path)
         told = frozenset([(code, message) for code, message in json.loads(shared)])
         self.progress = Progress(items, rows, bool(finished), frozenset(json.loads(codes)), told)
@@ -102,8 +115,9 @@ class Store:
         if self._temporary or (not now and time.monotonic() - self._saved < _EVERY):
             return
         values = (progress.items, progress.rows, progress.finished, *map(_listed, (progress.codes, progress.shared)))
-        self._database.execute("UPDATE progress SET items = ?, rows = ?, finished = ?, codes = ?, shared = ?", values)
-        self._database.commit()
+        self._write("UPDATE progress SET items = ?, rows = ?, finished = ?, codes = ?, shared = ?", [values])
+        with self._faults():
+            self._database.commit()
         self._saved = time.monotonic()
 
     def __enter__(self) -> Store:
@@ -115,26 +129,25 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; a temporary one is removed. What was not saved is lost."""
+        """Let go of the file; a temporary one is gone then. What was not saved is lost."""
         self._database.close()
-        if self._temporary:
-            _remove(self.path)
 
     def remove(self) -> None:
         """Close and remove the file."""
         self._database.close()
-        _remove(self.path)
+        if not self._temporary:
+            _remove(self.path)
 
     def add(self, findings: Iterable[Finding], sample: SampleFacts | None, media: Iterable[MediumFacts]) -> None:
         """Keep what was found in a row, and its facts."""
         self.add_findings(findings)
         if sample is not None:
-            self._database.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", sample)
-        self._database.executemany("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
+            self._write("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [sample])
+        self._write("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
 
     def add_findings(self, findings: Iterable[Finding]) -> None:
         """Keep findings. One without a row comes after those of all rows."""
-        self._database.executemany(
+        self._write(
             "INSERT INTO findings VALUES (?, ?, ?)",
             [(_AFTER_ROWS if f.row is None else f.row, f.code, json.dumps(f, default=str)) for f in findings],
         )
@@ -142,11 +155,11 @@ class Store:
     def add_fixes(self, fixes: Iterable[KeptFix]) -> None:
         """Keep new values of columns."""
         kept = [fix._replace(value=json.dumps(fix.value)) for fix in fixes]
-        self._database.executemany("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kept)
+        self._write("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kept)
 
     def add_thumbnails(self, thumbnails: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep small JPEGs by the digests of their media."""
-        self._database.executemany("INSERT OR IGNORE INTO thumbnails VALUES (?, ?)", thumbnails)
+        self._write("INSERT OR IGNORE INTO thumbnails VALUES (?, ?)", thumbnails)
 
     def thumbnails(self, finding: Finding) -> Iterator[bytes]:
         """Yield the small JPEGs of the media that a finding is about: those of its row, in its column if it has one."""
@@ -157,7 +170,7 @@ class Store:
         for (data,) in self.query(sql, finding.row, *[finding.column] * 2, *[finding.part] * 2):
             yield data
 
-    def findings_of(self, code: str, most: int) -> Iterator[Finding]:
+    def findings_of(self, code: str, most: int = -1) -> Iterator[Finding]:
         """Yield the first findings of a code, in the order of rows."""
         for (data,) in self.query("SELECT data FROM findings WHERE code = ? ORDER BY row, rowid LIMIT ?", code, most):
             yield Finding(*json.loads(data))
@@ -168,16 +181,22 @@ class Store:
         for row, name, line, code, column, value, safe, old in self.query(sql, file, unsafe):
             yield KeptFix(row, name, line, code, column, json.loads(value), bool(safe), old)
 
-    def has(self, code: str) -> bool:
-        """Return whether there is a finding of a code."""
-        return next(self.query("SELECT 1 FROM findings WHERE code = ?", code), None) is not None
+    def has(self, code: str, file: str) -> bool:
+        """Return whether there is a finding of a code in a file."""
+        return any(finding.file == file for finding in self.findings_of(code))
 
-    def drop(self, code: str, row: int | None = None, column: str | None = None) -> int:
-        """Drop the findings of a code, or those of them that are on a column of a row, and return how many."""
-        sql = "SELECT rowid, data FROM findings WHERE code = ? AND (? IS NULL OR row = ?)"
-        found = [(at, Finding(*json.loads(data))) for at, data in self.query(sql, code, row, row)]
-        gone = [(at,) for at, finding in found if column is None or finding.column == column]
-        self._database.executemany("DELETE FROM findings WHERE rowid = ?", gone)
+    def drop(self, fix: KeptFix) -> int:
+        """Drop the findings that a fix mends, and return how many."""
+        found = self.query("SELECT rowid, data FROM findings WHERE row = ? AND code = ?", fix.row, fix.code)
+        gone = [(at,) for at, data in found if Finding(*json.loads(data)).column == fix.column]
+        self._write("DELETE FROM findings WHERE rowid = ?", gone)
+        return len(gone)
+
+    def drop_all(self, code: str, file: str) -> int:
+        """Drop the findings of a code in a file, and return how many."""
+        found = self.query("SELECT rowid, data FROM findings WHERE code = ?", code)
+        gone = [(at,) for at, data in found if Finding(*json.loads(data)).file == file]
+        self._write("DELETE FROM findings WHERE rowid = ?", gone)
         return len(gone)
 
     def findings(self) -> Iterator[Finding]:
@@ -191,7 +210,7 @@ class Store:
 
     def add_against(self, file: str | None, line: int | None, sent: bytes) -> None:
         """Keep the digest of a row of the other dataset, such as the training set; see ``SampleFacts.sent``."""
-        self._database.execute("INSERT INTO against VALUES (?, ?, ?)", (file, line, sent))
+        self._write("INSERT INTO against VALUES (?, ?, ?)", [(file, line, sent)])
 
     def once(self, code: str) -> list[Finding]:
         """Keep of the findings of a code the first of each file, with the number of the others, and return them."""
@@ -205,7 +224,7 @@ class Store:
         for file, (_, finding) in first.items():
             rows = f" (and {more[file]} more row{'s' * (more[file] > 1)})" if more[file] else ""
             kept.append(finding._replace(message=finding.message + rows))
-        self._database.execute("DELETE FROM findings WHERE code = ?", (code,))
+        self._write("DELETE FROM findings WHERE code = ?", [(code,)])
         self.add_findings(kept)
         return kept
 
@@ -216,7 +235,12 @@ class Store:
 
     def query(self, sql: str, *values: object) -> Iterator[Any]:
         """Yield the rows of a query: tuples."""
-        return self._database.execute(sql, values)
+        with self._faults():
+            yield from self._database.execute(sql, values)
+
+    def _write(self, sql: str, values: Iterable[tuple[object, ...]]) -> None:
+        with self._faults():
+            self._database.executemany(sql, values)
 
 
 def _listed(values: Iterable[object]) -> str:
@@ -226,6 +250,19 @@ def _listed(values: Iterable[object]) -> str:
 def _remove(path: str) -> None:
     if os.path.exists(path):
         os.unlink(path)
+
+
+def _require_own(path: str) -> None:
+    """Refuse to overwrite a file that is not of this class."""
+    if not os.path.lexists(path):
+        return
+    if os.path.isfile(path) and not os.path.islink(path):
+        with open(path, "rb") as file:
+            head = file.read(72)
+        if head.startswith(b"SQLite format 3\0") and head[68:] == _APPLICATION.to_bytes(4, "big"):
+            return
+    what = f"{shown(path)} is there, and is not the state of a check"
+    raise TaskError(what, "move it away, or write elsewhere with --output-file")
 
 
 def _other_run(path: str) -> TaskError:

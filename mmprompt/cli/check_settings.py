@@ -16,8 +16,10 @@ from mmprompt.check.reports.report import Report
 from mmprompt.check.reports.text import StatisticsReport
 from mmprompt.check.selection import Selection
 from mmprompt.cli.output import check_apart, check_output
+from mmprompt.cli.task_options import other_dataset
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
+from mmprompt.tasks.task import Task
 
 
 class CheckSettings(NamedTuple):
@@ -57,10 +59,15 @@ class CheckSettings(NamedTuple):
         baseline = arguments.baseline or project.baseline
         if arguments.write_baseline and baseline is None:
             raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
+        read = (*arguments.input, arguments.dataset, arguments.train, arguments.against)
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
-            check_apart(written, *arguments.input, arguments.dataset, arguments.train, arguments.against)
-        check_apart(arguments.output_file, baseline)
+            check_apart(written, *read)
+        for written in (arguments.output_file, arguments.output):
+            check_apart(written, baseline)
+        check_apart(arguments.output, arguments.output_file)
+        for state in state_files(arguments.output_file, len(arguments.input)):
+            check_apart(state, *read, baseline, arguments.output)
         return cls(
             selection,
             arguments.target or project.target,
@@ -75,8 +82,11 @@ class CheckSettings(NamedTuple):
         """Return whether a finding is told."""
         return not self.configuration.hides(finding) and (self.known is None or finding not in self.known)
 
-    def signature(self, arguments: argparse.Namespace, inputs: Sequence[str]) -> str:
-        """Return what a run on some inputs is about; a run of another signature finds other things."""
+    def signature(self, arguments: argparse.Namespace, paths: Sequence[str], task: Task | None) -> str:
+        """Return what a run on an input is about; a run of another signature finds other things.
+
+        It knows files by size and time. Media are not looked at.
+        """
         left_out = (
             "input",
             "output_file",
@@ -92,20 +102,31 @@ class CheckSettings(NamedTuple):
             "workers",
         )
         options = {name: value for name, value in vars(arguments).items() if name not in left_out}
-        files = [path for path in (*inputs, arguments.dataset, arguments.train, arguments.against) if path]
-        states = [(path, *_state(path)) for path in files]
+        datasets = [] if task is None else [task.dataset, task.train]
+        if task is not None and arguments.against not in (None, "-"):
+            datasets.append(other_dataset(arguments, task))
+        files = [*paths, *[file for dataset in datasets if dataset is not None for file in dataset.files]]
+        states = [(path, *_state(path)) for path in dict.fromkeys(files)]
         known = None if self.known is None else self.known.digest
         about = [__version__, states, sorted(options.items()), self.target, self.selection.codes, known]
-        return repr((about, self.configuration.ignored))
+        return repr((about, self.configuration.ignored, self.report.thumbnails))
 
 
 def _state(path: str) -> tuple[int, int]:
     """Return the size and the time of the last change of a file; zeros if it is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
+    if not os.path.isfile(path):
         return 0, 0
+    found = os.stat(path)
     return found.st_size, found.st_mtime_ns
+
+
+def state_files(report: str | None, count: int) -> list[str]:
+    """Return the files that keep the state of a check of so many inputs; none if the report goes to no regular file."""
+    if report is None or report == "-" or report.startswith("/dev/"):
+        return []
+    if os.path.exists(report) and not os.path.isfile(report):
+        return []
+    return [f"{report}.state" + (f".{number + 1}" if number else "") for number in range(count)]
 
 
 def _report(arguments: argparse.Namespace) -> type[Report]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from mmprompt.check.checker import Checker, dataset_fault, read_against
 from mmprompt.check.reports.report import Report, Write
 from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
-from mmprompt.cli.check_settings import CheckSettings
+from mmprompt.cli.check_settings import CheckSettings, state_files
 from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.mending import Mending
 from mmprompt.cli.output import output
@@ -61,7 +62,8 @@ class Run:
         """
         inputs = list(opened_inputs(self._arguments))
         with ExitStack() as opened:
-            stores = [opened.enter_context(self._store(number, each)) for number, each in enumerate(inputs)]
+            files = state_files(self._arguments.output_file, len(inputs))
+            stores = [opened.enter_context(self._store(*each)) for each in itertools.zip_longest(files, inputs)]
             checked = list(zip(inputs, stores, strict=True))
             known = self._settings.write_known
             with _writing(known or self._arguments.output_file, self._lines) as write:
@@ -89,14 +91,12 @@ class Run:
                 report.dataset(each.name, store)
         report.end(self._summary)
 
-    def _store(self, number: int, each: Input) -> Store:
-        """Return the store of an input: a temporary one, or that of ``--output-file``, which a run can resume."""
-        arguments = self._arguments
-        file = arguments.output_file
-        if file is None or (os.path.exists(file) and not os.path.isfile(file)):
+    def _store(self, file: str | None, each: Input) -> Store:
+        """Return the store of an input: a temporary one, or a file beside the report, which a run can resume."""
+        if file is None:
             return Store()
-        path = f"{arguments.output_file}.state" + (f".{number + 1}" if number else "")
-        return Store(path, self._settings.signature(arguments, each.paths), resume=arguments.resume)
+        signature = self._settings.signature(self._arguments, each.paths, each.task)
+        return Store(file, signature, resume=self._arguments.resume)
 
     def _mend(self, checked: Sequence[tuple[Input, Store]], write: Write) -> None:
         """Check the inputs, and write them mended; with ``--diff`` write the difference alone."""
