@@ -21,6 +21,9 @@ from mmprompt.tasks.task import Task
 from mmprompt.templates.sample_view import CONTENT
 
 _QUESTION = "question"
+_UNSEEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
+"""Characters without width. A text of these alone asks nothing."""
+
 _FRAME = 200
 """About how many bytes of JSON stand around the texts and media of a request."""
 
@@ -66,8 +69,9 @@ def _is_media(column: str, task: Task) -> bool:
 
 def question_of(sample: Sample, task: Task, texts: Sequence[RowText]) -> str:
     """Return the text that a row asks: its question, the texts of its content or messages, or those of its inputs."""
-    if isinstance(question := sample.columns.get(_QUESTION), str):
-        return question
+    question = sample.columns.get(_QUESTION)
+    if isinstance(question, (str, int, float)) and not is_null(question):
+        return str(question)
     asked: set[str | None] = {None} if sample.messages else {CONTENT}
     if not sample.messages and CONTENT not in sample.columns and task.assembly is not None:
         slots = task.config.input_columns or task.assembly.template.text_slots
@@ -90,7 +94,7 @@ def facts_of(row: CheckedRow, requests: Sequence[Sequence[Message]]) -> SampleFa
         question=texts,
         sent=sent,
         answer=None if row.answer is None else json.dumps(row.answer, default=str),
-        length=len(row.question.strip()),
+        length=len(row.question.translate(_UNSEEN).strip()),
         requests=len(requests),
         size=sum([_FRAME + _text_bytes(messages) + sum(media.values()) * 4 // 3 for messages in requests]),
     )

@@ -78,8 +78,10 @@ class RowCheck:
         requests = self._fill(checked, shared, shared_errors)
         where = Where(row.file, row.line)
         hits = [found for code, rule in self._row_rules for found in _hits(code, rule, checked)]
-        explained = {(error, hit.column) for code, hit in hits for error in EXPLAINED.get(code, ())}
-        errors = [row.located(error) for error in checked.errors if (error.code, error.where.column) not in explained]
+        explained = {(e, hit.column, hit.offset, hit.part) for code, hit in hits for e in EXPLAINED.get(code, ())}
+        places = [(e.code, e.where.column, e.where.offset, e.where.part) for e in checked.errors]
+        told = [e for e, place in zip(checked.errors, places, strict=True) if place not in explained]
+        errors = [row.located(error) for error in told]
         findings = [Finding.of(error, row.row, row.id) for error in errors]
         findings += [
             Finding.at(r.code, r.message, "", where._replace(column=r.column), row.row, row.id)._replace(
@@ -204,9 +206,10 @@ def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, Ke
     """Return the finding of a hit, and its fix."""
     column = where.column if hit.column is None else hit.column
     offset = where.offset if hit.offset is None else hit.offset
-    finding = Finding.at(
-        code, hit.message, hit.hint, where._replace(column=column, offset=offset), row.row, row.id
-    )._replace(fixable=hit.fix is not None and hit.fix.safe)
+    place = where._replace(column=column, offset=offset, part=where.part if hit.part is None else hit.part)
+    finding = Finding.at(code, hit.message, hit.hint, place, row.row, row.id)._replace(
+        fixable=hit.fix is not None and hit.fix.safe
+    )
     return finding, None if hit.fix is None else KeptFix(row.row, row.file, row.line, code, *hit.fix)
 
 

@@ -33,7 +33,10 @@ class Fix(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A fault that a rule found. A rule on the whole dataset names its 0-based ``row``."""
+    """A fault that a rule found. A rule on the whole dataset names its 0-based ``row``.
+
+    ``part`` is the number of the medium that it is on, by which several of one column are told apart.
+    """
 
     message: str
     hint: str
@@ -41,6 +44,7 @@ class Hit(NamedTuple):
     offset: int | None = None
     row: int | None = None
     fix: Fix | None = None
+    part: int | None = None
 
 
 @dataclass(slots=True)
@@ -119,7 +123,7 @@ TaskRule = Callable[["Task"], Iterable[Hit]]
 
 ROW_RULES: dict[str, RowRule] = {}
 EXPLAINED: dict[str, frozenset[str]] = {}
-"""The codes of the errors that a rule on rows explains. Where it finds something, they are not told beside it."""
+"""The codes of errors that a rule on rows explains. Where it finds something, they are not told of the same part."""
 
 MEDIUM_RULES: dict[str, tuple[str, MediumRule]] = {}
 """Rules on one medium by code, with the modality that they are for; ``""`` for all."""
@@ -129,7 +133,7 @@ TASK_RULES: dict[str, TaskRule] = {}
 
 
 def row_rule(code: str, explains: Iterable[str] = ()) -> Callable[[RowRule], RowRule]:
-    """Register a rule on one row. ``explains``: the codes of errors of the same column that it makes superfluous."""
+    """Register a rule on one row. ``explains``: codes of errors of the same place that it makes superfluous."""
 
     def register(rule: RowRule) -> RowRule:
         ROW_RULES[code] = rule

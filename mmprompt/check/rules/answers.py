@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from string import ascii_uppercase
 
 from mmprompt.check.answer_forms import choice_of, readings_of
+from mmprompt.check.facts import kind_of
 from mmprompt.check.rule import CheckedRow, Fix, Hit, dataset_rule, row_rule
 from mmprompt.check.store import Store
-from mmprompt.datasets.choices import is_empty, without_letters
+from mmprompt.datasets.choices import without_letters
 from mmprompt.errors import names_in_short, shown
 
 _MISSING = frozenset(("NA", "<NA>", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "undefined"))
@@ -36,7 +38,7 @@ def missing_value_text(row: CheckedRow) -> Iterator[Hit]:
 @row_rule("MM702")
 def answer_not_a_choice(row: CheckedRow) -> Iterator[Hit]:
     """The answer names none of the choices."""
-    if not row.choices or is_empty(row.answer) or isinstance(row.answer, Mapping):
+    if not row.choices or kind_of(row.answer) in ("null", "blank", "object"):  # MM701 tells that there is none
         return
     if choice_of(row.answer, row.choices) < 0:
         known = names_in_short(without_letters(row.choices))
@@ -55,18 +57,19 @@ def two_readings(row: CheckedRow) -> Iterator[Hit]:
     if len(readings) == 1:
         what = f"the answer {row.answer!r} counts from 1, and an integer is read as the number of a choice from 0"
     letters = " or ".join([ascii_uppercase[number] for number in readings])
-    hint = f"write the letter that is meant, {letters}, beside choices that are no letters"
+    hint = f"write the letter, {letters}"
+    if any(len(text.strip()) == 1 and text.strip().isalpha() for text in texts):
+        hint = "write the whole text of the choice that is meant, and choices that are no single letters"
     yield Hit(what, hint, row.task.output_column)
 
 
 @row_rule("MM703")
 def repeated_choice(row: CheckedRow) -> Iterator[Hit]:
     """Two choices are the same text."""
-    texts = [text.strip() for text in without_letters(row.choices)]
-    twice = dict.fromkeys([text for number, text in enumerate(texts) if text and text in texts[:number]])
-    for text in twice:
-        hint = "write different choices: a model cannot tell which of them is meant"
-        yield Hit(f"the choice {shown(text)} stands {texts.count(text)} times", hint, row.choice_columns[0])
+    for text, count in Counter([text.strip() for text in without_letters(row.choices)]).items():
+        if text and count > 1:
+            hint = "write different choices: a model cannot tell which of them is meant"
+            yield Hit(f"the choice {shown(text)} stands {count} times", hint, row.choice_columns[0])
 
 
 @row_rule("MM712")

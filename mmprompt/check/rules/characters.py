@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
 from mmprompt.errors import shown
@@ -25,6 +25,7 @@ _MOJIBAKE = re.compile(
 _TWICE_LOST = "锟斤拷"  # what two replacement characters become when UTF-8 is read as GBK
 _REPLACEMENT = "�"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_Meant = str | Callable[[re.Match[str]], str]
 
 
 def _all_texts(row: CheckedRow) -> Iterator[RowText]:
@@ -51,6 +52,7 @@ def _meant(match: re.Match[str]) -> str:
 @row_rule("MM005")
 def mojibake(row: CheckedRow) -> Iterator[Hit]:
     """UTF-8 that was read as another encoding, such as Ã© for é."""
+    mended: set[str] = set()
     for text in _all_texts(row):
         if text.text.isascii():
             continue
@@ -58,17 +60,31 @@ def mojibake(row: CheckedRow) -> Iterator[Hit]:
         if wrong is not None:
             what = f"{_around(text.text, *wrong.span())} holds {shown(wrong[0])}, which was {shown(_meant(wrong))}"
             hint = "read the source again as UTF-8"
-            yield Hit(what, hint, text.column, text.at(wrong.start()), fix=_mended(row, text))
+            fix = _mended(row, text, _MOJIBAKE, _meant, mended)
+            yield Hit(what, hint, text.column, text.at(wrong.start()), fix=fix)
         elif (at := text.text.find(_TWICE_LOST)) >= 0:
             what = f"{_around(text.text, at, at + 3)} holds '{_TWICE_LOST}', the trace of characters that were lost"
             yield Hit(what, "read the source again in its own encoding", text.column, text.at(at))
 
 
-def _mended(row: CheckedRow, text: RowText) -> Fix | None:
+def _mended(row: CheckedRow, text: RowText, wrong: re.Pattern[str], meant: _Meant, mended: set[str]) -> Fix | None:
+    """Return the fix of a text: of one element of a list, or of its whole column unless that is ``mended`` already.
+
+    There is none for an answer whose choice stands deeper in the row and stays wrong.
+    """
     value = None if text.column is None else row.columns.get(text.column)
-    if text.column is None or not isinstance(value, str):
+    if text.column is None or not isinstance(value, (str, list)):
         return None
-    return Fix(text.column, _MOJIBAKE.sub(_meant, value), safe=False)
+    cells = [row.columns.get(column) for column in row.choice_columns]
+    seen = [cell for cell in cells if isinstance(cell, str) or (isinstance(cell, list) and text.text in cell)]
+    if text.text in row.choices and len(seen) < len(cells):
+        return None
+    if isinstance(value, list):
+        return Fix(text.column, wrong.sub(meant, text.text), safe=False, old=text.text)
+    if text.column in mended:
+        return None
+    mended.add(text.column)
+    return Fix(text.column, wrong.sub(meant, value), safe=False)
 
 
 @row_rule("MM020")
@@ -85,11 +101,9 @@ def replacement_character(row: CheckedRow) -> Iterator[Hit]:
 @row_rule("MM013")
 def control_character(row: CheckedRow) -> Iterator[Hit]:
     """A control character other than tab and line end."""
+    mended: set[str] = set()
     for text in _all_texts(row):
         if found := _CONTROL.search(text.text):
-            value = None if text.column is None else row.columns.get(text.column)
-            fix = None
-            if text.column is not None and isinstance(value, str):
-                fix = Fix(text.column, _CONTROL.sub("", value), safe=False)
+            fix = _mended(row, text, _CONTROL, "", mended)
             what = f"{_around(text.text, *found.span())} holds the control character U+{ord(found[0]):04X}"
             yield Hit(what, "remove it", text.column, text.at(found.start()), fix=fix)

@@ -20,16 +20,15 @@ _MOST_NAMES = 200_000
 @row_rule("MM207", explains=("MM201",))
 def wrong_case(row: CheckedRow) -> Iterator[Hit]:
     """A missing file that exists under a name of another case."""
-    for medium in row.media:
-        source = medium.source
-        missing = medium.part is None and any(e.code == "MM201" and e.where.column == medium.column for e in row.errors)
-        if missing and isinstance(source, str) and classify_or_path(source) == "path":
+    missing = {(e.where.column, e.where.offset, e.where.part) for e in row.errors if e.code == "MM201"}
+    for medium in row.media if missing else ():
+        source, place = medium.source, (medium.column, medium.offset, medium.number)
+        if place in missing and isinstance(source, str) and classify_or_path(source) == "path":
             found = _other_case(source, row.roots)
             if found is not None:
                 what = f"no file is named {shown(source)}, but one is named {shown(found)}"
-                yield Hit(
-                    what, f"write {found}", medium.column, medium.offset, fix=_renamed(row, medium, source, found)
-                )
+                fix = _renamed(row, medium, source, found)
+                yield Hit(what, f"write {found}", medium.column, medium.offset, fix=fix, part=medium.number)
 
 
 def _renamed(row: CheckedRow, medium: CheckedMedium, source: str, name: str) -> Fix | None:

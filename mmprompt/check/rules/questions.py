@@ -16,8 +16,14 @@ from mmprompt.media.sources import classify_or_path
 _LONGEST_QUESTION = 500
 """Characters. A longer text is often a passage in which the answer is to be found."""
 
+_LONGEST_NAME = 256
+"""Characters of the name of a file that a file system takes, and one more."""
+
 _LONG_ANSWER = 4
 """Words. A shorter answer may well stand in its question by chance."""
+
+_LONGEST_ANSWER = 1000
+"""Characters. A question hardly repeats a longer answer, and to look for it takes time."""
 
 _LEAST_WORDS = 3
 _LEAST_LETTERS = 3
@@ -43,7 +49,8 @@ def empty_question(store: Store) -> Iterator[Hit]:
         return
     for row, shape in store.query("SELECT row, shape FROM samples WHERE length = 0 ORDER BY row"):
         column = next((name for name in ("question", "content") if f'"{name}"' in shape), None)
-        yield Hit("the row asks nothing: its text is blank", "write the question, or drop the row", column, row=row)
+        what = "the row has no question" if column is None else "the row asks nothing: its text is blank"
+        yield Hit(what, "write the question, or drop the row", column, row=row)
 
 
 @row_rule("MM706", explains=("MM201", "MM212"))
@@ -53,12 +60,12 @@ def swapped_columns(row: CheckedRow) -> Iterator[Hit]:
         source = medium.source
         if medium.part is not None or not isinstance(source, str) or not _is_sentence(source):
             continue
-        for text in row.texts:
-            if _is_file_name(text.text):
-                other = "another segment" if text.column == medium.column else f"'{text.column}'"
-                what = f"the {medium.modality} is {shown(source)}, and {other} is {shown(text.text)}: they look swapped"
-                yield Hit(what, "swap the two", medium.column, medium.offset)
-                break
+        text = next((text for text in row.texts if _is_file_name(text.text)), None)
+        if text is None:
+            return
+        other = "another segment" if text.column == medium.column else f"'{text.column}'"
+        what = f"the {medium.modality} is {shown(source)}, and {other} is {shown(text.text)}: they look swapped"
+        yield Hit(what, "swap the two", medium.column, medium.offset, part=medium.number)
 
 
 def _is_sentence(text: str) -> bool:
@@ -67,14 +74,16 @@ def _is_sentence(text: str) -> bool:
 
 def _is_file_name(text: str) -> bool:
     name = text.strip()
-    return suffix_type(name) is not None and len(name.split()) == 1 and len(name) < 256
+    return suffix_type(name) is not None and len(name.split()) == 1 and len(name) < _LONGEST_NAME
 
 
 @row_rule("MM704")
 def answer_in_question(row: CheckedRow) -> Iterator[Hit]:
     """The question says its answer."""
     question = row.question
-    if not isinstance(row.answer, str) or len(row.answer.strip()) > len(question) or is_empty(row.answer):
+    if not isinstance(row.answer, str) or len(row.answer.strip()) > min(len(question), _LONGEST_ANSWER):
+        return
+    if is_empty(row.answer):
         return
     given = _given_away(row, row.answer.strip())
     if given is not None:
@@ -92,8 +101,8 @@ def _given_away(row: CheckedRow, answer: str) -> str | None:
         return None
     if re.search(r"\bor\b", row.question):  # it lists answers to choose from
         return None
-    at = row.question.casefold().find(answer.casefold())
-    return row.question[at : at + len(answer)] if at >= 0 else None
+    found = re.search(re.escape(answer), row.question, re.IGNORECASE)
+    return found[0] if found else None
 
 
 @row_rule("MM705")
@@ -122,7 +131,8 @@ def _base_name(medium: CheckedMedium) -> str:
     source = medium.source
     if not isinstance(source, str) or classify_or_path(source) not in ("path", "file", "url"):
         return ""
-    return re.split(r"[?#]", source)[0].replace("\\", "/").rpartition("/")[2]
+    name = re.split(r"[?#]", source, maxsplit=1)[0].replace("\\", "/").rpartition("/")[2]
+    return name if len(name) < _LONGEST_NAME else ""
 
 
 def _words(text: str) -> list[str]:

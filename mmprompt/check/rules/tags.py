@@ -62,8 +62,8 @@ def tag_in_text(row: CheckedRow) -> Iterator[Hit]:
 @row_rule("MM106")
 def blank_segment(row: CheckedRow) -> Iterator[Hit]:
     """A text segment without text."""
-    for text in row.texts:
-        if text.tagged and not text.text.strip() and row.question.strip():  # MM700 tells a row without any text
+    for text in row.texts if row.question.strip() else ():  # MM700 tells a row without any text
+        if text.tagged and not text.text.strip():
             yield Hit("the text segment is blank", "give its text, or remove the segment", text.column, text.offset)
 
 
@@ -89,11 +89,12 @@ def _is_inside(value: str, start: int) -> bool:
 
 def _enclosed(value: str, outside: Sequence[RowText]) -> str:
     """Return tagged text with the texts outside its segments in segments of their own."""
-    for text in reversed(outside):
+    pieces, done = [], 0
+    for text in outside:
         start = text.offset or 0
-        end = start + len(text.text)
-        value = f"{value[:start]}<AIS_TEXT_START>{text.text}{TERMINATOR}{value[end:]}"
-    return value
+        pieces += [value[done:start], "<AIS_TEXT_START>", text.text, TERMINATOR]
+        done = start + len(text.text)
+    return "".join([*pieces, value[done:]])
 
 
 def _ends_open(value: str) -> bool:
