@@ -61,6 +61,11 @@ class Run:
             OSError: the output cannot be written.
         """
         inputs = list(opened_inputs(self._arguments))
+        mending = Mending(self._arguments)
+        if self._arguments.fix or self._arguments.diff:
+            for each in inputs:
+                if each.task is not None and each.task.dataset is not None:
+                    mending.require(each.paths, each.task.dataset)
         with ExitStack() as opened:
             files = state_files(self._arguments.output_file, len(inputs))
             stores = [opened.enter_context(self._store(*each)) for each in itertools.zip_longest(files, inputs)]
@@ -68,7 +73,7 @@ class Run:
             known = self._settings.write_known
             with _writing(known or self._arguments.output_file, self._lines) as write:
                 if self._arguments.fix or self._arguments.diff:
-                    self._mend(checked, write)
+                    self._mend(mending, checked, write)
                 if known is not None:
                     for each, store in checked:
                         self._check(each, store, None)
@@ -98,17 +103,13 @@ class Run:
         signature = self._settings.signature(self._arguments, each.paths, each.task)
         return Store(file, signature, resume=self._arguments.resume)
 
-    def _mend(self, checked: Sequence[tuple[Input, Store]], write: Write) -> None:
+    def _mend(self, mending: Mending, checked: Sequence[tuple[Input, Store]], write: Write) -> None:
         """Check the inputs, and write them mended; with ``--diff`` write the difference alone."""
-        datasets = [(each.task.dataset, each, store) for each, store in checked if each.task is not None]
-        mending = Mending(self._arguments)
-        for dataset, each, _ in datasets:
-            if dataset is not None:
-                mending.require(each.paths, dataset)
-        for dataset, each, store in datasets:
-            self._check(each, store, None)
-            if dataset is not None:
-                mending.mend(dataset, store, write)
+        for each, store in checked:
+            if each.task is not None:
+                self._check(each, store, None)
+                if each.task.dataset is not None:
+                    mending.mend(each.task.dataset, store, write)
         self.mended = mending.count
 
     def _check(self, each: Input, store: Store, tell: Tell | None) -> None:

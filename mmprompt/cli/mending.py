@@ -12,7 +12,7 @@ from mmprompt.check.store import Store
 from mmprompt.cli import say
 from mmprompt.cli.output import check_apart, output
 from mmprompt.datasets.read import Dataset
-from mmprompt.errors import TaskError
+from mmprompt.errors import TaskError, shown
 
 
 class Mending:
@@ -36,8 +36,12 @@ class Mending:
         files = [path for each in self._files.values() for path in each]
         if self._arguments.output is not None and len(files) > 1:
             raise TaskError(f"-o names one file, and there are {len(files)} datasets", "leave out -o, or name one")
+        arguments = self._arguments
         for path in files:
-            check_apart(self._target(path), *files)
+            target = self._target(path)
+            check_apart(target, *files, arguments.output_file, arguments.baseline, arguments.against)
+            if arguments.fix and not arguments.diff and arguments.output is None and os.path.lexists(target):
+                raise TaskError(f"{shown(target)} is there already", "remove it, or name another file: -o FILE")
 
     def mend(self, dataset: Dataset, store: Store, write: Write) -> None:
         """Write the files of a dataset mended, or their differences to ``write``."""

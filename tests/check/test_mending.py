@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from mmprompt.check.kept import KeptFix
 from mmprompt.check.mending import MendedFile
 from mmprompt.check.store import Store
+from mmprompt.errors import Where
+from mmprompt.errors.findings import Finding
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0\ufeff"), max_size=6) | st.sampled_from(
@@ -101,3 +104,19 @@ def test_one_cell_of_a_table_changes(
     assert list(csv.reader(io.StringIO(result, newline=""), delimiter=mark[1]))[1:] == expected
     if new == rows[chosen][column]:
         assert result == held.getvalue()
+
+
+def test_the_time_grows_with_the_fixes_and_not_faster(tmp_path: Path) -> None:
+    count = 24000
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"a": 1}\n' * count)
+    with Store() as store:
+        for row in range(count):
+            where = Where(str(path), row + 1, "a")
+            store.add_findings([Finding.at("MM104", "open", "close it", where, row)])
+            store.add_fixes([KeptFix(row, str(path), row + 1, "MM104", "a", 2, True)])
+        begun = time.process_time()
+        file = MendedFile(str(path), "jsonl", store)
+        assert all(record.new == b'{"a": 2}\n' for record in file.records())
+        assert time.process_time() - begun < 4  # less than a second; more than 10 if each fix looks at all findings
+        assert (file.count, store.count()) == (count, 0)

@@ -70,6 +70,68 @@ def test_a_byte_order_mark_is_removed(capsys: pytest.CaptureFixture[str]) -> Non
         assert Path("out" + name).read_text(encoding="utf-8") == text
 
 
+def test_the_byte_order_marks_of_two_files_are_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        row = {"id": name, "question": f"Why {name}?", "answer": "x"}
+        Path(name).write_text("\ufeff" + json.dumps(row) + "\n", encoding="utf-8")
+    code, out, err = check(capsys, "a.jsonl", "b.jsonl", "--fix", "--select", "MM004")
+    assert (code, out) == (0, "All checks passed!\n")
+    assert err.count("1 finding mended in") == 2
+    for name in ("a", "b"):
+        assert Path(f"{name}.fixed.jsonl").read_bytes() == Path(f"{name}.jsonl").read_bytes()[3:]
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "link to nothing"])
+def test_a_file_that_is_there_is_not_overwritten_unless_named(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.jsonl").write_text(json.dumps({"id": 1, "content": OPEN, "answer": "x"}) + "\n")
+    target = Path("data.fixed.jsonl")
+    if kind != "link to nothing":
+        Path("mine.jsonl").write_text("mine")
+    if kind == "file":
+        Path("mine.jsonl").rename(target)
+    else:
+        target.symlink_to("mine.jsonl")
+    before = sorted((path.name, path.is_symlink()) for path in Path().iterdir())
+    code, out, err = check(capsys, "data.jsonl", "--fix", "--select", "MM104")
+    assert (code, out) == (2, "")
+    assert "'data.fixed.jsonl' is there already; remove it, or name another file: -o FILE" in err
+    assert kind == "link to nothing" or target.read_text() == "mine"
+    assert sorted((path.name, path.is_symlink()) for path in Path().iterdir()) == before
+    assert check(capsys, "data.jsonl", "--diff", "--select", "MM104")[0] == 1
+    assert check(capsys, "data.jsonl", "--fix", "-o", "data.fixed.jsonl", "--select", "MM104")[0] == 0
+    assert CLOSED in target.read_text()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--output-file", "data.fixed.jsonl"],
+        ["--output-file", "out.jsonl", "-o", "out.jsonl"],
+        ["--baseline", "data.fixed.jsonl", "--write-baseline"],
+        ["--baseline", "out.jsonl", "--write-baseline", "-o", "out.jsonl"],
+    ],
+)
+def test_report_and_mended_file_lie_apart(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.jsonl").write_text(json.dumps({"id": 1, "content": OPEN, "answer": "x"}) + "\n")
+    code, _, err = check(capsys, "data.jsonl", "--fix", *options)
+    assert code == 2
+    assert "is also an input or output" in err
+    assert [path.name for path in Path().iterdir()] == ["data.jsonl"]
+
+
+CUT = ["<AIS_CONTENT_TAG", "<AIS_CONTENT", "<AIS", "<ais_content_tag>", "</AIS_CONTENT_TAG>", "<AIS_CONTENT_TAG >", "<"]
+
+
+@pytest.mark.parametrize("end", CUT)
+def test_a_cut_terminator_is_not_mended(end: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.jsonl").write_text(json.dumps({"id": 1, "content": OPEN + end, "answer": "x"}) + "\n")
+    code, out, err = check(capsys, "data.jsonl", "--fix", "--select", "MM104")
+    assert code == 1
+    assert "MM104 the last segment is not closed" in out
+    assert "nothing to mend" in err
+    assert not Path("data.fixed.jsonl").exists()
+
+
 def odd_rows() -> list[dict[str, object]]:
     """Return rows whose base64 is odd, or whose data URI declares another type."""
     plain = base64.b64encode(picture()).decode()

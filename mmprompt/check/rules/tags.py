@@ -38,7 +38,7 @@ def unclosed_last_tag(row: CheckedRow) -> Iterator[Hit]:
     """The last segment lacks its terminator."""
     for column, value in _tagged_columns(row):
         if _ends_open(value):
-            fix = Fix(column, value + TERMINATOR)
+            fix = None if _is_cut(value) else Fix(column, value + TERMINATOR)
             yield Hit("the last segment is not closed", f"add {TERMINATOR} at the end", column, len(value), fix=fix)
 
 
@@ -101,3 +101,10 @@ def _ends_open(value: str) -> bool:
     """Return whether the last tag of a tagged text opens a segment."""
     last = max(_TAGS, key=value.rfind)
     return last != TERMINATOR
+
+
+def _is_cut(value: str) -> bool:
+    """Return whether a text ends in what may be meant as the terminator."""
+    end = value[max(value.rfind("<"), 0) :]
+    found = near_miss(end)
+    return TERMINATOR.startswith(end.rstrip()) or (found is not None and found[2] == TERMINATOR)
