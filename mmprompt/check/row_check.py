@@ -10,6 +10,7 @@ from mmprompt.check.kept import KeptFix, MediumFacts, SampleFacts
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.media_fixes import medium_fix
 from mmprompt.check.rule import EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
+from mmprompt.check.rules.pixels import BLURRED
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.sample import Row, Sample
@@ -24,6 +25,13 @@ from mmprompt.tasks.task import Task
 _T = TypeVar("_T")
 FAULT = "MM900"
 """The code of a fault in a rule. It is told whatever codes are chosen."""
+
+_HINTS = {
+    "MM004": "save the file as UTF-8 without it",
+    "MM204": "give the type that the bytes have",
+    "MM219": "write it as plain base64",
+}
+"""What to do about notes of reading that do not say it themselves."""
 
 _KEPT_SHARED = 64
 """How many media of examples and templates are kept between rows."""
@@ -84,9 +92,9 @@ class RowCheck:
         errors = [row.located(error) for error in told]
         findings = [Finding.of(error, row.row, row.id) for error in errors]
         findings += [
-            Finding.at(r.code, r.message, "", where._replace(column=r.column), row.row, row.id)._replace(
-                fixable=r.code == "MM004"
-            )
+            Finding.at(
+                r.code, r.message, _HINTS.get(r.code, ""), where._replace(column=r.column), row.row, row.id
+            )._replace(fixable=r.code == "MM004")
             for r in row.remarks
         ]
         found = [_of_hit(code, hit, row, where) for code, hit in hits]
@@ -187,7 +195,14 @@ class RowCheck:
         found = []
         for note in medium.part.findings:
             fix = medium_fix(note.code, medium, row.columns)
-            found.append(_of_hit(note.code, Hit(f"{medium.name}: {note.what}", note.hint, fix=fix), row, where))
+            found.append(
+                _of_hit(
+                    note.code,
+                    Hit(f"{medium.name}: {note.what}", note.hint or _HINTS.get(note.code, ""), fix=fix),
+                    row,
+                    where,
+                )
+            )
         for code, modality, rule in self._medium_rules:
             if not modality or (modality == medium.modality and medium.content is not None):
                 found += [_of_hit(told, hit, row, where) for told, hit in _hits(code, rule, medium)]
@@ -243,7 +258,10 @@ def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
     place = (medium.column, medium.offset)
     name = medium.name.encode("utf-8", "backslashreplace").decode()  # the store refuses lone surrogates
     held = medium.content
-    look = (held.cells, held.width * held.height) if isinstance(held, ImageContent) else (None, None)
+    look: tuple[bytes | None, int | None] = None, None
+    if isinstance(held, ImageContent):
+        smooth = held.sharpness is not None and held.sharpness < BLURRED  # its cells say little
+        look = None if smooth else held.cells, held.width * held.height
     facts = MediumFacts(row.row, medium.number, medium.modality, name, *place, medium.digest, *look)
     if medium.part is not None:
         size = len(medium.part.data) or sum(map(len, medium.part.frames))

@@ -90,7 +90,7 @@ MM312 W low-information
 MM313 I colour-profile
 MM314 W dark-image
 MM315 W light-image
-MM316 W blurry-image
+MM316 I blurry-image
 MM317 W odd-size
 MM318 I grey-image
 MM400 E damaged-audio

@@ -108,3 +108,55 @@ def test_the_words_that_give_an_answer_away_are_shown_as_they_stand(tmp_path: Pa
     assert [m for code, _, m in told(tmp_path, row) if code == "MM704"] == [
         "the question says the answer: 'a red car on a hill'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("What does the SVG <image> element do?", None),
+        ("Why is <img src='a.png'> not shown on my page?", None),
+        ("<image>\nWhat is this?", "MM107"),
+        ("What is this?\n<image>", "MM107"),
+        ("Is <image> larger than <image> here?", "MM107"),
+        ("<image_1> shows what?", "MM107"),
+        ('<img src="a.png"> What is this?', "MM107"),
+        ("&lt;AIS_IMAGE_START&gt;a.png&lt;AIS_CONTENT_TAG&gt; What?", "MM105"),
+        ("\uff1cAIS_IMAGE_START\uff1ea.png What?", "MM105"),
+        ("What is &lt;b&gt; and \uff1cAIS\uff1e for?", None),
+    ],
+)
+def test_marks_of_media_in_text_are_told_from_prose(tmp_path: Path, text: str, code: str | None) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": text, "answer": "x"}) == ({code} if code else set())
+
+
+def test_escaped_tags_of_tagged_text_are_near_misses(tmp_path: Path) -> None:
+    content = f"<AIS_TEXT_START>What?{END}&lt;AIS_IMAGE_START&gt;a.png&lt;AIS_CONTENT_TAG&gt;"
+    (finding, *_) = [
+        f for f in findings_of(written(tmp_path, {"id": 1, "content": content, "answer": "x"})) if f.code == "MM102"
+    ]
+    assert (finding.hint, finding.offset) == ("write <AIS_IMAGE_START>, if it is meant as a tag", content.index("&lt;"))
+
+
+def test_a_hint_names_llava_where_there_are_conversations(tmp_path: Path) -> None:
+    (finding,) = findings_of(written(tmp_path, {"id": 1, "question": "<image>\nWhat?", "answer": "x"}))
+    assert finding.hint == "remove it; name the medium in a column, such as 'image'"
+
+
+def test_a_row_without_choices_beside_rows_with_some_is_found(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": n, "question": f"Which is {n}?", "choices": ["a", "b"], "answer": "ab"[n % 2]} for n in range(40)
+    ]
+    rows[7]["choices"] = []
+    found = [(code, text) for code, _, text in told(tmp_path, *rows) if code == "MM019"]
+    assert found == [("MM019", "the row has no 'choices', which 39 of 40 rows have")]
+    for row in rows[::8]:
+        row["choices"] = None
+    assert "MM019" not in codes_of(tmp_path, *rows)
+
+
+def test_notes_of_reading_say_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(encoded(pixels(1), "PNG"))
+    path = written(tmp_path, {"id": 1, "image": "a.jpg", "question": "What?", "answer": "x"})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    found = {finding.code: finding.hint for finding in findings_of(path)}
+    assert found == {"MM004": "save the file as UTF-8 without it", "MM204": "give the type that the bytes have"}

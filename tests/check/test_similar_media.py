@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from check.picture_faults import jpeg, scene
 from findings import findings_of
-from PIL import Image, ImageEnhance
+from PIL import Image, ImageDraw, ImageEnhance
 
 from mmprompt.check.rules.similar_media import DISTANCE, similar_media
 from mmprompt.check.store import MediumFacts, SampleFacts, Store
@@ -93,3 +93,29 @@ def test_of_many_pictures_the_nearest_earlier_one_is_named() -> None:
     near = [row for row in twins if (bits[row] != bits[row - 1500]).sum() <= DISTANCE]
     assert len(near) > 90
     assert found == [(row, f"{row}.jpg looks like {row - 1500}.jpg in line {row - 1499}") for row in near]
+
+
+def test_the_same_file_under_a_url_and_a_path_gives_nothing(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"image": name} for name in ("a b.jpg", "file://a%20b.jpg", "./a b.jpg")]
+    assert found_in(tmp_path, rows, {"a b.jpg": jpeg(scene(1))}) == []
+
+
+def test_a_thing_that_moves_on_a_smooth_ground_gives_nothing(tmp_path: Path) -> None:
+    files = {}
+    for number in range(8):
+        image = Image.radial_gradient("L").resize((400, 300)).convert("RGB")
+        ImageDraw.Draw(image).ellipse((100 + 3 * number, 80, 200 + 3 * number, 180), fill="red")
+        files[f"{number}.jpg"] = jpeg(image)
+    assert found_in(tmp_path, [{"image": name} for name in files], files) == []
+
+
+def test_all_pictures_of_one_hash_are_compared() -> None:
+    draw = np.random.default_rng(5)
+    one = np.sort(draw.integers(0, 256, (8, 9)), axis=1)
+    other = np.sort(draw.integers(0, 256, (8, 9)), axis=1)
+    one, other = one // 4 + np.arange(9) * 5, other // 8 + np.arange(9) * 5 + np.arange(8)[:, None] * 18
+    copy = other + draw.integers(0, 2, (8, 1))
+    with Store() as store:
+        hashed(store, np.stack([one, other, copy]).astype(np.uint8))
+        found = [(hit.row, hit.message.split(" (")[0]) for hit in similar_media(store)]
+    assert found == [(2, "2.jpg looks like 1.jpg in line 2")]

@@ -10,6 +10,7 @@ from functools import partial
 
 from mmprompt.check.rule import Hit, dataset_rule
 from mmprompt.check.store import Store
+from mmprompt.datasets.choices import LISTS
 from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.row_ids import ID_COLUMNS
 from mmprompt.errors import shown
@@ -19,6 +20,9 @@ FEW = 20
 
 NEARLY_ALL = 0.95
 """The share of rows that counts as nearly all. A column that 6 of 100 rows lack may be optional."""
+
+_ALL_BUT_ODD = 0.97
+"""The share of rows with choices beyond which the others are odd. Some datasets ask 6 of 100 questions without."""
 
 _SHAPES = 1000
 """Most shapes of rows that are compared, the most frequent ones: memory does not grow with odd rows."""
@@ -66,6 +70,12 @@ def uneven_columns(store: Store) -> Iterator[Hit]:
     shapes = Shapes(store)
     if shapes.rows < FEW:
         return
+    for column in LISTS:
+        have = shapes.filled(column)
+        if _ALL_BUT_ODD * shapes.rows <= have < shapes.rows:
+            for row, _ in shapes.where(partial(_is_empty, column)):
+                what = f"the row has no {shown(column)}, which {have} of {shapes.rows} rows have"
+                yield Hit(what, "give its choices, or drop the row", row=row)
     for column, kinds in shapes.kinds.items():
         have = sum(kinds.values())
         if NEARLY_ALL * shapes.rows <= have < shapes.rows and not _is_told_elsewhere(column, store.output_column):
@@ -74,13 +84,17 @@ def uneven_columns(store: Store) -> Iterator[Hit]:
                 yield Hit(what, "add the column; give null where it holds nothing", row=row)
 
 
+def _is_empty(column: str, shape: Mapping[str, str]) -> bool:
+    return shape.get(column, "null") in _EMPTY
+
+
 def _lacks(column: str, shape: Mapping[str, str]) -> bool:
     return column not in shape
 
 
 def _is_told_elsewhere(column: str, output_column: str) -> bool:
     """Return whether another rule tells rows without this column, or rows may well lack it."""
-    own = (*ID_COLUMNS, output_column, "question", "content", "hint")
+    own = (*ID_COLUMNS, output_column, "question", "content", "hint", *LISTS)
     return column in own or media_column(column) is not None or _CHOICE.fullmatch(column) is not None
 
 

@@ -31,7 +31,7 @@ _ODD, _SPREADS = 25, 4
 _FEW = 50
 """Pictures, below which no size stands out."""
 
-_NAMES = {(0, 0, 0): "black", (255, 255, 255): "white"}
+_NAMES = {(0, 0, 0): "are black", (255, 255, 255): "are white"}
 
 
 @medium_rule("MM307", "image")
@@ -40,8 +40,7 @@ def blank(medium: CheckedMedium) -> Iterator[Hit]:
     held = picture(medium)
     if held.colour is None or held.width * held.height == 1:
         return
-    colour = "#{:02x}{:02x}{:02x}".format(*held.colour)
-    what = f"all pixels of {medium.name} are {_NAMES.get(held.colour, colour)}"
+    what = f"all pixels of {medium.name} {_NAMES.get(held.colour, 'have one colour')}"
     if held.has_alpha:
         what += " once its transparency is taken away"
     yield Hit(what, "give the picture itself, or drop the row")

@@ -10,7 +10,8 @@ from mmprompt.errors import shown
 
 _KINDS = "image|img|picture|video|audio|vision|speech|sound"
 _PLACEHOLDER = re.compile(
-    rf"<(?:image|video|audio)(?: ?\d{{1,3}})?>|<(?:{_KINDS})_?(?:placeholder|token|pad|soft_token)>"
+    rf"<(?:image|video|audio)(?:[ _]?\d{{1,3}})?>|<img [^<>]{{0,200}}src=[^<>]{{1,500}}>"
+    rf"|<(?:{_KINDS})_?(?:placeholder|token|pad|soft_token)>"
     rf"|<\|(?:{_KINDS})(?:_(?:pad|start|end|sentinel|token|bos|eos)|_?\d{{1,3}})?\|>|<\|vision_(?:start|end)\|>"
     rf"|\[(?:IMG|img|IMAGE)(?:_(?:BREAK|END))?\]|<(?:start|end)_of_image>|<IMG_CONTEXT>|</?img>|<AUDIO>"
 )
@@ -28,9 +29,21 @@ def placeholder_without_medium(row: CheckedRow) -> Iterator[Hit]:
     """A placeholder of a medium that is sent as text."""
     for text in row.texts:
         if ("<" in text.text or "[" in text.text) and (found := _PLACEHOLDER.search(text.text)):
+            if not row.media and _is_prose(text.text, found):
+                continue
             what = f"the text holds {shown(found[0])}, which is sent as text and stands for no medium"
-            hint = "remove it, or name a format that reads placeholders: --format llava"
+            hint = "remove it; name the medium in a column, such as 'image'"
+            if "conversations" in row.columns:
+                hint = "remove it, or name a format that reads placeholders: --format llava"
             yield Hit(what, hint, text.column, text.at(found.start()))
+
+
+def _is_prose(text: str, found: re.Match[str]) -> bool:
+    """Return whether a text speaks of an element of HTML or SVG: it stands once, with words before and after it."""
+    if not found[0].startswith(("<image>", "<video>", "<audio>", "<img")) or _PLACEHOLDER.search(text, found.end()):
+        return False
+    before, after = text[: found.start()].rpartition("\n")[2], text[found.end() :].partition("\n")[0]
+    return bool(before.strip()) and bool(after.strip())
 
 
 @row_rule("MM109")

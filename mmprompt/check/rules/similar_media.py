@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from mmprompt.check.rule import Hit, dataset_rule
 from mmprompt.check.rules.columns import place_of_row
 from mmprompt.check.store import Store
+from mmprompt.errors import SourceError
+from mmprompt.media.sources import classify_or_path
+from mmprompt.media.urls import file_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +32,9 @@ _STEP, _STEPS = 3, 20
 _BANDS = DISTANCE + 1
 """Hashes that differ in DISTANCE bits are equal in one of so many bands."""
 
+_TRIED = 8
+"""Pictures of one hash, after the first, with which a later picture is compared."""
+
 _ROWS = 1 << 13
 """Pictures that are held at once."""
 
@@ -46,6 +53,8 @@ def repeated_media(store: Store) -> Iterator[Hit]:
         " GROUP BY later.digest, later.name ORDER BY 1"
     )
     for _, row, name, column, offset, first, first_row in again:
+        if _file_of(name) == _file_of(first):
+            continue
         what = f"{name} has the same bytes as {first} {_place(store, first_row, row)}"
         yield Hit(what, "drop one of the two, or name one file in both places", column, offset, row)
 
@@ -56,13 +65,24 @@ def similar_media(store: Store) -> Iterator[Hit]:
     if next(store.query("SELECT COUNT(cells) FROM media"))[0] < 2:
         return
     numbers, hashes = _hashes(store)
-    for later, earlier, distance in _pairs(hashes):
-        new, old = _medium(store, numbers[later]), _medium(store, numbers[earlier])
-        if _correlation(new[-1], old[-1]) < ALIKE:
-            continue
-        row, name, column, offset, _ = new
-        what = f"{name} looks like {old[1]} {_place(store, old[0], row)} (distance {distance} of 64)"
-        yield Hit(what, "look at both, and drop one if they show the same", column, offset, row)
+    for later, near in _neighbours(hashes):
+        row, name, column, offset, cells = _medium(store, numbers[later])
+        for earlier, distance in near:
+            old = _medium(store, numbers[earlier])
+            if _correlation(cells, old[-1]) >= ALIKE:
+                what = f"{name} looks like {old[1]} {_place(store, old[0], row)} (distance {distance} of 64)"
+                yield Hit(what, "look at both, and drop one if they show the same", column, offset, row)
+                break
+
+
+def _file_of(name: str) -> str:
+    """Return the path that a name says; a name of another kind is returned as it is."""
+    if classify_or_path(name) == "file":
+        try:
+            name = file_path(name)
+        except SourceError:  # cut short for messages
+            return name
+    return os.path.normpath(name)
 
 
 def _place(store: Store, first: int, row: int) -> str:
@@ -99,8 +119,11 @@ def _hashes(store: Store) -> tuple[list[int], Array]:
     return numbers, np.concatenate(parts)
 
 
-def _pairs(hashes: Array) -> Iterator[tuple[int, int, int]]:
-    """Yield each picture that is near an earlier one, with the nearest of these and their distance."""
+def _neighbours(hashes: Array) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Yield each picture that is near an earlier one, with some of these and their distances.
+
+    They are the first pictures of its own hash, and of the nearest earlier hash.
+    """
     import numpy as np  # noqa: PLC0415  # heavy
 
     none = len(hashes)
@@ -111,13 +134,19 @@ def _pairs(hashes: Array) -> Iterator[tuple[int, int, int]]:
         _search(unique[order], band, nearest, far)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
+    more: dict[int, list[int]] = {}
     for later in range(len(hashes)):
         at = int(place[which[later]])
-        own = int(first[order[at]])
-        if own != later:
-            yield later, own, 0
-        elif far[at] <= DISTANCE:
-            yield later, int(first[order[nearest[at]]]), int(far[at])
+        near: list[tuple[int, int]] = []
+        if int(first[order[at]]) != later:
+            near += [(earlier, 0) for earlier in (int(first[order[at]]), *more.get(at, ()))]
+            if len(more.setdefault(at, [])) < _TRIED:
+                more[at].append(later)
+        if far[at] <= DISTANCE:
+            other = int(nearest[at])
+            near += [(earlier, int(far[at])) for earlier in (int(first[order[other]]), *more.get(other, ()))]
+        if near:
+            yield later, near
 
 
 def _search(hashes: Array, band: int, nearest: Array, far: Array) -> None:

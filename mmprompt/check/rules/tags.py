@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from mmprompt.check.facts import is_tagged
 from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
@@ -10,13 +12,16 @@ from mmprompt.errors import TagError, shown
 from mmprompt.segments import START_TAGS, TERMINATOR, near_miss, scan
 
 _TAGS = (*START_TAGS, TERMINATOR)
+_ESCAPED = re.compile(r"(?:&lt;|&#60;|\uff1c) ?(AIS_[A-Z_]{1,20}) ?(?:&gt;|&#62;|\uff1e)", re.IGNORECASE)
+_MARKS = 100
+"""Escaped marks of one text that are compared with the tags."""
 
 
 @row_rule("MM102")
 def misspelt_tag(row: CheckedRow) -> Iterator[Hit]:
     """A near miss of a tag in a text segment, which goes out as text."""
     for text in row.texts:
-        if text.tagged and "<" in text.text and (found := near_miss(text.text)) and not _failed(row):
+        if text.tagged and (found := near_miss(text.text) or _escaped(text.text)) and not _failed(row):
             offset, mark, tag = found
             hint = f"write {tag}, if it is meant as a tag"
             yield Hit(f"the text holds {shown(mark)}, which is sent as text", hint, text.column, text.at(offset))
@@ -46,10 +51,10 @@ def unclosed_last_tag(row: CheckedRow) -> Iterator[Hit]:
 def tag_in_text(row: CheckedRow) -> Iterator[Hit]:
     """A tag in a column whose tags are not read."""
     for text in row.texts:
-        if text.tagged or "<" not in text.text:
+        if text.tagged:
             continue
         marks = [(at, tag) for tag in _TAGS if (at := text.text.find(tag)) >= 0]
-        if near := near_miss(text.text):
+        if near := near_miss(text.text) or _escaped(text.text):
             marks.append(near[:2])
         if marks:
             found = min(marks)
@@ -76,6 +81,15 @@ def _tagged_columns(row: CheckedRow) -> Iterator[tuple[str, str]]:
             except TagError:
                 continue
             yield column, value
+
+
+def _escaped(text: str) -> tuple[int, str, str] | None:
+    """Return the first tag in full-width signs or HTML escapes, as ``near_miss`` does."""
+    for mark in islice(_ESCAPED.finditer(text), _MARKS):
+        tag = f"<{mark[1].upper()}>"
+        if tag in _TAGS:
+            return mark.start(), mark[0], tag
+    return None
 
 
 def _failed(row: CheckedRow) -> bool:
