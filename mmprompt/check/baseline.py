@@ -17,7 +17,7 @@ class Baseline:
     """The findings that a file lists. Lines may move: a finding is known by its rule, file, sample, column and words.
 
     Raises:
-        TaskError: the file is no baseline.
+        TaskError: the file is not there, or no baseline.
         OSError: it cannot be read.
     """
 
@@ -27,6 +27,8 @@ class Baseline:
             with open(path, encoding="utf-8") as file:
                 listed = json.load(file)["findings"]
             self._known = {_digest([one[key] for key in _KEYS]) for one in listed}
+        except FileNotFoundError:
+            raise TaskError(f"no such baseline: {shown(path)}", "write it with --write-baseline") from None
         except (ValueError, KeyError, TypeError):
             hint = "write it anew with --write-baseline"
             raise TaskError(f"{shown(path)} is not a baseline", hint) from None

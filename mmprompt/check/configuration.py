@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from mmprompt.check.selection import check_prefix, covers
+from mmprompt.check.selection import covers, known_prefix
 from mmprompt.errors import TaskError, Where, nearest, shown
 from mmprompt.errors.findings import Finding
 
@@ -131,6 +131,4 @@ def _ignored(by_file: Mapping[str, object]) -> Iterator[IgnoredCodes]:
 def _codes(key: str, value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise TaskError(f"{key} is {shown(value)}", 'give a list of codes: ["MM204"]')
-    for code in value:
-        check_prefix(code)
-    return value
+    return [known_prefix(code) for code in value]

@@ -15,6 +15,7 @@ def explanation(code: str) -> str:
     Raises:
         TaskError: there is no such rule.
     """
+    code = code.upper()
     rule = RULES.get(code)
     if rule is None:
         raise TaskError(f"unknown code {shown(code)}", nearest(code, RULES))

@@ -31,9 +31,8 @@ class Selection:
     def __init__(
         self, select: Sequence[str] = (), ignore: Sequence[str] = (), extend_select: Sequence[str] = ()
     ) -> None:
-        chosen, left_out = [*select, *extend_select], list(ignore)
-        for prefix in (*chosen, *left_out):
-            check_prefix(prefix)
+        chosen = [known_prefix(prefix) for prefix in (*select, *extend_select)]
+        left_out = [known_prefix(prefix) for prefix in ignore]
         self.codes = [code for code in RULES if _selected(code, chosen, left_out, bool(select))]
         self._codes = frozenset(self.codes)
 
@@ -41,14 +40,16 @@ class Selection:
         return code in self._codes
 
 
-def check_prefix(prefix: str) -> None:
-    """Refuse a text that no code begins with.
+def known_prefix(given: str) -> str:
+    """Return a code, or the beginning of one, in capitals.
 
     Raises:
-        TaskError: it is none.
+        TaskError: no code begins so.
     """
+    prefix = given.upper()
     if prefix != ALL and not (prefix and any(code.startswith(prefix) for code in RULES)):
-        raise TaskError(f"unknown code {shown(prefix)}", nearest(prefix, (*RULES, *_FAMILIES, ALL)))
+        raise TaskError(f"unknown code {shown(given)}", nearest(prefix, (*RULES, *_FAMILIES, ALL)))
+    return prefix
 
 
 def covers(prefixes: Iterable[str], code: str) -> bool:

@@ -21,7 +21,7 @@ from mmprompt.cli.mending import Mending
 from mmprompt.cli.output import output
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.task_options import other_dataset, policy_of, task_of
-from mmprompt.errors import DatasetError, MMPromptError, TaskError
+from mmprompt.errors import DatasetError, MMPromptError, TargetError, TaskError
 from mmprompt.errors.findings import Finding
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.task import Task
@@ -148,16 +148,21 @@ class Run:
 
     def _checker(self, task: Task) -> Checker:
         arguments, settings = self._arguments, self._settings
-        return Checker(
-            task,
-            settings.target,
-            policy=policy_of(arguments, task),
-            decode=not arguments.no_decode,
-            codes=settings.selection,
-            keeps=settings.keeps,
-            limit=arguments.limit,
-            thumbnails=settings.report.thumbnails,
-        )
+        try:
+            return Checker(
+                task,
+                settings.target,
+                policy=policy_of(arguments, task),
+                decode=not arguments.no_decode,
+                codes=settings.selection,
+                keeps=settings.keeps,
+                limit=arguments.limit,
+                thumbnails=settings.report.thumbnails,
+            )
+        except TargetError as error:
+            named = arguments.target is not None or settings.target is None
+            file = None if named else os.path.join(settings.configuration.root, "pyproject.toml")
+            raise error.located(file=file) from None
 
 
 def opened_inputs(arguments: argparse.Namespace) -> Iterator[Input]:

@@ -30,10 +30,15 @@ def test_the_longest_prefix_decides(
     assert [code for code in not_told if code in selection] == []
 
 
-@pytest.mark.parametrize("unknown", ["MX2", "MM2044", "mm204", ""])
+@pytest.mark.parametrize("unknown", ["MX2", "MM2044", "mm2044", ""])
 def test_an_unknown_code_is_refused(unknown: str) -> None:
     with pytest.raises(TaskError, match="unknown code"):
         Selection(ignore=[unknown])
+
+
+def test_codes_may_be_in_lower_case() -> None:
+    assert Selection(["mm2"], ["Mm204"]).codes == Selection(["MM2"], ["MM204"]).codes
+    assert Selection(["all"]).codes == Selection(["ALL"]).codes
 
 
 def test_the_nearest_code_is_named() -> None:

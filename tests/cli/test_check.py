@@ -167,5 +167,9 @@ def test_each_code_can_be_explained(code: str, capsys: pytest.CaptureFixture[str
     assert f"Severity: {RULES[code].severity}" in out
 
 
+def test_a_code_to_explain_may_be_in_lower_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(capsys, "--explain", "mm204") == check(capsys, "--explain", "MM204")
+
+
 def test_a_code_to_explain_must_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert check(capsys, "--explain", "MM2044")[::2] == (2, "mmprompt: unknown code 'MM2044'; did you mean 'MM204'?\n")

@@ -75,6 +75,22 @@ def test_the_page_holds_all_it_shows_and_nothing_of_the_data_is_markup(page: Pat
     assert not [name for name, _ in elements.attributes if name.startswith("on")]
 
 
+def test_links_lead_to_their_findings(tmp_path: Path) -> None:
+    for name in ("a b.jsonl", "a-b.csv"):
+        (tmp_path / name).write_text("id,question,image\n1,Why?,no.png\n")
+    (tmp_path / "a b.jsonl").write_text('{"id": 1, "question": "Why?", "image": "no.png"}\n')
+    names = [str(tmp_path / name) for name in ("a b.jsonl", "a-b.csv")]
+    report = tmp_path / "r.html"
+    main(["check", *names, "--output-format", "html", "--output-file", str(report), "--select", "MM201"])
+    elements = Elements()
+    elements.feed(report.read_text(encoding="utf-8"))
+    anchors = [value or "" for name, value in elements.attributes if name == "id"]
+    links = [value for name, value in elements.attributes if name == "href" and value != "data:,"]
+    assert links == [f"#{anchor}" for anchor in anchors]
+    assert len(set(anchors)) == 2
+    assert not any(set(anchor) & set(" \t\n") for anchor in anchors)
+
+
 def test_findings_show_their_pictures_and_the_rest_is_counted(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     rows = re.findall(r'<tr><td class="look">(.*?)</td><td class="place">(.*?)</td><td>(.*?)<div', text)

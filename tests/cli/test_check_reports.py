@@ -94,6 +94,17 @@ def test_annotations_of_github_are_escaped(data: Path, capsys: pytest.CaptureFix
     assert "(sample a,b:c%25%0A)" in lines[0]
 
 
+@pytest.mark.parametrize("kind", ["text", "github", "html", "junit", "json", "jsonl", "sarif"])
+def test_no_report_has_control_characters(kind: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"id": "\x1b[31mred\x9b\u2028", "question": "Why?", "image": "\x1b]0;no.jpg", "answer": "\x1b[2J"}
+    data.write_text(json.dumps(row) + "\n")
+    told = report(capsys, data, "--output-format", kind)
+    assert "red" in told
+    assert [c for c in told if ord(c) < 32 and c != "\n"] == []
+    if kind in ("text", "github", "html"):
+        assert [c for c in told if not c.isprintable() and c != "\n"] == []
+
+
 def test_a_file_name_is_escaped_in_an_annotation(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data.rename("a,b:c%.jsonl")
     lines = report(capsys, "a,b:c%.jsonl", "--output-format", "github").splitlines()

@@ -68,6 +68,16 @@ def test_a_file_that_is_no_baseline_is_refused(text: str, capsys: pytest.Capture
     assert "'known.json' is not a baseline" in err
 
 
+def test_a_baseline_that_is_missing_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json")
+    assert (code, err) == (2, "mmprompt: no such baseline: 'known.json'; write it with --write-baseline\n")
+
+
+def test_codes_in_lower_case_are_ignored_too(capsys: pytest.CaptureFixture[str]) -> None:
+    settings('[tool.mmprompt.ignore]\n"data.jsonl" = ["mm201"]\n')
+    assert check(capsys, "data.jsonl")[1] == []
+
+
 def test_writing_a_baseline_needs_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = check(capsys, "data.jsonl", "--write-baseline")
     assert code == 2
@@ -129,6 +139,7 @@ def test_codes_are_ignored_in_a_file_or_in_one_sample(
         ('[tool.mmprompt]\nselect = ["MX2"]\n', "did you mean 'MM2'?"),
         ("[tool.mmprompt]\nworkers = 0\n", "give a whole number from 1"),
         ("[tool.mmprompt]\ntarget = 1\n", "give a text"),
+        ('[tool.mmprompt]\ntarget = "opnai"\n', "did you mean 'openai'?"),
         ('[tool.mmprompt.ignore]\n"data.jsonl" = "MM2"\n', "give a list of codes"),
         ("[tool]\nmmprompt = 1\n", "write [tool.mmprompt]"),
         ("[tool.mmprompt\n", "malformed TOML"),
@@ -146,8 +157,10 @@ def test_the_project_names_target_and_baseline(capsys: pytest.CaptureFixture[str
     settings('[tool.mmprompt]\nbaseline = "known.json"\n')
     assert check(capsys, "data.jsonl", "--write-baseline")[0] == 0
     assert check(capsys, "data.jsonl")[1] == []
-    settings('[tool.mmprompt]\ntarget = "opnai"\n')
-    assert "did you mean 'openai'?" in check(capsys, "data.jsonl")[2]
+    settings('[tool.mmprompt]\ntarget = "openai"\n')
+    Image.effect_noise((300, 300), 90).save("noise.bmp")
+    Path("data.jsonl").write_text('{"id": 1, "question": "Why?", "image": "noise.bmp", "answer": "x"}\n')
+    assert check(capsys, "data.jsonl", "--select", "MM8")[1] == ["MM804 1"]
 
 
 # ---- targets

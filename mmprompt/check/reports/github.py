@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mmprompt.check.reports.report import Report
+from mmprompt.check.reports.report import Report, printable
 from mmprompt.errors.findings import Finding
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
@@ -25,7 +25,7 @@ class GitHubReport(Report):
 
 
 def _of_data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text, "\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _of_property(text: str) -> str:

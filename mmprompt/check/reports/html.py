@@ -11,7 +11,7 @@ from html import escape
 from typing import ClassVar
 
 from mmprompt.check.reports.histogram import histogram
-from mmprompt.check.reports.report import Report
+from mmprompt.check.reports.report import Report, printable
 from mmprompt.check.statistics import statistics_of
 from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
@@ -51,6 +51,7 @@ class HTMLReport(Report):
     """One page. The counts of all datasets stand at its end."""
 
     thumbnails: ClassVar[bool] = True
+    _number = 0
 
     def begin(self) -> None:
         """Write the head of the page."""
@@ -58,6 +59,7 @@ class HTMLReport(Report):
 
     def dataset(self, name: str, store: Store) -> None:
         """Write the part of a dataset: its counts, its histograms, and its findings by code."""
+        self._number += 1
         self.write(f"<h2>{_text(name)}</h2>\n")
         counts = list(store.query("SELECT code, COUNT(*) FROM findings GROUP BY code ORDER BY 2 DESC, 1"))
         self._charts(store)
@@ -65,10 +67,10 @@ class HTMLReport(Report):
         for code, count in counts:
             rule = RULES[code]
             words = f'<b class="{rule.severity}">{code}</b> {_text(rule.name.replace("-", " "))}: {count:,}'
-            self.write(f'<li><a href="#{_text(name)}-{code}">{words}</a></li>\n')
+            self.write(f'<li><a href="#{code}-{self._number}">{words}</a></li>\n')
         self.write("</ul>\n" if counts else "")
         for code, count in counts:
-            self._of_code(name, code, count, store)
+            self._of_code(code, count, store)
 
     def _charts(self, store: Store) -> None:
         found = statistics_of(store)
@@ -85,9 +87,9 @@ class HTMLReport(Report):
             self.write(f"<figure><figcaption>{caption}</figcaption><table>{answers}</table></figure>\n")
         self.write("</div>\n")
 
-    def _of_code(self, name: str, code: str, count: int, store: Store) -> None:
+    def _of_code(self, code: str, count: int, store: Store) -> None:
         rule = RULES[code]
-        heading = f'<h3 id="{_text(name)}-{code}"><span class="{rule.severity}">{code}</span>'
+        heading = f'<h3 id="{code}-{self._number}"><span class="{rule.severity}">{code}</span>'
         self.write(f'{heading} {_text(rule.name.replace("-", " "))}</h3>\n<table class="findings">\n')
         for finding in store.findings_of(code, _SHOWN):
             self.write(f'<tr><td class="look">{"".join(_looks(finding, store))}</td>')
@@ -118,5 +120,5 @@ def _looks(finding: Finding, store: Store) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a text for HTML; what no text can hold is escaped."""
-    return escape(text.encode("utf-8", "backslashreplace").decode())
+    """Return a text for HTML; control characters, and what no text can hold, are escaped."""
+    return escape(printable(text, "\n"))

@@ -42,6 +42,13 @@ class Report:
         """Write what stands after the last finding."""
 
 
+def printable(text: str, kept: str = "") -> str:
+    """Return a text with its control characters, which may come from the data, escaped, but for those of ``kept``."""
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() or c in kept else c.encode("unicode_escape").decode("ascii") for c in text])
+
+
 def json_text(value: object) -> str:
     """Return a value as JSON on one line. NaN and infinity, which JSON lacks, are texts."""
     return json.dumps(finite(value), ensure_ascii=False, default=str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mmprompt.check.reports.report import Report
+from mmprompt.check.reports.report import Report, printable
 from mmprompt.check.summary import Summary
 from mmprompt.errors.findings import Finding
 from mmprompt.errors.rules import RULES
@@ -19,7 +19,7 @@ class TextReport(Report):
 
     def finding(self, finding: Finding) -> None:
         """Write the line of a finding."""
-        self.write(f"{_printable(str(finding))}\n")
+        self.write(f"{printable(str(finding))}\n")
 
     def end(self, summary: Summary) -> None:
         """Say so if there is nothing to tell."""
@@ -38,10 +38,3 @@ class StatisticsReport(Report):
             self.write(f"{count:>{width}}  {code}  {fixable}  {RULES[code].name}\n")
         if not summary.by_code:
             self.write(f"{PASSED}\n")
-
-
-def _printable(line: str) -> str:
-    """Return a line with its control characters, which may come from the data, escaped."""
-    if line.isprintable():
-        return line
-    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line])
