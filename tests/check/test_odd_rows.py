@@ -129,6 +129,17 @@ def test_marks_of_media_in_text_are_told_from_prose(tmp_path: Path, text: str, c
     assert codes_of(tmp_path, {"id": 1, "question": text, "answer": "x"}) == ({code} if code else set())
 
 
+@pytest.mark.parametrize(
+    ("text", "found"), [("What does the SVG <image> element do?", False), ("What does <image> show of it?", True)]
+)
+def test_marks_beside_a_medium_are_prose_where_the_text_speaks_of_markup(
+    tmp_path: Path, text: str, found: bool
+) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    row = {"id": 1, "image": "a.png", "question": text, "answer": "x"}
+    assert [f.hint for f in findings_of(written(tmp_path, row)) if f.code == "MM107"] == ["remove it"] * found
+
+
 def test_escaped_tags_of_tagged_text_are_near_misses(tmp_path: Path) -> None:
     content = f"<AIS_TEXT_START>What?{END}&lt;AIS_IMAGE_START&gt;a.png&lt;AIS_CONTENT_TAG&gt;"
     (finding, *_) = [
@@ -139,7 +150,7 @@ def test_escaped_tags_of_tagged_text_are_near_misses(tmp_path: Path) -> None:
 
 def test_a_hint_names_llava_where_there_are_conversations(tmp_path: Path) -> None:
     (finding,) = findings_of(written(tmp_path, {"id": 1, "question": "<image>\nWhat?", "answer": "x"}))
-    assert finding.hint == "remove it; name the medium in a column, such as 'image'"
+    assert finding.hint == "remove it, and name the medium in a column, such as 'image'"
 
 
 def test_a_row_without_choices_beside_rows_with_some_is_found(tmp_path: Path) -> None:

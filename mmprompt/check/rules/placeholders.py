@@ -17,6 +17,9 @@ _PLACEHOLDER = re.compile(
 )
 """The marks of LLaVA, Qwen, InternVL, Phi, Pixtral, Gemma and MMMU."""
 
+_MARKUP = re.compile(r"\b(?:HTML5?|SVG|XML|elements?|tags?)\b")
+"""Words of texts that speak of elements of HTML."""
+
 _SPECIAL = re.compile(
     r"<\|[A-Za-z][A-Za-z0-9_ ]{1,30}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos)>"
     r"|<[|\uff5c][A-Za-z▁]{2,30}[|\uff5c]>"
@@ -29,10 +32,10 @@ def placeholder_without_medium(row: CheckedRow) -> Iterator[Hit]:
     """A placeholder of a medium that is sent as text."""
     for text in row.texts:
         if ("<" in text.text or "[" in text.text) and (found := _PLACEHOLDER.search(text.text)):
-            if not row.media and _is_prose(text.text, found):
+            if _is_prose(text.text, found) and (not row.media or _MARKUP.search(text.text)):
                 continue
             what = f"the text holds {shown(found[0])}, which is sent as text and stands for no medium"
-            hint = "remove it; name the medium in a column, such as 'image'"
+            hint = "remove it" if row.media else "remove it, and name the medium in a column, such as 'image'"
             if "conversations" in row.columns:
                 hint = "remove it, or name a format that reads placeholders: --format llava"
             yield Hit(what, hint, text.column, text.at(found.start()))
