@@ -20,6 +20,7 @@ TYPE_CHECKING = False  # type checkers take it for true; importing typing would 
 
 if TYPE_CHECKING:
     from mmprompt._version import __version__
+    from mmprompt.check.check import check_dataset
     from mmprompt.errors import (
         DatasetError,
         MediaError,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "mmprompt._version": ("__version__",),
+    "mmprompt.check.check": ("check_dataset",),
     "mmprompt.errors": (
         "DatasetError", "MMPromptError", "MediaError", "PolicyError", "PromptError", "RowError", "ServerError",
         "SourceError", "TagError", "TargetError", "TaskError", "TemplateError", "Where",
@@ -108,7 +110,7 @@ __all__ = [
     "PromptTemplate", "RandomRetriever", "RawPromptTemplate", "Request", "RowError", "Segment", "ServerError",
     "SlidingWindowRetriever", "SourceError", "TagError", "TargetError", "Task", "TaskError", "TemplateError",
     "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio", "change_messages",
-    "converse", "convert_dataset", "dataset_task",
+    "check_dataset", "converse", "convert_dataset", "dataset_task",
     "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
     "register_target", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
 ]  # fmt: skip

@@ -5,7 +5,8 @@
     def test_the_first_question():
         assert_sends("vqa.jsonl", {"q-1": [user("What is this?", image="cat.jpg")]})
 
-No server is asked. Media are compared by the SHA-256 of their bytes.
+No server is asked. Media are compared by the SHA-256 of their bytes. ``check_dataset`` asserts that a dataset has no
+fault.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, TypedDict, Union, cast
 
 from mmprompt.errors import MMPromptError, PromptError, RowError, nearest, shown
@@ -38,6 +39,7 @@ __all__ = [
     "assert_sends",
     "assistant",
     "audio",
+    "check_dataset",
     "image",
     "sent",
     "sent_by",
@@ -48,6 +50,9 @@ __all__ = [
 
 Source = Union["Task", str, "os.PathLike[str]", Mapping[str, object]]
 """A task, the name of a task file or a dataset, or a task as a mapping."""
+
+_LISTED = 20
+"""Most findings that an error lists."""
 
 
 class SentRequest(TypedDict, total=False):
@@ -185,6 +190,33 @@ def assert_sends(
         if place:
             what = f"sample {shown(key)} is not sent as expected, at {place[1:]}"
             raise AssertionError(f"{what}\n  expected: {expects}\n      sent: {sends}")
+
+
+def check_dataset(
+    source: Source,
+    *,
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    target: str | None = None,
+    policy: MediaPolicy | None = None,
+    decode: bool = True,
+) -> None:
+    """Assert that ``mmprompt check`` finds nothing wrong or odd in a dataset or task.
+
+    The arguments are those of ``mmprompt.check_dataset``.
+
+    Raises:
+        AssertionError: there are findings; the error lists the first ones.
+        MMPromptError: the task, a code or the target is wrong.
+    """
+    from mmprompt.check.check import check_dataset as findings_of  # noqa: PLC0415  # loads with the first use
+
+    found = findings_of(source, select=select, ignore=ignore, target=target, policy=policy, decode=decode)
+    told = list(islice(found, _LISTED + 1))
+    if told:
+        more = 1 + sum(1 for _ in found) if len(told) > _LISTED else 0
+        lines = [str(finding) for finding in told[:_LISTED]] + ([f"… and {more} more"] if more else [])
+        raise AssertionError("\n".join([f"{len(told[:_LISTED]) + more} findings", *lines]))
 
 
 def _task(source: Source) -> Task:

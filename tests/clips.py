@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -66,9 +67,10 @@ def clip(
     pixel_format: str = "yuv420p",
     sound: bool = False,
     movflags: str = "",
+    paint: Callable[[int, int, int], np.ndarray] = picture,
     **options: str,
 ) -> bytes:
-    """Return a clip of ``count`` numbered frames, at ``rate`` or at the given ``ticks`` of a ``clock``."""
+    """Return a clip of ``count`` frames that ``paint`` makes, at ``rate`` or at the given ``ticks`` of a ``clock``."""
     file = tempfile.NamedTemporaryFile(suffix=".clip")  # noqa: SIM115  # faststart reads back what was written
     with (
         file,
@@ -83,7 +85,7 @@ def clip(
             out.add_stream("aac" if container in ("mp4", "mov", "matroska") else "mp2", rate=44100) if sound else None
         )
         for number in range(count):
-            frame = _frame(picture(number, *size), pixel_format)
+            frame = _frame(paint(number, *size), pixel_format)
             frame.pts = ticks[number] if ticks else number
             frame.time_base = base
             out.mux(stream.encode(frame))

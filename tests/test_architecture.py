@@ -97,6 +97,10 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "tasks/upstream/execute.py",
         "tasks/upstream/config_folder.py",  # what a runner's YAML names in its own folder
         "targets/limits.py",
+        "check/baseline.py",  # what the caller of a check names
+        "check/configuration.py",  # the pyproject.toml of the current folder
+        "check/explanation.py",  # our own pages
+        "check/mending.py",  # the dataset again
         "cli/__init__.py",
         "cli/init.py",  # writes the task file that it makes
         "cli/output.py",
@@ -117,6 +121,7 @@ NO_REQUESTS = {
     "tasks/convert.py": "writes the messages of rows in another dataset format",
     "prompters/content.py": "shows a medium that was read as a content part of a prompt",
     "run/client.py": "sends messages that the caller wrote by hand or read from a task",
+    "check/row_check.py": "names the media of a row's requests, which render then writes",
     "testing.py": "shows messages that the caller wrote by hand",
     "plugins/inspect_ai/messages.py": "to_inspect converts messages of the caller",
     "plugins/bridge/task_rows.py": "AISBench takes prompts, before its model's own meta template",

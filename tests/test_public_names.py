@@ -24,12 +24,13 @@ PUBLIC = {
         MMPromptError MMPromptTemplate MediaError MediaPart MediaPolicy MediaReader MediaRef Message MetaTemplate
         MultiTurnPromptTemplate PolicyError PromptError PromptList PromptTemplate RandomRetriever RawPromptTemplate
         RowError Segment ServerError SlidingWindowRetriever SourceError TagError TargetError Task TaskError
-        TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages converse convert_dataset dataset_task
+        TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages
+        check_dataset converse convert_dataset dataset_task
         from_openai join_segments load_task parse_segments read_messages register_target to_anthropic to_gemini to_hf
         to_openai
     """,
     "mmprompt.testing": """
-        Asker Conversation Reply assert_sends assistant audio image sent sent_by system user video
+        Asker Conversation Reply assert_sends assistant audio check_dataset image sent sent_by system user video
     """,
     "mmprompt.prompters": "AlpacaPrompter ChatPrompter EmptyPrompter",
     "mmprompt.errors": """
@@ -156,6 +157,7 @@ SIGNATURES = {
         "assert_sends": "(source, expected, *, target='vllm', base=None, policy=None)",
         "assistant": "(*content, image=None, audio=None, video=None)",
         "audio": "(source, **options)",
+        "check_dataset": "(source, *, select=(), ignore=(), target=None, policy=None, decode=True)",
         "image": "(source, **options)",
         "sent": "(messages, *, target='vllm', base='', policy=None)",
         "sent_by": "(source, *, target='vllm', policy=None, only=None)",

@@ -32,6 +32,7 @@ RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest"}
 INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-commit) install|(\.venv/bin/)?pytest -n)\b"
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
+    ("mmprompt/check/README.md", "[tool.mmprompt]"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py"),
     (".github/CONTRIBUTING.md", "pytest tests/templates/test_slots.py             # one file"),
 }
@@ -103,7 +104,7 @@ class Reader:
 
 @pytest.fixture
 def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("tour", "broken", "upstream_configs", "upstream_yaml"):
+    for name in ("tour", "broken", "check", "upstream_configs", "upstream_yaml"):
         shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

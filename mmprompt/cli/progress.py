@@ -5,25 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from mmprompt.datasets.dataset_file import line_count
 
 if TYPE_CHECKING:
-    from mmprompt.cli.report import ErrorReport
     from mmprompt.datasets.read import Dataset
 
 _A_ROW_A_LINE = ("jsonl", "mm_custom", "openai")
 
 
 class RowCounter:
-    """Counts rows: call it after each one."""
+    """Counts rows: call it after each one. Where there is a bar, ``tell`` sets the text behind its rate."""
 
-    __slots__ = ("move", "rows")
+    __slots__ = ("move", "rows", "tell")
 
     def __init__(self) -> None:
         self.rows = 0
         self.move: Callable[[], object] | None = None
+        self.tell: Callable[[str], object] | None = None
 
     def __call__(self) -> None:
         """Count a row, and move the bar if there is one."""
@@ -32,9 +33,15 @@ class RowCounter:
             self.move()
 
 
+class Lines(Protocol):
+    """What writes lines to the terminal while a bar is shown there: it calls ``make_room`` before each."""
+
+    make_room: Callable[[], object] | None
+
+
 @contextmanager
-def progress(counter: RowCounter, errors: ErrorReport, dataset: Dataset | None, limit: int | None) -> Iterator[None]:
-    """Show a bar on a terminal while the block runs. The counter moves it; an error clears it first."""
+def progress(counter: RowCounter, lines: Lines, dataset: Dataset | None, limit: int | None) -> Iterator[None]:
+    """Show a bar on a terminal while the block runs. The counter moves it; a line clears it first."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -44,7 +51,8 @@ def progress(counter: RowCounter, errors: ErrorReport, dataset: Dataset | None, 
     rows = line_count(dataset.path) if by_line and dataset is not None and dataset.path is not None else None
     total = limit if rows is None or (limit is not None and limit < rows) else rows
     with tqdm(unit=" rows", total=total, mininterval=0.2, file=sys.stderr) as bar:
-        counter.move, errors.make_room = bar.update, bar.clear
+        counter.move, lines.make_room = bar.update, bar.clear
+        counter.tell = partial(bar.set_postfix_str, refresh=False)
         yield
-        counter.move = errors.make_room = None
+        counter.move = counter.tell = lines.make_room = None
         bar.total = total and bar.n

@@ -7,21 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.cli.dataset_options import (
-    add_dataset_options,
-    dataset_options,
-    named_files,
-    require_none,
-    tell_format,
-)
-from mmprompt.errors import TaskError, shown
+from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+from mmprompt.errors import TaskError
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
     from mmprompt.cli.report import NoteReport
     from mmprompt.media.changes import Changes
     from mmprompt.render.renderer import Renderer
-    from mmprompt.tasks.grants import Grants
     from mmprompt.tasks.task import Task
 
 _CHANGES = ("fit", "max_pixels", "max_side", "frames", "fps", "audio_rate")
@@ -55,7 +49,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("-o", "--output", metavar="OUT.jsonl", help="where to write; by default standard output")
     _add_form(parser.add_argument_group("what is written"))
     _add_rows(parser.add_argument_group("which rows"))
-    _add_access(parser.add_argument_group("what may be read"))
+    add_access_options(parser.add_argument_group("what may be read"))
     _add_changes(parser.add_argument_group("media changed on the way"))
     parser.set_defaults(run=run)
 
@@ -71,40 +65,24 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     workers = (
         "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
-    add("--workers", type=_natural, default=1, metavar="N", help=workers)
+    add("--workers", type=natural, default=1, metavar="N", help=workers)
 
 
 def _add_rows(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
-    add("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
-    add("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
-    add_dataset_options(group)
-    add("--limit", type=_natural, metavar="N", help="read at most N rows")
+    add_row_options(group)
     drop = "take the closing assistant message of a chat as its answer, which is not sent"
-    add("--drop-last-assistant", action="store_true", help=drop)
-
-
-def _add_access(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)")
-    add("--fetch", action="store_true", help="fetch http(s) media of the allowed hosts, to send them inline")
-    add("--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)")
-    policy = "limits of media: default, hostile (lower limits) or trusted (high limits, decoding in this process)"
-    add("--policy", metavar="NAME", help=policy)
-    also = "read pictures of this format too, tiff or avif (repeatable; --fit converts them)"
-    add("--read-also", action="append", default=[], metavar="FORMAT", help=also)
+    group.add_argument("--drop-last-assistant", action="store_true", help=drop)
 
 
 def _add_changes(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--fit", action="store_true", default=None, help="change media as little as the target needs")
-    add("--max-pixels", type=_natural, metavar="N", help="scale larger pictures and frames down to N pixels")
-    add("--max-side", type=_natural, metavar="N", help="scale larger pictures and frames to a longest side of N pixels")
-    add("--frames", type=_natural, metavar="N", help="send N frames of each video, evenly in time")
+    add("--max-pixels", type=natural, metavar="N", help="scale larger pictures and frames down to N pixels")
+    add("--max-side", type=natural, metavar="N", help="scale larger pictures and frames to a longest side of N pixels")
+    add("--frames", type=natural, metavar="N", help="send N frames of each video, evenly in time")
     fps = "send F frames a second of each video, with --frames N at most N"
     add("--fps", type=float, metavar="F", help=fps)
-    add("--audio-rate", type=_natural, metavar="HZ", help="resample sound")
+    add("--audio-rate", type=natural, metavar="HZ", help="resample sound")
     add("--media-cache", metavar="DIR", help="keep changed media here, for further runs")
 
 
@@ -126,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
     with recorded(arguments.errors):
         check_output(arguments.output)
-        task = _task(arguments)
+        task = task_of(arguments, arguments.input)
     opened = [d.path for d in (task.dataset, task.train) if d is not None]
     check_apart(arguments.errors, *opened)
     last = LastAssistant(task.output_column) if arguments.drop_last_assistant else None
@@ -161,7 +139,6 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
     from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # loads with the command
     from mmprompt.targets.wire_json import record_chunks  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
 
     shows = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
     changes = _changes(task, arguments)
@@ -173,52 +150,11 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         emit=arguments.emit,
         target=arguments.target,
         media=arguments.media,
-        policy=task_policy(
-            task,
-            preset=arguments.policy,
-            roots=arguments.media_root,
-            fetch=arguments.fetch,
-            allow_domains=arguments.allow_domain,
-            read_also=arguments.read_also,
-        ),
+        policy=policy_of(arguments, task),
         changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(CACHE_BYTES, arguments.media_cache),
         chunks=short_chunks if shows else record_chunks,
     )
-
-
-def _task(arguments: argparse.Namespace) -> Task:
-    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
-
-    options = dataset_options(arguments)
-    first = arguments.input[0]
-    if first == "-" and sys.stdin is None:
-        raise TaskError("standard input is closed", "give the name of a file")
-    if arguments.train is not None and arguments.dataset is None:
-        raise TaskError("--train goes with --dataset", "give both, or set dataset.train in a task file")
-    if is_task_file(first):
-        if len(arguments.input) > 1:
-            raise TaskError(f"{shown(arguments.input[1])} beside a task file", "give its rows with --dataset FILE")
-        require_none(arguments, but=("format",) if arguments.dataset is not None else ())
-        named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
-        if named is not None and arguments.train is not None:
-            named["train"] = arguments.train
-        return load_file(first, named, _grants(arguments), abbr=arguments.abbr)
-    if arguments.dataset is not None:
-        raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
-    if arguments.abbr is not None:
-        raise TaskError("--abbr is for the config of a runner", "remove it")
-    return dataset_task(first if len(arguments.input) == 1 else arguments.input, **options)
-
-
-def _grants(arguments: argparse.Namespace) -> Grants:
-    """Return what the options allow a task file of data to use."""
-    from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
-
-    lists = (arguments.media_root, arguments.allow_domain, arguments.read_also)
-    roots, domains, formats = map(tuple, lists)
-    return Grants(arguments.policy, roots, arguments.fetch, domains, formats)
 
 
 def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
@@ -233,9 +169,3 @@ def _changes(task: Task, arguments: argparse.Namespace) -> Changes:
         named = ", ".join("--" + name.replace("_", "-") for name in given)
         raise TaskError(f"{named} with --emit prompt", "use --emit messages: a prompt holds its media unchanged")
     return Changes()
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from 1")
-    return int(text)

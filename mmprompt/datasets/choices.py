@@ -13,10 +13,10 @@ from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import RowError
 
 OPTIONS = "options"
-_LISTS = (OPTIONS, "choices", "candidates")
+LISTS = (OPTIONS, "choices", "candidates")
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
 _T = TypeVar("_T")
-_NAMES = frozenset((*_LISTS, "A", "choice_a"))
+_NAMES = frozenset((*LISTS, "A", "choice_a"))
 """A row with choices has one of these columns."""
 
 
@@ -39,14 +39,14 @@ def choices_in(columns: Mapping[str, object]) -> Choices:
     """
     if _NAMES.isdisjoint(columns):
         return _NONE
-    for first in (*_LISTS, "A", "choice_a"):
+    for first in (*LISTS, "A", "choice_a"):
         if first not in columns:
             continue
-        names = (first,) if first in _LISTS else _lettered(first, columns)
-        cells = _listed(columns[first]) if first in _LISTS else [columns[name] for name in names]
+        names = (first,) if first in LISTS else _lettered(first, columns)
+        cells = _listed(columns[first]) if first in LISTS else [columns[name] for name in names]
         while cells and is_empty(cells[-1]):
             cells.pop()
-        if len(cells) > 1 or (cells and first in _LISTS):
+        if len(cells) > 1 or (cells and first in LISTS):
             return Choices(tuple(["" if is_empty(cell) else str(cell) for cell in cells]), names)
     return _NONE
 

@@ -53,7 +53,8 @@ _LIMIT = _CellLimit()
 class _Records:
     """Iterates over the records of a text: the line where each begins, its cells, and its fault if it has one."""
 
-    def __init__(self, text: TextIO, delimiter: str) -> None:
+    def __init__(self, text: TextIO, delimiter: str, head: bytes) -> None:
+        self._head = head
         self.marked = False
         self._fault: RowError | None = None
         self._size = 0
@@ -77,7 +78,7 @@ class _Records:
                 self._raised = True
                 _LIMIT.enter()
             if self._fault is None and is_broken(line):
-                self._fault = broken(line)
+                self._fault = broken(line, self._head)
             if "\0" in line:
                 self._fault = self._fault or RowError("the row holds a NUL character", "remove it", code="MM013")
                 line = line.replace("\0", "")  # noqa: PLW2901  # Python 3.10 would refuse it, later versions not
@@ -135,7 +136,7 @@ def read(
     file = source.name
     row = 0
     with source.opened() as stream, as_text(stream) as text:
-        records = _Records(text, delimiter)
+        records = _Records(text, delimiter, source.head)
         content = iter(records)
         header = _header(content, file)
         if records.marked:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.likely_encoding import encoding_hint
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
@@ -54,6 +55,8 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
                 try:
                     columns, remarks = _read_carefully(line)
                 except RowError as error:
+                    if error.code == "MM003":
+                        error.hint = encoding_hint(line, source.head)
                     yield error.located(file=file, line=number)
                     continue
                 notes.add(remarks, file, number)

@@ -136,8 +136,10 @@ def _reader_of(source: DatasetFile, asked: Settings) -> str:
     if kind == "tar":
         return "webdataset"
     if kind is not None:
-        hint = "name its encoding: --encoding utf-16" if kind == "UTF-16" else "give a dataset as UTF-8 text"
-        raise DatasetError(f"{shown(source.name)} is a {kind} file", hint)
+        if kind == "UTF-16":
+            hint = "name its encoding: --encoding utf-16"
+            raise DatasetError(f"{shown(source.name)} is a {kind} file", hint, code="MM003")
+        raise DatasetError(f"{shown(source.name)} is a {kind} file", "give a dataset as UTF-8 text")
     try:
         found = recognise(source.head, source.name)
     except DatasetError as error:

@@ -56,9 +56,23 @@ class Dataset:
         rows = self._iterate(self._notes)
         return rows if self.change is None else map(self.change, rows)
 
+    @property
+    def files(self) -> list[str]:
+        """The files that hold the rows and what is joined to them, as far as they have names."""
+        if isinstance(self._iterate, partial) and self._iterate.func is _read:
+            parts, asked = self._iterate.args
+            return [*[part.source.name for part in parts], *[name.rpartition(":")[0] for name in asked.join]]
+        return [] if self.path is None else [self.path]
+
     def __repr__(self) -> str:
         """Show path and format."""
         return f"Dataset({self.path!r}, format={self.format!r})"
+
+    def read_thoroughly(self) -> None:
+        """Read JSON lines with Python's ``json`` alone from now on: slower, and repeated keys are noted."""
+        if isinstance(self._iterate, partial) and self._iterate.func is _read:
+            parts, asked = self._iterate.args
+            self._iterate = partial(_read, parts, asked._replace(thorough=True))
 
     @property
     def notes(self) -> list[Note]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
+from mmprompt.datasets.likely_encoding import encoding_hint
 from mmprompt.errors import RowError
 
 BOM = "\ufeff"
@@ -33,12 +34,15 @@ def is_broken(text: str) -> bool:
     return False
 
 
-def broken(text: str) -> RowError:
-    """Return the error of a text that ``is_broken``, with the offset of its first bad byte."""
+def broken(text: str, head: bytes = b"") -> RowError:
+    """Return the error of a text that ``is_broken``, with the offset of its first bad byte.
+
+    ``head`` is the beginning of the file: more text shows better which encoding it is.
+    """
     raw = text.encode("utf-8", "surrogateescape")
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte 0x{raw[error.start]:02x} at byte offset {error.start} of the row is not UTF-8"
-        return RowError(what, "save the file as UTF-8", code="MM003")
+        return RowError(what, encoding_hint(raw, head), code="MM003")
     return RowError("the row holds a lone surrogate", "write the whole character", code="MM012")

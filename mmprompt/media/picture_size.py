@@ -5,7 +5,7 @@ from __future__ import annotations
 from mmprompt.errors import PolicyError
 from mmprompt.media.policy import MediaPolicy
 
-RAISE_PIXELS = "raise max_pixels to allow it, or use --policy trusted"
+RAISE_PIXELS = "make it smaller, or drop the row; to allow it, give media: {max_pixels: N} in a task file"
 
 
 def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) -> None:
@@ -22,7 +22,8 @@ def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) 
     """
     size = f"{what} has {width} x {height} pixels, more than"
     if width * height > policy.max_pixels:
-        raise PolicyError(f"{size} max_pixels ({policy.max_pixels})", RAISE_PIXELS, code="MM302")
+        hint = RAISE_PIXELS if max(width, height) <= policy.max_side_pixels else "make it smaller, or drop the row"
+        raise PolicyError(f"{size} max_pixels ({policy.max_pixels})", hint, code="MM302")
     if max(width, height) > policy.max_side_pixels:
         hint = "make it smaller, or pass MediaPolicy(max_side_pixels=N) to allow it"
         raise PolicyError(f"{size} max_side_pixels ({policy.max_side_pixels}) on a side", hint, code="MM302")

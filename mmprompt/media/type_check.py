@@ -134,7 +134,7 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
         raise SourceError(
             f"{subject} is {kind.name}, not {A_MODALITY[modality]}",
             f"tag it as {tag}, or name another file",
-            code="MM213",
+            code="MM504" if (tag, modality) == ("image", "video") else "MM213",
         )
     if kind.name.lower() not in read_also:
         choice = f", or pass --read-also {kind.name.lower()} --fit"

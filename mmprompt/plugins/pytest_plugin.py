@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture ``vlm``, which asks a vision-language model.
+"""The pytest plugin: the fixture ``vlm``, which asks a vision-language model, and datasets whose rows are tests.
 
     def test_cat(vlm):
         assert "cat" in vlm.ask("What is this?", image="cat.jpg")
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mmprompt.plugins.pytest_files import add_option, pytest_collect_file  # noqa: F401  # a hook of pytest
+
 if TYPE_CHECKING:
     from mmprompt.run.client import ChatClient
     from mmprompt.run.conversation import Asker
@@ -28,10 +30,7 @@ _SETTINGS = {
     "timeout": "longest time for one try, in seconds (120)",
 }
 _LONGEST_CHAIN = 10
-_NO_SERVER = (
-    "vlm has no {what}: give --vlm-{option}, set {variable}, or write {ini} under [tool.pytest.ini_options] "
-    "of pyproject.toml"
-)
+_NO_SERVER = "vlm has no {what}: give --vlm-{option}, set {variable}, or write {ini} under [tool.pytest.ini_options]"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, words in _SETTINGS.items():
         group.addoption(f"--vlm-{name}", metavar=name.upper(), help=f"{words}; or {_variable(name)}")
         parser.addini(_ini(name), words)
+    add_option(parser)
     # only on the command line: the ini file may be a stranger's, and must not choose which variable is sent
     group.addoption("--vlm-api-key-env", metavar="NAME", help="environment variable that holds the server's key")
 

@@ -159,7 +159,7 @@ class RowCounts:
         for count, names in by_count.items():
             left = names_in_short(map(repr, names))
             what = f"{left} {'is' if len(names) == 1 else 'are'} not sent"
-            _count(found, ("MM606", what, USE_TEMPLATE), count)
+            _count(found, ("MM616", what, USE_TEMPLATE), count)
         every = [*list(self._found.items()), *found.items()]
         return [Note(code, f"{_in_rows(count, rows)}: {what}", hint) for what, (count, hint, code) in every]
 

@@ -13,7 +13,7 @@ BAR = 120.0
 GROWTH = 6.0
 COUNTS = (1_000, 10_000, 100_000)
 
-_LAUNCH = """
+LAUNCH = """
 import os, subprocess, sys
 process = subprocess.Popen(sys.argv[1:])
 _, status, usage = os.wait4(process.pid, 0)
@@ -45,7 +45,7 @@ def peaks(folder: str) -> list[Row]:
 def _peak(dataset: str, target: str, *options: str) -> float:
     """Return the peak in MiB of rendering a dataset in a process of its own."""
     command = [sys.executable, "-m", "mmprompt", "render", dataset, "-o", target, *options]
-    ran = subprocess.run([sys.executable, "-c", _LAUNCH, *command], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", LAUNCH, *command], capture_output=True, text=True, check=True)
     peak, code = ran.stdout.split()
     if code != "0":
         raise SystemExit(f"mmprompt render failed: {ran.stderr}")

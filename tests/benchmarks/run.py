@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
+import check_images
+import checking
 import examples
 import filling
 import integrity
@@ -35,8 +37,10 @@ PARTS = (
     "filling",
     "examples",
     "integrity",
+    "check",
     "workers",
     "memory",
+    "checking",
     "start",
 )
 
@@ -60,8 +64,10 @@ def main(wanted: list[str]) -> int:
             "filling": filling.filling,
             "examples": examples.examples,
             "integrity": partial(integrity.jpegs, folder),
+            "check": partial(check_images.pictures, folder),
             "workers": partial(workers.workers, folder),
             "memory": partial(memory.peaks, folder),
+            "checking": partial(checking.checking, folder),
             "start": start.start,
         }
         for name in wanted or PARTS:

@@ -167,5 +167,5 @@ def test_what_was_accepted_all_the_same_is_noted(run: Run) -> None:
               [(25, "MM204"), (27, "MM219"), (1, "MM004"), (45, "MM021"), (46, "MM018")]]  # fmt: skip
     assert [" ".join(n.split(" ")[:2]) for n in notes[:5]] == places
     assert notes[5].startswith("MM102 1 of 46 rows: a text segment of 'content' holds a misspelt tag")
-    assert notes[6].startswith("MM606 1 of 46 rows: 'serial' is not sent")
+    assert notes[6].startswith("MM616 1 of 46 rows: 'serial' is not sent")
     assert notes[0].endswith("declared image/jpeg, bytes are PNG (sample b-25)")

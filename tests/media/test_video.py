@@ -252,7 +252,7 @@ else:
         try:
             act(data, MediaPolicy(max_pixels=1_000_000))
         except PolicyError as error:
-            assert "4096 x 4096 pixels, more than max_pixels (1000000); raise max_pixels" in str(error), error
+            assert "4096 x 4096 pixels, more than max_pixels (1000000); make it smaller" in str(error), error
         else:
             sys.exit("not refused")
 print(peak() - before)
@@ -292,7 +292,8 @@ def test_the_size_of_a_picture_may_be_just_what_is_allowed():
     message = refused(clip(5), MediaPolicy(max_pixels=96 * 64 - 1), PolicyError)
     assert (
         message
-        == "the video has 96 x 64 pixels, more than max_pixels (6143); raise max_pixels to allow it, or use --policy trusted"
+        == "the video has 96 x 64 pixels, more than max_pixels (6143); make it smaller, or drop the row; to allow it, "
+        "give media: {max_pixels: N} in a task file"
     )
 
 

@@ -67,8 +67,8 @@ class AvReader:
         try:
             options = {**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name}
             self._container: InputContainer = open_bytes(data, kind, options, policy, demuxer)
-        except (av.FFmpegError, ValueError) as error:
-            raise _unreadable(kind, error) from None
+        except (av.FFmpegError, ValueError):
+            raise _unreadable(kind) from None
         try:
             self._stream = self._container.streams.audio[0]
             context = self._stream.codec_context
@@ -175,10 +175,8 @@ _CODEC_NAMES = {
 }  # fmt: skip
 
 
-def _unreadable(kind: Kind, error: Exception) -> SourceError:
-    return SourceError(
-        f"the {kind.name} file cannot be opened ({type(error).__name__})", "encode it again", code="MM400"
-    )
+def _unreadable(kind: Kind) -> SourceError:
+    return SourceError(f"the {kind.name} file cannot be opened", "encode it again", code="MM400")
 
 
 def _has_xing(data: bytes) -> bool:

@@ -61,7 +61,8 @@ class AudioMeasures(NamedTuple):
 
     ``seconds`` that were decoded and ``declared`` by the header (None: not at all), the highest ``peak`` of the finite
     samples, whether it is ``silent`` (nothing above -80 dB), the share of samples that are ``clipped`` (at full scale
-    or beyond), whether it ``has_nan`` (NaN or infinity), and how many places are ``broken``.
+    or beyond), whether it ``has_nan`` (NaN or infinity), how many places are ``broken``, and the 1-based numbers of the
+    ``silent_channels``.
     """
 
     seconds: float
@@ -71,6 +72,7 @@ class AudioMeasures(NamedTuple):
     clipped: float
     has_nan: bool
     broken: int = 0
+    silent_channels: tuple[int, ...] = ()
 
 
 def audio_facts(data: bytes, policy: MediaPolicy) -> AudioFacts:
@@ -126,9 +128,15 @@ def measure(sound: Sound, facts: AudioFacts) -> AudioMeasures:
 
 def measure_audio(data: bytes, policy: MediaPolicy) -> AudioMeasures:
     """Return the measures of a sound file, decoded block by block and never held as a whole."""
+    return facts_and_measures(data, policy)[1]
+
+
+def facts_and_measures(data: bytes, policy: MediaPolicy) -> tuple[AudioFacts, AudioMeasures]:
+    """Return the facts and the measures of a sound file; see ``audio_facts`` and ``measure_audio``."""
     with closing(_open(data, policy)) as reader:
         measures = _measure(_walk(reader, policy), 1, reader.facts.seconds)
-        return measures._replace(seconds=measures.seconds / reader.facts.rate, broken=reader.broken)
+        # the true rate may come with the first block
+        return reader.facts, measures._replace(seconds=measures.seconds / reader.facts.rate, broken=reader.broken)
 
 
 def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
@@ -215,7 +223,7 @@ def _measure(blocks: Iterable[Samples], rate: int, declared: float | None) -> Au
     import numpy as np  # noqa: PLC0415  # heavy
 
     frames = samples = clipped = 0
-    peak, has_nan = 0.0, False
+    peaks, has_nan = np.zeros(0, np.float32), False
     for block in blocks:
         frames += len(block)
         samples += block.size
@@ -223,10 +231,13 @@ def _measure(blocks: Iterable[Samples], rate: int, declared: float | None) -> Au
         highest = float(levels.max(initial=0.0))
         if not np.isfinite(highest):
             has_nan = True
-            levels = levels[np.isfinite(levels)]
+            levels = np.where(np.isfinite(levels), levels, 0)
             highest = float(levels.max(initial=0.0))
-        peak = max(peak, highest)
+        of_block = levels.max(axis=0, initial=0.0)
+        peaks = np.maximum(peaks, of_block) if len(peaks) else of_block
         if highest >= FULL_SCALE:
             clipped += int(np.count_nonzero(levels >= FULL_SCALE))
     share = clipped / samples if samples else 0.0
-    return AudioMeasures(frames / rate, declared, peak, peak < SILENCE, share, has_nan)
+    peak = float(peaks.max(initial=0.0))
+    silent = tuple([int(at) + 1 for at in np.flatnonzero(peaks < SILENCE)])
+    return AudioMeasures(frames / rate, declared, peak, peak < SILENCE, share, has_nan, silent_channels=silent)

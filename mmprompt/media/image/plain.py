@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.image.reading import KEPT_PICTURES, decode_image, image_facts
-from mmprompt.media.picture_size import RAISE_PIXELS
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -40,7 +39,9 @@ def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
     if facts.width * facts.height > room:
         what = f"the pictures of the request have together more than {KEPT_PICTURES} x max_pixels"
         raise PolicyError(
-            f"{what} ({policy.max_pixels}) pixels", f"give fewer pictures or frames, or {RAISE_PIXELS}", code="MM302"
+            f"{what} ({policy.max_pixels}) pixels",
+            "give fewer or smaller pictures; to allow it, give media: {max_pixels: N} in a task file",
+            code="MM302",
         )
     image = decode_image(data, policy)
     turn = f"EXIF orientation {facts.orientation}" if facts.orientation > 1 else ""

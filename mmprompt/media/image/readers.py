@@ -100,6 +100,10 @@ def named(name: str) -> Iterator[None]:
     with library_errors(f"the {name}", "is cut or damaged", "save or fetch it anew", "MM300"):
         try:
             yield
+        except EOFError:
+            raise SourceError(
+                f"the {name} is cut or damaged: it ends too early", "save or fetch it anew", code="MM301"
+            ) from None
         except DecompressionBombError:
             raise PolicyError(
                 f"the {name} has more pixels than Pillow takes", "make it smaller", code="MM302"

@@ -121,11 +121,20 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
     none, so only undecodable damage shows. A cut JPEG or PNG is an error even if the process has set Pillow's
     ``LOAD_TRUNCATED_IMAGES``.
     """
+    return whole_image(data, policy, "L", 1)[1]
+
+
+def whole_image(data: bytes, policy: MediaPolicy, mode: str, side: int) -> tuple[ImageFile, ImageFacts]:
+    """Return the first frame of a picture file that ``check_image`` finds whole, and its facts.
+
+    A JPEG in colour is decoded in ``mode`` (``L`` or ``YCbCr``). A JPEG is decoded to an eighth, a quarter or half of
+    its size, the least whose sides have ``side`` pixels or more.
+    """
     image, facts = _open(data, policy, None)
-    name = facts.format
+    name, frames = facts.format, facts.frames or 1
     with named(name):
         if name == "JPEG":
-            image.draft("L", (1, 1))
+            image.draft(mode, (side, side))
         elif name == "PNG":
             # before the pixels, and on a separate image: it leaves one that cannot be loaded
             read_header(data, name, policy).verify()
@@ -133,8 +142,11 @@ def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
                 raise EOFError
         elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
             raise EOFError
-        _load_frames(image, range(facts.frames or 1), policy)
-    return facts
+        _load_frames(image, range(frames), policy)
+        if frames > 1:
+            image.seek(0)
+            image.load()
+    return image, facts
 
 
 def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:

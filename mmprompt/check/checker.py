@@ -1,0 +1,223 @@
+"""Checks the rows of a task in order, then the dataset as a whole."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import mmprompt.check.rules  # noqa: F401  # registers the rules
+from mmprompt.check.kept import Progress
+from mmprompt.check.media_check import MediaCheck
+from mmprompt.check.mending import FORMATS
+from mmprompt.check.row_check import FAULT, RowCheck, RowReport
+from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
+from mmprompt.check.store import Store
+from mmprompt.check.target_check import TargetCheck
+from mmprompt.datasets.read import Dataset
+from mmprompt.datasets.sample import Row, Sample
+from mmprompt.errors import MMPromptError, Where
+from mmprompt.errors.findings import Finding
+from mmprompt.errors.rules import RULES
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.render.builder import RequestBuilder, keep_heap
+from mmprompt.render.media import sample_bytes
+from mmprompt.render.parallel import ordered_map
+from mmprompt.tasks.media_slots import UnfilledSlotError
+from mmprompt.tasks.task import Task
+
+Keeps = Callable[[Finding], bool]
+
+_ONCE = ("MM003",)
+"""Codes of which the first finding of each file stands for all."""
+
+_SAME = {"MM611": "MM715", "MM102": "MM105"}
+"""Notes on all rows that a rule tells better, row by row."""
+
+
+class Checker:
+    """Checks the rows of a task. Close it to end its decoding processes.
+
+    Args:
+        task: the task, or a dataset's default one.
+        target: the target whose limits hold; without one only limits that all targets share.
+        policy: which media may be read; by default those below the dataset's folder.
+        decode: look inside media; without it their headers alone are judged.
+        codes: the codes that are told; by default all.
+        keeps: says of a finding whether it is told; by default each is.
+        limit: reads at most this many rows.
+        thumbnails: keep small pictures of the media in the store, for a report.
+
+    Raises:
+        TargetError: the target is unknown.
+        PolicyError: a root is not a folder.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        target: str | None = None,
+        *,
+        policy: MediaPolicy | None = None,
+        decode: bool = True,
+        codes: Container[str] = RULES,
+        keeps: Keeps | None = None,
+        limit: int | None = None,
+        thumbnails: bool = False,
+    ) -> None:
+        self.task = task
+        self.builder = RequestBuilder(task, target or "vllm", media="inline", policy=policy)
+        self._media = MediaCheck(self.builder.media.reader, decode=decode, thumbnails=thumbnails)
+        limits = TargetCheck(self.builder, named=target is not None)
+        self._rows = RowCheck(task, self.builder, self._media, limits, codes)
+        self._codes = codes
+        self._keeps = keeps
+        self._limit = limit
+        self._found: set[str] = set()
+        self._told_once: set[tuple[str, str]] = set()
+
+    def close(self) -> None:
+        """End the decoding processes."""
+        self.builder.close()
+        self._media.close()
+
+    def check(self, store: Store, workers: int = 1) -> Iterator[RowReport]:
+        """Check all rows, then the whole dataset. Yield the report of each row in order, then that of the dataset.
+
+        The findings of a report are those that are told; they are in the store. Rows that the store has are left out.
+        """
+        if store.progress.finished:
+            return
+        keep_heap()
+        store.target, store.output_column = self.builder.target, self.task.output_column
+        self._found, self._told_once = set(store.progress.codes), set(store.progress.shared)
+        if self.task.dataset is not None:
+            self.task.dataset.read_thoroughly()
+        if not store.progress.items:
+            self._read_train(store)
+        fault: list[Finding] = []
+        items = itertools.islice(self._numbered(fault), store.progress.items, self._limit)
+        with closing(self._reports(items, workers)) as reports:
+            for report in reports:
+                yield self._kept(report, store)
+        once = [finding for code in _ONCE for finding in store.once(code)]
+        found = self._told([*fault, *(self._of_dataset(store) if store.progress.items or not fault else ())])
+        store.add_findings(found)
+        yield RowReport([*once, *found])
+        store.save(store.progress._replace(finished=True), now=True)
+
+    def _kept(self, report: RowReport, store: Store) -> RowReport:
+        """Keep what a row gave, and return it without findings that are told at the end or not at all."""
+        findings = self._told([*report.findings, *self._first(report.shared)])
+        if not self._mendable:
+            findings = [finding._replace(fixable=False) for finding in findings]
+        store.add(findings, report.sample, report.media)
+        fixed = {(finding.code, finding.column) for finding in findings}
+        store.add_thumbnails(report.thumbnails)
+        store.add_fixes(fix for fix in report.fixes if (fix.code, fix.column) in fixed)
+        items, rows, *_ = store.progress
+        rows += report.number is not None
+        store.save(Progress(items + 1, rows, False, frozenset(self._found), frozenset(self._told_once)))
+        return report._replace(findings=[finding for finding in findings if finding.code not in _ONCE])
+
+    @property
+    def _mendable(self) -> bool:
+        """Whether ``--fix`` can write the dataset."""
+        return self.task.dataset is not None and self.task.dataset.format in FORMATS
+
+    @property
+    def _path(self) -> str | None:
+        return None if self.task.dataset is None else self.task.dataset.path
+
+    def reports(self, rows: Iterable[Row]) -> Iterator[RowReport]:
+        """Yield what each of these rows gives, and keep nothing."""
+        return self._reports(zip(rows, itertools.count(), strict=False), 1)
+
+    def _read_train(self, store: Store) -> None:
+        """Read the rows that examples are taken from, unless retrievers take them from the rows that are checked."""
+        train, own = self.task.train, self._path
+        if train is not None and "MM711" in self._codes and (train.path is None or train.path != own):
+            read_against(self.task, train, store, self._media.policy)
+
+    def _numbered(self, fault: list[Finding]) -> Iterator[tuple[Row, int | None]]:
+        """Yield the rows with their numbers in the dataset; an error that ends the reading goes to ``fault``."""
+        chosen = self.task.config.test_range
+        step = chosen.step or 1
+        number = (chosen.start or 0) - step
+        try:
+            for row in self.task.samples():
+                if isinstance(row, UnfilledSlotError):
+                    yield row, None
+                    continue
+                number = row.row if isinstance(row, Sample) else number + step
+                yield row, number
+        except MMPromptError as error:
+            fault.append(Finding.of(error.located(file=self._path)))
+
+    def _reports(self, rows: Iterable[tuple[Row, int | None]], workers: int) -> Generator[RowReport, None, None]:
+        def report(numbered: tuple[Row, int | None]) -> RowReport:
+            return self._rows.report(*numbered)
+
+        if workers == 1:
+            yield from map(report, rows)
+        else:
+            size = lambda numbered: sample_bytes(numbered[0])  # noqa: E731
+            yield from ordered_map(report, rows, workers, item_bytes=size, result_bytes=lambda _: 0)
+
+    def _told(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return those of the findings that are told."""
+        told = []
+        for finding in findings:
+            self._found.add(finding.code)
+            if finding.code == FAULT or (finding.code in self._codes and (self._keeps is None or self._keeps(finding))):
+                told.append(finding)
+        return told
+
+    def _first(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield those findings on shared media that no row before had."""
+        for finding in findings:
+            key = (finding.code, finding.message)
+            if key not in self._told_once:
+                self._told_once.add(key)
+                yield finding
+
+    def _of_dataset(self, store: Store) -> Iterator[Finding]:
+        """Yield the findings on the whole dataset, and the notes on all rows."""
+        for code, rule in DATASET_RULES.items():
+            if code in self._codes:
+                for hit in rule(store):
+                    self._found.add(code)
+                    yield _located(code, hit, store, self._path)
+        for code, of_task in TASK_RULES.items():
+            if code in self._codes:
+                yield from [_located(code, hit, store, self._path) for hit in of_task(self.task)]
+        found = frozenset(self._found)
+        for note in self.task.notes():
+            if found.isdisjoint((note.code, _SAME.get(note.code))):
+                fixable = note.code == "MM004" and self._mendable
+                yield note.finding._replace(file=note.where.file or self._path, fixable=fixable)
+
+
+def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:
+    """Return the finding of a rule on the whole dataset, with the place of its row; ``path`` is the dataset's."""
+    known = None if hit.row is None else store.sample(hit.row)
+    if known is None:
+        return Finding.at(code, hit.message, hit.hint, Where(path, column=hit.column), hit.row)
+    where = Where(known.file, known.line, hit.column, hit.offset)
+    return Finding.at(code, hit.message, hit.hint, where, hit.row, json.loads(known.id))
+
+
+def dataset_fault(error: MMPromptError, path: str | None) -> Finding:
+    """Return the finding of a dataset or task that cannot be opened."""
+    return Finding.of(error.located(file=path))
+
+
+def read_against(task: Task, dataset: Dataset, store: Store, policy: MediaPolicy) -> None:
+    """Keep the digests of the rows of another dataset, such as the training set, to compare those of a task with."""
+    roots = policy.roots if dataset.root is None else (dataset.root, *policy.roots)
+    with closing(Checker(task, policy=replace(policy, roots=roots), decode=False, codes=())) as checker:
+        for report in checker.reports(dataset):
+            if report.sample is not None and report.sample.sent is not None:
+                store.add_against(report.sample.file, report.sample.line, report.sample.sent)

@@ -1,0 +1,109 @@
+"""Rules on characters: texts that were decoded wrongly, and characters that no text needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
+from mmprompt.errors import shown
+
+_AROUND = 12
+"""Characters of the text before and after a fault that a message shows."""
+
+_LATIN = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
+"""The characters that the bytes above ASCII are in cp1252, and in Latin-1 where cp1252 has none."""
+
+_BYTES = {ord(character): bytes([byte]) for byte, character in _LATIN.items()}
+_BYTES |= {byte: bytes([byte]) for byte in range(0x80, 0xA0)}
+_NEXT = "[" + re.escape("".join([_LATIN[byte] for byte in range(0x80, 0xC0)])) + "\x80-\x9f]"
+_MOJIBAKE = re.compile(
+    f"(?:[ÂÃ]{_NEXT})+|(?:â{_NEXT}{{2}})+|(?:ð{_NEXT}{{3}})+|(?:[Ä-ß]{_NEXT}){{2,}}|(?:[à-ï]{_NEXT}{{2}}){{2,}}"
+)
+"""UTF-8 read as cp1252. Of rarer characters two in a row count: one may be an accent before a quotation mark."""
+
+_TWICE_LOST = "锟斤拷"  # what two replacement characters become when UTF-8 is read as GBK
+_REPLACEMENT = "�"
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_Meant = str | Callable[[re.Match[str]], str]
+
+
+def _all_texts(row: CheckedRow) -> Iterator[RowText]:
+    """Yield the texts of a row and its answer."""
+    yield from row.texts
+    if isinstance(row.answer, str):
+        yield RowText(row.task.output_column, row.answer)
+
+
+def _around(text: str, start: int, end: int) -> str:
+    return shown(text[max(0, start - _AROUND) : end + _AROUND])
+
+
+def _meant(match: re.Match[str]) -> str:
+    """Return what the text was before it was read as cp1252; the same text if it cannot have been UTF-8."""
+    raw = b"".join([_BYTES[ord(character)] for character in match[0]])
+    try:
+        meant = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return match[0]
+    return meant if all(character.isprintable() or character.isspace() for character in meant) else match[0]
+
+
+@row_rule("MM005")
+def mojibake(row: CheckedRow) -> Iterator[Hit]:
+    """UTF-8 that was read as another encoding, such as Ã© for é."""
+    mended: set[str] = set()
+    for text in _all_texts(row):
+        if text.text.isascii():
+            continue
+        wrong = next((match for match in _MOJIBAKE.finditer(text.text) if _meant(match) != match[0]), None)
+        if wrong is not None:
+            what = f"{_around(text.text, *wrong.span())} holds {shown(wrong[0])}, which was {shown(_meant(wrong))}"
+            hint = "read the source again as UTF-8"
+            fix = _mended(row, text, _MOJIBAKE, _meant, mended)
+            yield Hit(what, hint, text.column, text.at(wrong.start()), fix=fix)
+        elif (at := text.text.find(_TWICE_LOST)) >= 0:
+            what = f"{_around(text.text, at, at + 3)} holds '{_TWICE_LOST}', the trace of characters that were lost"
+            yield Hit(what, "read the source again in its own encoding", text.column, text.at(at))
+
+
+def _mended(row: CheckedRow, text: RowText, wrong: re.Pattern[str], meant: _Meant, mended: set[str]) -> Fix | None:
+    """Return the fix of a text: of one element of a list, or of its whole column unless that is ``mended`` already.
+
+    There is none for an answer whose choice stands deeper in the row and stays wrong.
+    """
+    value = None if text.column is None else row.columns.get(text.column)
+    if text.column is None or not isinstance(value, (str, list)):
+        return None
+    cells = [row.columns.get(column) for column in row.choice_columns]
+    seen = [cell for cell in cells if isinstance(cell, str) or (isinstance(cell, list) and text.text in cell)]
+    if text.text in row.choices and len(seen) < len(cells):
+        return None
+    if isinstance(value, list):
+        return Fix(text.column, wrong.sub(meant, text.text), safe=False, old=text.text)
+    if text.column in mended:
+        return None
+    mended.add(text.column)
+    return Fix(text.column, wrong.sub(meant, value), safe=False)
+
+
+@row_rule("MM020")
+def replacement_character(row: CheckedRow) -> Iterator[Hit]:
+    """The character that stands for bytes that could not be read."""
+    for text in _all_texts(row):
+        if (at := text.text.find(_REPLACEMENT)) >= 0:
+            count = text.text.count(_REPLACEMENT)
+            places = "" if count == 1 else f", and {count - 1} more"
+            what = f"{_around(text.text, at, at + 1)} holds U+FFFD in place of a lost character{places}"
+            yield Hit(what, "read the source again in its own encoding", text.column, text.at(at))
+
+
+@row_rule("MM013")
+def control_character(row: CheckedRow) -> Iterator[Hit]:
+    """A control character other than tab and line end."""
+    mended: set[str] = set()
+    for text in _all_texts(row):
+        if found := _CONTROL.search(text.text):
+            fix = _mended(row, text, _CONTROL, "", mended)
+            what = f"{_around(text.text, *found.span())} holds the control character U+{ord(found[0]):04X}"
+            yield Hit(what, "remove it", text.column, text.at(found.start()), fix=fix)

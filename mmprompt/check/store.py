@@ -1,0 +1,270 @@
+"""Findings and facts of the rows that were checked, in a file: memory does not grow with the rows.
+
+It is an SQLite file, a temporary one unless a name is given. Rules on the whole dataset query it, and a run that was
+stopped goes on from it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from mmprompt.check.kept import KeptFix, MediumFacts, Progress, SampleFacts
+from mmprompt.errors import TaskError, shown
+from mmprompt.errors.findings import Finding
+
+_APPLICATION = 0x6D6D636B
+"""SQLite's number for the files that are ours."""
+
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION};
+CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
+CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
+    question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
+CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
+CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
+    offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER, media_type TEXT, size INTEGER, width INTEGER,
+    height INTEGER, seconds REAL);
+CREATE TABLE IF NOT EXISTS thumbnails (digest BLOB PRIMARY KEY, data BLOB);
+CREATE INDEX IF NOT EXISTS media_of_row ON media (row);
+CREATE INDEX IF NOT EXISTS findings_of_row ON findings (row);
+CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
+    safe INTEGER, old TEXT);
+CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
+    shared TEXT);
+"""
+_AFTER_ROWS = 1 << 62
+_EVERY = 1.0
+"""Seconds between two savings."""
+
+
+class Store:
+    """Keeps findings and facts. Use it as a context manager, in one thread.
+
+    ``target`` and ``output_column`` are those of the task whose rows it keeps. ``progress`` says how far it came.
+
+    Args:
+        path: the file, from which a later run can go on; None for a temporary one.
+        signature: what the run is about. A file of another signature is not gone on with.
+        resume: go on with the file, if there is one.
+
+    Raises:
+        TaskError: the file cannot be gone on with.
+        OSError: it cannot be written.
+    """
+
+    target = "vllm"
+    output_column = "answer"
+
+    def __init__(self, path: str | None = None, signature: str = "", *, resume: bool = False) -> None:
+        self.progress = Progress()
+        self._temporary = path is None
+        if path is not None:
+            _require_own(path)
+            if not resume:
+                _remove(path)
+        self.path = path or ""  # SQLite keeps the database "" in a file without a name, which ends with it
+        self._saved = time.monotonic()
+        with self._faults():
+            self._database = sqlite3.connect(self.path)
+            if self._temporary:
+                self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+            try:
+                self._database.executescript(_SCHEMA)
+                self._go_on(signature)
+            except BaseException:
+                self._database.close()
+                raise
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Name the file in the errors of SQLite."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            place = self.path or tempfile.gettempdir()
+            raise OSError(errno.EIO, f"cannot keep the state of the check ({error})", place) from None
+        except sqlite3.DatabaseError:
+            raise _other_run(self.path) from None
+
+    def _go_on(self, signature: str) -> None:
+        """Take up what an earlier run has left, or begin."""
+        found = next(self.query("SELECT * FROM progress"), None)
+        if found is None:
+            self._write("INSERT INTO progress VALUES (?, 0, 0, 0, '[]', '[]')", [(signature,)])
+            self._database.commit()
+            return
+        kept, items, rows, finished, codes, shared = found
+        if kept != signature:
+            raise _other_run(self.path)
+        told = frozenset([(code, message) for code, message in json.loads(shared)])
+        self.progress = Progress(items, rows, bool(finished), frozenset(json.loads(codes)), told)
+
+    def save(self, progress: Progress, *, now: bool = False) -> None:
+        """Write how far the check came, with all that was kept so far: once a second, or ``now``."""
+        self.progress = progress
+        if self._temporary or (not now and time.monotonic() - self._saved < _EVERY):
+            return
+        values = (progress.items, progress.rows, progress.finished, *map(_listed, (progress.codes, progress.shared)))
+        self._write("UPDATE progress SET items = ?, rows = ?, finished = ?, codes = ?, shared = ?", [values])
+        with self._faults():
+            self._database.commit()
+        self._saved = time.monotonic()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; a temporary one is gone then. What was not saved is lost."""
+        self._database.close()
+
+    def remove(self) -> None:
+        """Close and remove the file."""
+        self._database.close()
+        if not self._temporary:
+            _remove(self.path)
+
+    def add(self, findings: Iterable[Finding], sample: SampleFacts | None, media: Iterable[MediumFacts]) -> None:
+        """Keep what was found in a row, and its facts."""
+        self.add_findings(findings)
+        if sample is not None:
+            self._write("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [sample])
+        self._write("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
+
+    def add_findings(self, findings: Iterable[Finding]) -> None:
+        """Keep findings. One without a row comes after those of all rows."""
+        self._write(
+            "INSERT INTO findings VALUES (?, ?, ?)",
+            [(_AFTER_ROWS if f.row is None else f.row, f.code, json.dumps(f, default=str)) for f in findings],
+        )
+
+    def add_fixes(self, fixes: Iterable[KeptFix]) -> None:
+        """Keep new values of columns."""
+        kept = [fix._replace(value=json.dumps(fix.value)) for fix in fixes]
+        self._write("INSERT INTO fixes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kept)
+
+    def add_thumbnails(self, thumbnails: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep small JPEGs by the digests of their media."""
+        self._write("INSERT OR IGNORE INTO thumbnails VALUES (?, ?)", thumbnails)
+
+    def thumbnails(self, finding: Finding) -> Iterator[bytes]:
+        """Yield the small JPEGs of the media that a finding is about: those of its row, in its column if it has one."""
+        sql = (
+            "SELECT DISTINCT thumbnails.data FROM media JOIN thumbnails USING (digest) WHERE row = ?"
+            " AND (? IS NULL OR column_name = ?) AND (? IS NULL OR number = ?) LIMIT 4"
+        )
+        for (data,) in self.query(sql, finding.row, *[finding.column] * 2, *[finding.part] * 2):
+            yield data
+
+    def findings_of(self, code: str, most: int = -1) -> Iterator[Finding]:
+        """Yield the first findings of a code, in the order of rows."""
+        for (data,) in self.query("SELECT data FROM findings WHERE code = ? ORDER BY row, rowid LIMIT ?", code, most):
+            yield Finding(*json.loads(data))
+
+    def fixes(self, file: str, *, unsafe: bool) -> Iterator[KeptFix]:
+        """Yield the new values for a file, in the order of lines."""
+        sql = "SELECT * FROM fixes WHERE file = ? AND line IS NOT NULL AND (safe OR ?) ORDER BY line, rowid"
+        for row, name, line, code, column, value, safe, old in self.query(sql, file, unsafe):
+            yield KeptFix(row, name, line, code, column, json.loads(value), bool(safe), old)
+
+    def has(self, code: str, file: str) -> bool:
+        """Return whether there is a finding of a code in a file."""
+        return any(finding.file == file for finding in self.findings_of(code))
+
+    def drop(self, fix: KeptFix) -> int:
+        """Drop the findings that a fix mends, and return how many."""
+        found = self.query("SELECT rowid, data FROM findings WHERE row = ? AND code = ?", fix.row, fix.code)
+        gone = [(at,) for at, data in found if Finding(*json.loads(data)).column == fix.column]
+        self._write("DELETE FROM findings WHERE rowid = ?", gone)
+        return len(gone)
+
+    def drop_all(self, code: str, file: str) -> int:
+        """Drop the findings of a code in a file, and return how many."""
+        found = self.query("SELECT rowid, data FROM findings WHERE code = ?", code)
+        gone = [(at,) for at, data in found if Finding(*json.loads(data)).file == file]
+        self._write("DELETE FROM findings WHERE rowid = ?", gone)
+        return len(gone)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all findings, in the order of their rows."""
+        for (data,) in self.query("SELECT data FROM findings ORDER BY row, rowid"):
+            yield Finding(*json.loads(data))
+
+    def count(self) -> int:
+        """Return the number of findings."""
+        return int(next(self.query("SELECT COUNT(*) FROM findings"))[0])
+
+    def add_against(self, file: str | None, line: int | None, sent: bytes) -> None:
+        """Keep the digest of a row of the other dataset, such as the training set; see ``SampleFacts.sent``."""
+        self._write("INSERT INTO against VALUES (?, ?, ?)", [(file, line, sent)])
+
+    def once(self, code: str) -> list[Finding]:
+        """Keep of the findings of a code the first of each file, with the number of the others, and return them."""
+        first: dict[str | None, tuple[int, Finding]] = {}
+        more: Counter[str | None] = Counter()
+        for at, data in self.query("SELECT rowid, data FROM findings WHERE code = ? ORDER BY row, rowid", code):
+            finding = Finding(*json.loads(data))
+            if first.setdefault(finding.file, (at, finding))[0] != at:
+                more[finding.file] += 1
+        kept = []
+        for file, (_, finding) in first.items():
+            rows = f" (and {more[file]} more row{'s' * (more[file] > 1)})" if more[file] else ""
+            kept.append(finding._replace(message=finding.message + rows))
+        self._write("DELETE FROM findings WHERE code = ?", [(code,)])
+        self.add_findings(kept)
+        return kept
+
+    def sample(self, row: int) -> SampleFacts | None:
+        """Return the facts of a row."""
+        found = next(self.query("SELECT * FROM samples WHERE row = ?", row), None)
+        return None if found is None else SampleFacts(*found)
+
+    def query(self, sql: str, *values: object) -> Iterator[Any]:
+        """Yield the rows of a query: tuples."""
+        with self._faults():
+            yield from self._database.execute(sql, values)
+
+    def _write(self, sql: str, values: Iterable[tuple[object, ...]]) -> None:
+        with self._faults():
+            self._database.executemany(sql, values)
+
+
+def _listed(values: Iterable[object]) -> str:
+    return json.dumps(sorted(values, key=str))
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def _require_own(path: str) -> None:
+    """Refuse to overwrite a file that is not of this class."""
+    if not os.path.lexists(path):
+        return
+    if os.path.isfile(path) and not os.path.islink(path):
+        with open(path, "rb") as file:
+            head = file.read(72)
+        if head.startswith(b"SQLite format 3\0") and head[68:] == _APPLICATION.to_bytes(4, "big"):
+            return
+    what = f"{shown(path)} is there, and is not the state of a check"
+    raise TaskError(what, "move it away, or write elsewhere with --output-file")
+
+
+def _other_run(path: str) -> TaskError:
+    hint = "remove it, or leave out --resume to check everything anew"
+    return TaskError(f"{shown(path)} is of a run with other data or options", hint)

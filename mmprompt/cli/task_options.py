@@ -1,0 +1,118 @@
+"""The options that say which task or dataset a command works on and what it may read; the same for every command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, require_none
+from mmprompt.errors import TaskError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mmprompt.datasets.read import Dataset
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.tasks.grants import Grants
+    from mmprompt.tasks.task import Task
+
+
+def add_row_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say which rows."""
+    add = group.add_argument
+    add("--dataset", metavar="FILE", help="the dataset, in place of the task's own")
+    add("--train", metavar="FILE", help="the file that holds the examples, with --dataset")
+    add("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
+    add_dataset_options(group)
+    add("--limit", type=natural, metavar="N", help="read at most N rows")
+
+
+def add_access_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say which media may be read."""
+    add = group.add_argument
+    add("--media-root", action="append", default=[], metavar="DIR", help="media may lie here (repeatable)")
+    add("--fetch", action="store_true", help="fetch http(s) media of the allowed hosts, to send them inline")
+    add("--allow-domain", action="append", default=[], metavar="HOST", help="a host to fetch from (repeatable)")
+    policy = "limits of media: default, hostile (lower limits) or trusted (high limits, decoding in this process)"
+    add("--policy", metavar="NAME", help=policy)
+    also = "read pictures of this format too, tiff or avif (repeatable; --fit converts them)"
+    add("--read-also", action="append", default=[], metavar="FORMAT", help=also)
+
+
+def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
+    """Return the task that a command works on: a task file, or the default task of a dataset.
+
+    Raises:
+        MMPromptError: the task or the dataset cannot be opened, or an option does not go with it.
+    """
+    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
+
+    options = dataset_options(arguments)
+    first = inputs[0]
+    if first == "-" and sys.stdin is None:
+        raise TaskError("standard input is closed", "give the name of a file")
+    if arguments.train is not None and arguments.dataset is None:
+        raise TaskError("--train goes with --dataset", "give both, or set dataset.train in a task file")
+    if is_task_file(first):
+        if len(inputs) > 1:
+            raise TaskError(f"{shown(inputs[1])} beside a task file", "give its rows with --dataset FILE")
+        require_none(arguments, but=("format",) if arguments.dataset is not None else ())
+        named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
+        if named is not None and arguments.train is not None:
+            named["train"] = arguments.train
+        return load_file(first, named, _grants(arguments), abbr=arguments.abbr)
+    if arguments.dataset is not None:
+        raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
+    if arguments.abbr is not None:
+        raise TaskError("--abbr is for the config of a runner", "remove it")
+    return dataset_task(first if len(inputs) == 1 else inputs, **options)
+
+
+def other_dataset(arguments: argparse.Namespace, task: Task) -> Dataset:
+    """Return the dataset ``--against``, with the columns of the one that the task reads.
+
+    Raises:
+        MMPromptError: it cannot be opened.
+    """
+    from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
+
+    options, section = dataset_options(arguments), task.config.dataset
+    return open_dataset(
+        arguments.against,
+        columns=section.get("columns") or options["map_columns"],
+        key=section.get("key"),
+        encoding=section.get("encoding") or options["encoding"],
+        templates=task.assembly is not None,
+    )
+
+
+def _grants(arguments: argparse.Namespace) -> Grants:
+    """Return what the options allow a task file of data to use."""
+    from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
+
+    lists = (arguments.media_root, arguments.allow_domain, arguments.read_also)
+    roots, domains, formats = map(tuple, lists)
+    return Grants(arguments.policy, roots, arguments.fetch, domains, formats)
+
+
+def policy_of(arguments: argparse.Namespace, task: Task) -> MediaPolicy:
+    """Return which media may be read, as the task and the options say."""
+    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
+
+    return task_policy(
+        task,
+        preset=arguments.policy,
+        roots=arguments.media_root,
+        fetch=arguments.fetch,
+        allow_domains=arguments.allow_domain,
+        read_also=arguments.read_also,
+    )
+
+
+def natural(text: str) -> int:
+    """Return the whole number from 1 that an option names."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from 1")
+    return int(text)

@@ -1,0 +1,56 @@
+"""The findings of a dataset, for the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mmprompt.check.checker import Checker, dataset_fault
+from mmprompt.check.store import Store
+from mmprompt.errors import MMPromptError
+from mmprompt.errors.findings import Finding
+from mmprompt.tasks.load import dataset_task, load_task
+
+
+def findings_of(path: Path, workers: int = 1) -> list[Finding]:
+    """Return the findings of a dataset."""
+    checker = Checker(dataset_task(path))
+    try:
+        with Store() as store:
+            for _ in checker.check(store, workers):
+                pass
+            return list(store.findings())
+    finally:
+        checker.close()
+
+
+def overlap_of(path: Path, other: Path) -> list[Finding]:
+    """Return the findings of a dataset that is compared with another one."""
+    checker, against = Checker(dataset_task(path)), Checker(dataset_task(other))
+    try:
+        with Store() as store, Store() as others:
+            for _ in against.check(others):
+                pass
+            for file, line, sent in others.query("SELECT file, line, sent FROM samples WHERE sent IS NOT NULL"):
+                store.add_against(file, line, sent)
+            for _ in checker.check(store):
+                pass
+            return list(store.findings())
+    finally:
+        checker.close()
+        against.close()
+
+
+def findings_for(path: Path, target: str | None = None) -> list[Finding]:
+    """Return the findings of a dataset or task file; one that cannot be opened gives one finding."""
+    try:
+        task = load_task(path)
+    except MMPromptError as error:
+        return [dataset_fault(error, path.name)]
+    checker = Checker(task, target)
+    try:
+        with Store() as store:
+            for _ in checker.check(store):
+                pass
+            return list(store.findings())
+    finally:
+        checker.close()

@@ -1,0 +1,99 @@
+"""Pictures, sound ones and ones with a fault, for the tests of the rules on pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+from media.image_files import flat_png, flipped, saved
+from PIL import Image, ImageCms
+from PIL.ImageFilter import GaussianBlur
+
+from mmprompt.media.image.headers import orientation_exif
+
+
+def scene(number: int, width: int = 320, height: int = 240) -> Image.Image:
+    """Return a picture like a photo: soft light, hard-edged things of many sizes, and noise; each number another one."""
+    draw = np.random.default_rng([7, number])
+    y, x = np.mgrid[0:height, 0:width]
+    pixels = np.empty((height, width, 3), np.float32)
+    slope = draw.uniform(-1, 1, (3, 2))
+    for channel in range(3):
+        pixels[..., channel] = 128 + 60 * (
+            slope[channel, 0] * (x / width - 0.5) + slope[channel, 1] * (y / height - 0.5)
+        )
+    for _ in range(int(draw.integers(12, 40))):
+        at_x, at_y = draw.uniform(0, width), draw.uniform(0, height)
+        wide, high = width * draw.uniform(0.02, 0.35), height * draw.uniform(0.02, 0.35)
+        turn = draw.uniform(0, np.pi)
+        u = (x - at_x) * np.cos(turn) + (y - at_y) * np.sin(turn)
+        v = (y - at_y) * np.cos(turn) - (x - at_x) * np.sin(turn)
+        inside = (u / wide) ** 2 + (v / high) ** 2 < 1 if draw.random() < 0.5 else (abs(u) < wide) & (abs(v) < high)
+        pixels[inside] = draw.uniform(0, 255, 3) * 0.8 + pixels[inside] * 0.2
+    pixels += draw.normal(0, 4, pixels.shape)
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def jpeg(image: Image.Image, **options: object) -> bytes:
+    """Return the picture as a JPEG."""
+    return saved(image, "JPEG", **{"quality": 90, **options})
+
+
+def png_of(image: Image.Image) -> bytes:
+    """Return the picture as a PNG."""
+    return saved(image, "PNG")
+
+
+def profiled() -> bytes:
+    """Return a JPEG with a colour profile other than sRGB."""
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
+    return jpeg(scene(8), icc_profile=profile)
+
+
+def with_hole() -> Image.Image:
+    """Return a picture with a transparent square."""
+    image = scene(5).convert("RGBA")
+    image.paste((0, 0, 0, 0), (20, 20, 60, 60))
+    return image
+
+
+def deep() -> Image.Image:
+    """Return a grey picture of 16 bits."""
+    return Image.fromarray(np.asarray(scene(5).convert("L")).astype(np.uint16) * 257)
+
+
+def nearly_empty() -> Image.Image:
+    """Return a white page with a number."""
+    page = Image.new("RGB", (600, 800), "white")
+    page.paste("black", (300, 760, 308, 772))
+    return page
+
+
+def letters_on_nothing() -> bytes:
+    """Return black strokes on a transparent ground, whose colour is black as well."""
+    pixels = np.zeros((120, 160, 4), np.uint8)
+    pixels[40:50, 20:140, 3] = pixels[20:100, 60:70, 3] = 255
+    return png_of(Image.fromarray(pixels))
+
+
+GOOD = {f"good{number}.jpg": jpeg(scene(number)) for number in range(3)}
+_SCENE = scene(5)
+FAULTS = {
+    # by the code that finds it: a file name and its bytes
+    "MM300": ("damaged.png", flipped(png_of(_SCENE), 30_000)),
+    "MM301": ("cut.jpg", jpeg(_SCENE)[:-4000]),
+    "MM302": ("bomb.png", flat_png(30000, 30000)),
+    "MM303": ("turned.jpg", jpeg(_SCENE, exif=orientation_exif(6))),
+    "MM304": ("print.jpg", jpeg(_SCENE.convert("CMYK"))),
+    "MM305": ("deep.png", png_of(deep())),
+    "MM306": ("moving.gif", saved(_SCENE, "GIF", save_all=True, append_images=[scene(6), scene(7)])),
+    "MM307": ("black.jpg", jpeg(Image.new("RGB", (320, 240)))),
+    "MM308": ("dot.png", png_of(scene(3, 6, 6))),
+    "MM309": ("line.png", png_of(scene(3, 1, 2000))),
+    "MM310": ("clear.png", png_of(with_hole())),
+    "MM311": ("more.jpg", jpeg(_SCENE) + b"PK\3\4" + bytes(range(1, 200))),
+    "MM312": ("empty_page.jpg", jpeg(nearly_empty())),
+    "MM313": ("lab.jpg", profiled()),
+    "MM314": ("dark.jpg", jpeg(_SCENE.point(lambda level: level // 8))),
+    "MM315": ("light.jpg", jpeg(_SCENE.point(lambda level: 240 + level // 17))),
+    "MM316": ("blurred.jpg", jpeg(_SCENE.filter(GaussianBlur(8)))),
+    "MM318": ("grey.jpg", jpeg(_SCENE.convert("L"))),
+}

@@ -1,0 +1,173 @@
+"""What one fault hides or mends beside another, and what is told of odd values of a row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from findings import findings_of
+from planted import encoded, pixels
+
+from mmprompt.check.checker import Checker
+from mmprompt.check.mending import MendedFile
+from mmprompt.check.store import Store
+from mmprompt.tasks.load import dataset_task
+
+END = "<AIS_CONTENT_TAG>"
+
+
+def written(tmp_path: Path, *rows: dict[str, object]) -> Path:
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join([json.dumps(row) + "\n" for row in rows]))
+    return path
+
+
+def codes_of(tmp_path: Path, *rows: dict[str, object]) -> set[str]:
+    return {finding.code for finding in findings_of(written(tmp_path, *rows))}
+
+
+def told(tmp_path: Path, *rows: dict[str, object]) -> list[tuple[str, str | None, str]]:
+    """Return code, column and message of each finding."""
+    return [(finding.code, finding.column, finding.message) for finding in findings_of(written(tmp_path, *rows))]
+
+
+def test_one_explained_file_does_not_hide_another_of_its_column(tmp_path: Path) -> None:
+    (tmp_path / "Cat.jpg").write_bytes(encoded(pixels(1)))
+    content = f"<AIS_IMAGE_START>cat.jpg{END}<AIS_IMAGE_START>dog.jpg{END}<AIS_TEXT_START>Which?{END}"
+    rows: list[dict[str, object]] = [
+        {"id": 1, "question": "Which?", "image": ["cat.jpg", "dog.jpg"], "answer": "x"},
+        {"id": 2, "content": content, "answer": "x"},
+    ]
+    found = told(tmp_path, *rows)
+    assert sorted([code for code, *_ in found if code in ("MM201", "MM207")]) == ["MM201", "MM201", "MM207", "MM207"]
+    assert all("dog.jpg" in message for code, _, message in found if code == "MM201")
+    swapped = {"id": 1, "question": "b.jpg", "image": ["What is in the picture?", "dog.jpg"], "answer": "x"}
+    assert {"MM706", "MM201"} <= codes_of(tmp_path, swapped)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (5, None),
+        (0, None),
+        ({}, "the row has no question"),
+        ("  ", "the row asks nothing: its text is blank"),
+        ("\u200b \u200b", "the row asks nothing: its text is blank"),
+    ],
+)
+def test_a_missing_question_is_told_in_its_own_words(tmp_path: Path, question: object, message: str | None) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    (tmp_path / "b.png").write_bytes(encoded(pixels(2), "PNG"))
+    row: dict[str, object] = {"id": 2, "image": "b.png", "question": question, "answer": "x"}
+    if question == {}:
+        del row["question"]
+    good: dict[str, object] = {"id": 1, "image": "a.png", "question": "What is it?", "answer": "x"}
+    found = [text for code, _, text in told(tmp_path, good, row) if code == "MM700"]
+    assert found == ([] if message is None else [message])
+
+
+@pytest.mark.parametrize(
+    "choices", [["caf\u00c3\u00a9", "bar"], '["caf\u00c3\u00a9", "bar"]', {"A": "caf\u00c3\u00a9", "B": "bar"}]
+)
+def test_the_answer_is_mended_with_its_choice_or_not_at_all(tmp_path: Path, choices: object) -> None:
+    row: dict[str, object] = {"id": 1, "question": "Which?", "choices": choices, "answer": "caf\u00c3\u00a9"}
+    path = written(tmp_path, row)
+    checker = Checker(dataset_task(path))
+    with Store() as store:
+        for _ in checker.check(store):
+            pass
+        mended = MendedFile(str(path), "jsonl", store, unsafe=True)
+        new = b"".join([record.new for record in mended.records()])
+    checker.close()
+    path.write_bytes(new)
+    left = codes_of(tmp_path, json.loads(new))
+    assert "MM702" not in left
+    assert ("MM005" in left) is isinstance(choices, dict)
+
+
+@pytest.mark.parametrize("answer", [[], "", None])
+def test_a_missing_answer_is_told_once(tmp_path: Path, answer: object) -> None:
+    row = {"id": 1, "question": "Which?", "choices": ["a", "b"], "answer": answer}
+    assert codes_of(tmp_path, row) == {"MM701"}
+
+
+def test_an_integer_that_counts_from_1_is_told_its_letter(tmp_path: Path) -> None:
+    row = {"id": 1, "question": "Which?", "choices": ["w", "xx", "yy", "zz"], "answer": 4}
+    (finding,) = findings_of(written(tmp_path, {**row, "choices": ["ww", "xx", "yy", "zz"]}))
+    assert (finding.code, finding.hint) == ("MM718", "write the letter, D")
+
+
+def test_the_words_that_give_an_answer_away_are_shown_as_they_stand(tmp_path: Path) -> None:
+    row = {
+        "id": 1,
+        "image": "a.jpg",
+        "question": "Gro\u00df: what is left of a red car on a hill?",
+        "answer": "A red car on a hill",
+    }
+    assert [m for code, _, m in told(tmp_path, row) if code == "MM704"] == [
+        "the question says the answer: 'a red car on a hill'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("What does the SVG <image> element do?", None),
+        ("Why is <img src='a.png'> not shown on my page?", None),
+        ("<image>\nWhat is this?", "MM107"),
+        ("What is this?\n<image>", "MM107"),
+        ("Is <image> larger than <image> here?", "MM107"),
+        ("<image_1> shows what?", "MM107"),
+        ('<img src="a.png"> What is this?', "MM107"),
+        ("&lt;AIS_IMAGE_START&gt;a.png&lt;AIS_CONTENT_TAG&gt; What?", "MM105"),
+        ("\uff1cAIS_IMAGE_START\uff1ea.png What?", "MM105"),
+        ("What is &lt;b&gt; and \uff1cAIS\uff1e for?", None),
+    ],
+)
+def test_marks_of_media_in_text_are_told_from_prose(tmp_path: Path, text: str, code: str | None) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": text, "answer": "x"}) == ({code} if code else set())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("What does the SVG <image> element do?", False), ("What does <image> show of it?", True)]
+)
+def test_marks_beside_a_medium_are_prose_where_the_text_speaks_of_markup(
+    tmp_path: Path, text: str, found: bool
+) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    row = {"id": 1, "image": "a.png", "question": text, "answer": "x"}
+    assert [f.hint for f in findings_of(written(tmp_path, row)) if f.code == "MM107"] == ["remove it"] * found
+
+
+def test_escaped_tags_of_tagged_text_are_near_misses(tmp_path: Path) -> None:
+    content = f"<AIS_TEXT_START>What?{END}&lt;AIS_IMAGE_START&gt;a.png&lt;AIS_CONTENT_TAG&gt;"
+    (finding, *_) = [
+        f for f in findings_of(written(tmp_path, {"id": 1, "content": content, "answer": "x"})) if f.code == "MM102"
+    ]
+    assert (finding.hint, finding.offset) == ("write <AIS_IMAGE_START>, if it is meant as a tag", content.index("&lt;"))
+
+
+def test_a_hint_names_llava_where_there_are_conversations(tmp_path: Path) -> None:
+    (finding,) = findings_of(written(tmp_path, {"id": 1, "question": "<image>\nWhat?", "answer": "x"}))
+    assert finding.hint == "remove it, and name the medium in a column, such as 'image'"
+
+
+def test_a_row_without_choices_beside_rows_with_some_is_found(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": n, "question": f"Which is {n}?", "choices": ["a", "b"], "answer": "ab"[n % 2]} for n in range(40)
+    ]
+    rows[7]["choices"] = []
+    found = [(code, text) for code, _, text in told(tmp_path, *rows) if code == "MM019"]
+    assert found == [("MM019", "the row has no 'choices', which 39 of 40 rows have")]
+    for row in rows[::8]:
+        row["choices"] = None
+    assert "MM019" not in codes_of(tmp_path, *rows)
+
+
+def test_notes_of_reading_say_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(encoded(pixels(1), "PNG"))
+    path = written(tmp_path, {"id": 1, "image": "a.jpg", "question": "What?", "answer": "x"})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    found = {finding.code: finding.hint for finding in findings_of(path)}
+    assert found == {"MM004": "save the file as UTF-8 without it", "MM204": "give the type that the bytes have"}

@@ -1,0 +1,46 @@
+"""Codes by prefix: the longest one decides, as ruff's users know it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmprompt.check.selection import Selection
+from mmprompt.errors import TaskError
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "extend", "told", "not_told"),
+    [
+        ([], [], [], ["MM201", "MM204"], ["MM310", "MM025"]),
+        (["MM2"], ["MM204"], [], ["MM201"], ["MM204", "MM301"]),
+        (["MM204"], ["MM2"], [], ["MM204"], ["MM201"]),
+        (["MM2"], ["MM2"], [], [], ["MM201"]),
+        (["ALL"], [], [], ["MM310", "MM201"], []),
+        (["ALL"], ["MM3"], [], ["MM201"], ["MM301", "MM310"]),
+        ([], ["ALL"], [], [], ["MM201"]),
+        ([], ["ALL"], ["MM2"], ["MM201"], ["MM301"]),
+        ([], [], ["MM310"], ["MM310", "MM201"], ["MM313"]),
+    ],
+)
+def test_the_longest_prefix_decides(
+    select: list[str], ignore: list[str], extend: list[str], told: list[str], not_told: list[str]
+) -> None:
+    selection = Selection(select, ignore, extend)
+    assert [code for code in told if code not in selection] == []
+    assert [code for code in not_told if code in selection] == []
+
+
+@pytest.mark.parametrize("unknown", ["MX2", "MM2044", "mm2044", ""])
+def test_an_unknown_code_is_refused(unknown: str) -> None:
+    with pytest.raises(TaskError, match="unknown code"):
+        Selection(ignore=[unknown])
+
+
+def test_codes_may_be_in_lower_case() -> None:
+    assert Selection(["mm2"], ["Mm204"]).codes == Selection(["MM2"], ["MM204"]).codes
+    assert Selection(["all"]).codes == Selection(["ALL"]).codes
+
+
+def test_the_nearest_code_is_named() -> None:
+    with pytest.raises(TaskError, match="did you mean 'MM2'"):
+        Selection(["MX2"])

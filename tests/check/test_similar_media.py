@@ -1,0 +1,121 @@
+"""The rules on media that come again: the same bytes under two names, and pictures that look the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from check.picture_faults import jpeg, scene
+from findings import findings_of
+from PIL import Image, ImageDraw, ImageEnhance
+
+from mmprompt.check.rules.similar_media import DISTANCE, similar_media
+from mmprompt.check.store import MediumFacts, SampleFacts, Store
+
+
+def found_in(tmp_path: Path, rows: list[dict[str, object]], files: dict[str, bytes]) -> list[tuple[str, str, int]]:
+    """Return code, message and line of the findings of MM708 and MM709."""
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    lines = [
+        {"id": number, "question": f"What is in number {number}?", "answer": "it", **row}
+        for number, row in enumerate(rows)
+    ]
+    (tmp_path / "data.jsonl").write_text("".join([json.dumps(line) + "\n" for line in lines]))
+    found = findings_of(tmp_path / "data.jsonl")
+    return [(f.code, f.message, f.line or 0) for f in found if f.code in ("MM708", "MM709")]
+
+
+def test_the_same_bytes_under_two_names_are_found_once(tmp_path: Path) -> None:
+    files = {"a.jpg": jpeg(scene(1)), "b.jpg": jpeg(scene(2)), "c.jpg": jpeg(scene(1))}
+    rows: list[dict[str, object]] = [{"image": name} for name in ("a.jpg", "b.jpg", "c.jpg", "c.jpg", "a.jpg")]
+    assert found_in(tmp_path, rows, files) == [("MM708", "c.jpg has the same bytes as a.jpg in line 1", 3)]
+
+
+def test_one_picture_of_many_questions_gives_nothing(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"image": "a.jpg"}] * 4
+    assert found_in(tmp_path, rows, {"a.jpg": jpeg(scene(1))}) == []
+
+
+def test_pictures_of_one_row_are_compared(tmp_path: Path) -> None:
+    files = {"a.jpg": jpeg(scene(1)), "b.jpg": jpeg(scene(1)), "c.jpg": jpeg(scene(1), quality=60)}
+    found = found_in(tmp_path, [{"image": list(files)}], files)
+    assert [(code, line) for code, _, line in found] == [("MM708", 1), ("MM709", 1)]
+    assert [message for _, message, _ in found] == [
+        "b.jpg has the same bytes as a.jpg in the same row",
+        "c.jpg looks like a.jpg in the same row (distance 0 of 64)",
+    ]
+
+
+def test_a_picture_saved_anew_scaled_cropped_or_made_lighter_is_found(tmp_path: Path) -> None:
+    first = scene(1)
+    changed = {
+        "saved.jpg": jpeg(first, quality=40),
+        "half.jpg": jpeg(first.resize((160, 120))),
+        "cropped.jpg": jpeg(first.crop((4, 3, 316, 237))),
+        "lighter.jpg": jpeg(ImageEnhance.Brightness(first).enhance(1.2)),
+    }
+    files = {"a.jpg": jpeg(first), **{f"{n}.jpg": jpeg(scene(n)) for n in range(2, 12)}, **changed}
+    found = found_in(tmp_path, [{"image": name} for name in files], files)
+    assert [(code, message.split(" looks like ")[0]) for code, message, _ in found] == [
+        ("MM709", name) for name in changed
+    ]
+
+
+def test_flat_pictures_are_left_out(tmp_path: Path) -> None:
+    def page(number: int) -> bytes:
+        image = Image.new("L", (400, 300), 255)
+        image.paste(0, (40, 100 + 4 * number, 60, 102 + 4 * number))
+        return jpeg(image)
+
+    files = {f"{number}.jpg": page(number) for number in range(5)}
+    assert found_in(tmp_path, [{"image": name} for name in files], files) == []
+
+
+def hashed(store: Store, cells: np.ndarray) -> None:
+    for row, levels in enumerate(cells):
+        sample = SampleFacts(row, "a.jsonl", row + 1, str(row))
+        name = f"{row}.jpg"
+        store.add([], sample, [MediumFacts(row, 1, "image", name, "image", None, b"%d" % row, levels.tobytes(), 1)])
+
+
+def test_of_many_pictures_the_nearest_earlier_one_is_named() -> None:
+    draw = np.random.default_rng(3)
+    cells = draw.integers(0, 256, (3000, 8, 9), dtype=np.uint8)
+    twins = range(2000, 3000, 10)
+    for row in twins:
+        cells[row] = np.clip(cells[row - 1500].astype(int) + draw.integers(-4, 5, (8, 9)), 0, 255)
+    with Store() as store:
+        hashed(store, cells)
+        found = [(hit.row, hit.message.split(" (")[0]) for hit in similar_media(store)]
+    bits = np.diff(cells.astype(int), axis=2).reshape(3000, 64) > 0
+    near = [row for row in twins if (bits[row] != bits[row - 1500]).sum() <= DISTANCE]
+    assert len(near) > 90
+    assert found == [(row, f"{row}.jpg looks like {row - 1500}.jpg in line {row - 1499}") for row in near]
+
+
+def test_the_same_file_under_a_url_and_a_path_gives_nothing(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"image": name} for name in ("a b.jpg", "file://a%20b.jpg", "./a b.jpg")]
+    assert found_in(tmp_path, rows, {"a b.jpg": jpeg(scene(1))}) == []
+
+
+def test_a_thing_that_moves_on_a_smooth_ground_gives_nothing(tmp_path: Path) -> None:
+    files = {}
+    for number in range(8):
+        image = Image.radial_gradient("L").resize((400, 300)).convert("RGB")
+        ImageDraw.Draw(image).ellipse((100 + 3 * number, 80, 200 + 3 * number, 180), fill="red")
+        files[f"{number}.jpg"] = jpeg(image)
+    assert found_in(tmp_path, [{"image": name} for name in files], files) == []
+
+
+def test_all_pictures_of_one_hash_are_compared() -> None:
+    draw = np.random.default_rng(5)
+    one = np.sort(draw.integers(0, 256, (8, 9)), axis=1)
+    other = np.sort(draw.integers(0, 256, (8, 9)), axis=1)
+    one, other = one // 4 + np.arange(9) * 5, other // 8 + np.arange(9) * 5 + np.arange(8)[:, None] * 18
+    copy = other + draw.integers(0, 2, (8, 1))
+    with Store() as store:
+        hashed(store, np.stack([one, other, copy]).astype(np.uint8))
+        found = [(hit.row, hit.message.split(" (")[0]) for hit in similar_media(store)]
+    assert found == [(2, "2.jpg looks like 1.jpg in line 2")]
