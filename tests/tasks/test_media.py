@@ -282,7 +282,7 @@ def test_damage_is_found_where_a_medium_is_changed(run: Any, folder: Path, tour:
     for policy in ("default", "hostile"):
         code, lines, err = run(rows, "--max-side", 64, "--policy", policy)
         assert (code, len(lines)) == (1, 1)
-        assert err.startswith("data.jsonl:1: MM300 ")
+        assert err.startswith("data.jsonl:1: MM301 ")
         assert err.endswith(" (image, sample 0)\n")
 
 
@@ -361,7 +361,7 @@ def test_a_damaged_medium_inside_a_chat_row_is_an_error_of_its_row(run: Any, tou
     row = {"id": "r", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": uri}}]}]}
     code, lines, err = run([row, {**row, "messages": [{"role": "user", "content": "q"}]}], "--max-side", 40)
     assert (code, len(lines)) == (1, 1)
-    assert err.startswith("data.jsonl:1: MM300 message 1: the JPEG is cut or damaged ")
+    assert err.startswith("data.jsonl:1: MM301 message 1: the JPEG is cut or damaged: it ends too early; ")
     assert err.splitlines()[0].endswith(" (sample r, part 1)")
 
 
