@@ -70,6 +70,15 @@ def command_environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def interrupted_environment(command_environment: dict[str, str]) -> dict[str, str]:
+    """The environment of a command that a test interrupts: coverage is not measured there.
+
+    An interrupt that comes while its tracer holds a lock would leave the lock held, and the command waiting for it.
+    """
+    return {name: value for name, value in command_environment.items() if not name.startswith("COVERAGE_")}
+
+
+@pytest.fixture(scope="session")
 def command() -> Command:
     """Run ``mmprompt`` within this process; what is about the process itself takes ``process``."""
     return run_here

@@ -175,7 +175,7 @@ def test_the_output_appears_whole_and_alone(command: Any, process: Any, tour: Pa
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_the_old_output_is_kept_when_a_run_dies(
-    end: signal.Signals, tmp_path: Path, command_environment: dict[str, str], tour: Path
+    end: signal.Signals, tmp_path: Path, interrupted_environment: dict[str, str], tour: Path
 ) -> None:
     out = tmp_path / "out.jsonl"
     out.write_bytes(b"old\n")
@@ -185,7 +185,7 @@ def test_the_old_output_is_kept_when_a_run_dies(
     def others() -> set[str]:
         return set(os.listdir(tmp_path)) - {out.name, fifo.name}
 
-    rendering = started(command_environment, "render", fifo, "--media-root", tour, "-o", out)
+    rendering = started(interrupted_environment, "render", fifo, "--media-root", tour, "-o", out)
     # opened for both, the pipe is there at once, and does not wait for a process that fails before
     with rendering as process, fifo.open("r+b", buffering=0) as rows:
         rows.write(b'{"image": "media/coffee.jpg"}\n' * 30 + b'{"question": null}\n')
@@ -357,8 +357,8 @@ def test_a_version_that_cannot_be_written_is_one_line(process: Any) -> None:
     assert (done.returncode, done.stderr) == (2, b"mmprompt: No space left on device: output\n")
 
 
-def test_an_interrupted_run_exits_with_130(command_environment: dict[str, str]) -> None:
-    with started(command_environment, "render", "-", stdin=subprocess.PIPE) as process:
+def test_an_interrupted_run_exits_with_130(interrupted_environment: dict[str, str]) -> None:
+    with started(interrupted_environment, "render", "-", stdin=subprocess.PIPE) as process:
         process.stdin.write(b'{"question": "q"}\n{"question": null}\n')
         process.stdin.flush()
         assert process.stderr.readline().startswith(b"-:2: ")  # so all that a run imports is there, and it waits

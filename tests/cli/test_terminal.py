@@ -128,7 +128,7 @@ def test_a_run_that_writes_nothing_says_so(tmp_path: Path, capfd: pytest.Capture
     assert (code, closing(err).written, closing(err).size, text.count("\n")) == (1, 1, len(text), 1)
 
 
-def test_an_interrupted_run_says_how_far_it_came(tmp_path: Path, command_environment: dict[str, str]) -> None:
+def test_an_interrupted_run_says_how_far_it_came(tmp_path: Path, interrupted_environment: dict[str, str]) -> None:
     fifo, out = tmp_path / "rows", tmp_path / "out.jsonl"
     os.mkfifo(fifo)
     words = [
@@ -143,7 +143,7 @@ def test_an_interrupted_run_says_how_far_it_came(tmp_path: Path, command_environ
         str(tmp_path / "e.jsonl"),
     ]
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # as in a shell's foreground
-    process = subprocess.Popen(words, env=command_environment, stderr=subprocess.PIPE, **hear)
+    process = subprocess.Popen(words, env=interrupted_environment, stderr=subprocess.PIPE, **hear)
     with process, fifo.open("r+b", buffering=0) as rows:
         rows.write(b'{"question": null}\n{"question": "a"}\n' * 500)
         assert wait_until(lambda: (tmp_path / "e.jsonl").exists() and (tmp_path / "e.jsonl").stat().st_size)
@@ -152,6 +152,7 @@ def test_an_interrupted_run_says_how_far_it_came(tmp_path: Path, command_environ
             with contextlib.suppress(subprocess.TimeoutExpired):
                 stderr = process.communicate(timeout=10)[1].decode()
                 break
+        process.kill()
     assert exit_code(process) == 130
     end = closing(stderr)
     assert (end.stopped, end.output) == ("interrupted", str(out))

@@ -635,13 +635,13 @@ sys.exit(main())
 @pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("end", ["all is read", "a row is bad", "Ctrl-C"])
 def test_no_child_outlives_the_run(
-    end: str, workers: int, tour: Path, folder: Path, command_environment: dict[str, str]
+    end: str, workers: int, tour: Path, folder: Path, interrupted_environment: dict[str, str]
 ) -> None:
     options = ["--policy", "hostile", "--max-side", "40", "--strict", "--workers", str(workers)]
     words = [sys.executable, "-c", THREADS, "render", "-", "--media-root", tour, "-o", folder / "out.jsonl", *options]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    process = subprocess.Popen(words, env=command_environment, **pipes, **hear)
+    process = subprocess.Popen(words, env=interrupted_environment, **pipes, **hear)
     try:
         rows = [json.dumps({"image": f"media/{path.name}"}) + "\n" for path in sorted((tour / "media").glob("*.jpg"))]
         deadline = time.monotonic() + 20
