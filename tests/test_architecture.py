@@ -101,6 +101,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "check/configuration.py",  # the pyproject.toml of the current folder
         "check/explanation.py",  # our own pages
         "check/mending.py",  # the dataset again
+        "check/store.py",  # the state of a check, beside its report
         "cli/__init__.py",
         "cli/init.py",  # writes the task file that it makes
         "cli/output.py",

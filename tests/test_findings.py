@@ -116,7 +116,7 @@ def test_an_error_and_a_note_keep_their_codes_through_the_sandbox(tmp_path: Path
     found: list[MMPromptError] = []
     policy = MediaPolicy.preset(preset, roots=[tmp_path])
     [request] = task.requests(policy=policy, changes={"max_side": 40}, on_error=found.append)
-    assert [(error.code, type(error)) for error in found] == [("MM300", SourceError)]
+    assert [(error.code, type(error)) for error in found] == [("MM301", SourceError)]
     assert [(type(note), note.code) for note in request.notes] == [(Note, "MM306")]
 
 

@@ -166,7 +166,7 @@ def _read_chat(filled: Filled) -> Any:
         what = f"the prompt looks like JSON and is not: {error}"
         raise RowError(what, "put values in with {{ NAME | dump }}, without quotes around it") from None
     except TaskError as error:
-        raise RowError(f"the prompt: {error.what}", error.hint) from None
+        raise RowError(f"the prompt: {error.what}", error.hint, code=error.code) from None
     return None
 
 
