@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pytest
 from clips import clip
 from media.sound_files import tone, written
 from PIL import Image
@@ -84,6 +83,7 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]], kind: str, moda
         lines = [json.dumps(as_ais(row, modality), ensure_ascii=False) for row in rows]
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     elif kind == "parquet":
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), file)
     else:
         stream = io.StringIO(newline="")

@@ -160,7 +160,7 @@ def peak_of(act) -> int:
 
 @pytest.mark.parametrize("text", ["%41", "%", "%a", "%41b", "%zz"])
 def test_percent_encoding_takes_little_more_memory_than_it_has_characters(text):
-    payload = "%FF%D8%FF" + text * ((1 << 17) // len(text))
+    payload = "%FF%D8%FF" + text * ((1 << 18) // len(text))
     uri = "data:image/jpeg," + payload
     whole = unquote_to_bytes(payload)
     assert image(uri).data == whole  # what is imported at the first use is no matter of the payload
