@@ -6,23 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from mmprompt.check.checker import Checker
-from mmprompt.check.store import Store
-from mmprompt.errors.findings import Finding
-from mmprompt.tasks.load import dataset_task
-
-
-def findings_of(path: Path, workers: int = 1) -> list[Finding]:
-    """Return the findings of a dataset."""
-    checker = Checker(dataset_task(path))
-    try:
-        with Store() as store:
-            for _ in checker.check(store, workers):
-                pass
-            return list(store.findings())
-    finally:
-        checker.close()
+from findings import findings_of
 
 
 @pytest.mark.parametrize("workers", [1, 2])

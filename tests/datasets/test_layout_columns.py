@@ -42,7 +42,7 @@ def test_each_row_of_mvbench_that_names_a_part_of_its_video_is_noted(tmp_path: P
 @pytest.mark.parametrize(
     ("change", "column", "said"),
     [
-        ({"answerKey": "5"}, "answerKey", "the answer '5' is none of the labels 1, 2"),
+        ({"answerKey": "5"}, "answerKey", "the answer '5' is not one of the labels 1, 2"),
         ({"choices": {"text": ["x", None], "label": ["1", "2"]}}, "choices", "choice B is empty"),
         ({"choices": {"text": ["x", "y"], "label": ["1"]}}, "choices", "the choices have not one label each"),
         ({"choices": {"text": ["x", "y"], "label": ["1", "1"]}}, "choices", "the choices have not one label each"),

@@ -31,7 +31,7 @@ def _read(sample: Sample) -> Sample:
     answer = None
     if key not in (None, ""):
         if str(key) not in labels:
-            what = f"the answer {shown(key)} is none of the labels {', '.join(labels)}"
+            what = f"the answer {shown(key)} is not one of the labels {', '.join(labels)}"
             raise RowError(what, "give the label of a choice", code="MM702").located(column=_KEY)
         answer = letters[labels.index(str(key))]
     return with_columns(sample, {"question": asked, "choices": list(texts), "answer": answer}, renamed=(_KEY,))
