@@ -57,7 +57,9 @@ def _labelled(choices: object) -> tuple[list[str], tuple[str, ...]]:
 
 def _recognises(columns: Mapping[str, object]) -> bool:
     asked = columns.get("question")
-    return _KEY in columns and ("choices" in columns or (isinstance(asked, Mapping) and "stem" in asked))
+    choices = columns.get("choices")
+    labelled = isinstance(choices, Mapping) and {"text", "label"} <= choices.keys()
+    return _KEY in columns and (labelled or (isinstance(asked, Mapping) and "stem" in asked))
 
 
 LAYOUT = Layout("arc", ("question",), _recognises, _read)
