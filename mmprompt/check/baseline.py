@@ -1,4 +1,4 @@
-"""Known findings, in a file beside the project: they are not told again."""
+"""Known findings, in a file beside the project: they are not reported again."""
 
 from __future__ import annotations
 

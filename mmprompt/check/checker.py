@@ -45,7 +45,7 @@ class Checker:
         target: the target whose limits hold; without one only limits that all targets share.
         policy: which media may be read; by default those below the dataset's folder.
         decode: look inside media; without it their headers alone are judged.
-        codes: the codes that are told; by default all.
+        codes: the codes to report; by default all.
         keeps: says of a finding whether it is told; by default each is.
         limit: reads at most this many rows.
         thumbnails: keep small pictures of the media in the store, for a report.
@@ -86,7 +86,7 @@ class Checker:
     def check(self, store: Store, workers: int = 1) -> Iterator[RowReport]:
         """Check all rows, then the whole dataset. Yield the report of each row in order, then that of the dataset.
 
-        The findings of a report are those that are told; they are in the store. Rows that the store has are left out.
+        The findings of a report are in the store. Rows that the store has are left out.
         """
         if store.progress.finished:
             return
@@ -109,7 +109,7 @@ class Checker:
         store.save(store.progress._replace(finished=True), now=True)
 
     def _kept(self, report: RowReport, store: Store) -> RowReport:
-        """Keep what a row gave, and return it without findings that are told at the end or not at all."""
+        """Keep what a row gave, and return it without findings that are reported at the end or not at all."""
         findings = self._told([*report.findings, *self._first(report.shared)])
         if not self._mendable:
             findings = [finding._replace(fixable=False) for finding in findings]
@@ -167,7 +167,7 @@ class Checker:
             yield from ordered_map(report, rows, workers, item_bytes=size, result_bytes=lambda _: 0)
 
     def _told(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return those of the findings that are told."""
+        """Return those of the findings to report."""
         told = []
         for finding in findings:
             self._found.add(finding.code)

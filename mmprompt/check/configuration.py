@@ -20,14 +20,14 @@ _KEYS = (*_LISTS, *_TEXTS, *_NUMBERS)
 
 
 class IgnoredCodes(NamedTuple):
-    """Codes that are not told of some files, or of one sample of them. ``file`` is a pattern as of a shell."""
+    """Codes that are not reported for some files, or of one sample of them. ``file`` is a pattern as of a shell."""
 
     file: str
     sample: str | None
     codes: Sequence[str]
 
     def hides(self, finding: Finding, path: str) -> bool:
-        """Return whether a finding is not told; ``path`` is that of its file, from the project's folder on."""
+        """Return whether a finding is left out of the report; ``path`` is its file's, from the project's folder on."""
         if not covers(self.codes, finding.code):
             return False
         if self.sample is not None and (finding.id is None or str(finding.id) != self.sample):

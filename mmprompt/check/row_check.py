@@ -24,7 +24,7 @@ from mmprompt.tasks.task import Task
 
 _T = TypeVar("_T")
 FAULT = "MM900"
-"""The code of a fault in a rule. It is told whatever codes are chosen."""
+"""The code of a fault in a rule. It is reported whatever codes are chosen."""
 
 _HINTS = {
     "MM004": "save the file as UTF-8 without it",

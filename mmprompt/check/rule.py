@@ -123,7 +123,7 @@ TaskRule = Callable[["Task"], Iterable[Hit]]
 
 ROW_RULES: dict[str, RowRule] = {}
 EXPLAINED: dict[str, frozenset[str]] = {}
-"""The codes of errors that a rule on rows explains. Where it finds something, they are not told of the same part."""
+"""The codes of errors that a rule on rows explains. Where it finds something, they are left out for that part."""
 
 MEDIUM_RULES: dict[str, tuple[str, MediumRule]] = {}
 """Rules on one medium by code, with the modality that they are for; ``""`` for all."""

@@ -15,7 +15,7 @@ _BY_DEFAULT = frozenset(code for code, rule in RULES.items() if rule.severity !=
 
 
 class Selection:
-    """The rules that are told: those of ``select`` and ``extend_select`` without those of ``ignore``.
+    """The rules that are reported: those of ``select`` and ``extend_select`` without those of ``ignore``.
 
     Each is a list of codes or beginnings of codes, such as ``MM2``. The longest one that a code begins with decides;
     of two of the same length ``ignore`` wins. Without ``select`` all errors and warnings are told.

@@ -64,7 +64,7 @@ def _add_rules(group: argparse._ArgumentGroup) -> None:
     target = "hold requests against what this target takes; by default against what all targets take"
     add("--target", metavar="TARGET", help=target)
     add("--against", metavar="FILE", help="another dataset, such as the training set, that must not hold the same rows")
-    known = "a file of known findings, which are not told; --write-baseline writes it"
+    known = "a file of known findings, which are not reported; --write-baseline writes it"
     add("--baseline", metavar="FILE", help=known)
     add("--write-baseline", action="store_true", help="write all findings to the file of --baseline as known")
     add("--no-decode", action="store_true", help="do not look inside media")

@@ -23,7 +23,7 @@ from mmprompt.tasks.task import Task
 
 
 class CheckSettings(NamedTuple):
-    """How a check runs. ``report`` is the class of its report; ``known`` are findings that are not told.
+    """How a check runs. ``report`` is the class of its report; ``known`` are findings that are not reported.
 
     ``write_known`` is the file that gets all findings as known ones.
     """
@@ -79,7 +79,7 @@ class CheckSettings(NamedTuple):
         )
 
     def keeps(self, finding: Finding) -> bool:
-        """Return whether a finding is told."""
+        """Return whether a finding is reported."""
         return not self.configuration.hides(finding) and (self.known is None or finding not in self.known)
 
     def signature(self, arguments: argparse.Namespace, paths: Sequence[str], task: Task | None) -> str:
