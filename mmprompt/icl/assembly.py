@@ -98,13 +98,11 @@ class Assembly:
             hint = "use PPLInferencer, or a template of begin, round and end"
             raise TaskError(f"{self.inferencer} cannot use a template of labels", hint)
         if isinstance(self._template, MultiTurnPromptTemplate) != (self.inferencer in _OF_TURNS):
-            raise TaskError(
-                f"{type(self._template).__name__} does not go with {self.inferencer}",
-                "use MultiTurnPromptTemplate with MultiTurnGenInferencer",
-            )
-        if not isinstance(self.retriever, ZeroRetriever) and self._ice_template is None:
-            name = type(self.retriever).__name__
-            raise TaskError(f"{name} needs ice_template", "give the template of the examples")
+            what = f"{type(self._template).__name__} does not go with {self.inferencer}"
+            raise TaskError(what, "use MultiTurnPromptTemplate with MultiTurnGenInferencer")
+        if self.needs_examples and self._ice_template is None:
+            what = f"{type(self.retriever).__name__} needs ice_template"
+            raise TaskError(what, "give the template of the examples")
 
     @property
     def template(self) -> Template:
@@ -140,8 +138,13 @@ class Assembly:
         return not isinstance(self.retriever, ZeroRetriever)
 
     @property
+    def same_examples(self) -> bool:
+        """Whether all samples get the same examples, or none."""
+        return not self.needs_examples if self._bound is None else self._bound.always is not None
+
+    @property
     def needs_replies(self) -> bool:
-        """Whether later turns need the model's replies, so that only the first turn can be rendered without a model."""
+        """Whether later turns need the model's replies, so that only the first can be rendered without a model."""
         return self.inferencer in _OF_TURNS and self._infer_mode == "every"
 
     def over(self, index_rows: Sequence[Sample], root: str | None) -> None:
@@ -225,19 +228,16 @@ class Assembly:
         return [(None, {label: make(view, own(), label) for label, view in views.items()})]
 
     def _ids(self, sample: Sample) -> tuple[int, ...]:
-        bound = self._bound
-        if bound is not None:
+        if (bound := self._bound) is not None:
             return bound.always if bound.always is not None else tuple(bound.ids(sample, sample.row))
         if not self.needs_examples:
             return ()
-        name = type(self.retriever).__name__
-        raise TaskError(f"{name} needs examples", "give dataset.train, their file (--train FILE), or train_rows")
+        what = f"{type(self.retriever).__name__} needs examples"
+        raise TaskError(what, "give dataset.train, their file (--train FILE), or train_rows")
 
     def _joined(self, ids: tuple[int, ...]) -> Examples:
         """Return the examples as one, in new items that the prompt may change."""
-        if not ids:
-            return None
-        kept = self._kept.get(ids)
+        kept = self._kept.get(ids) if ids else ""
         if kept is None:
             examples = [self._example(number) for number in ids]
             dialogue = any(isinstance(e, list) for e in examples)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypeVar, Union
 
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError, Where
@@ -20,27 +20,17 @@ from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
 from mmprompt.render.parallel import ordered_map
+from mmprompt.render.plans import Plans
+from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.limits import limits
+from mmprompt.targets.part_writer import PartWriter
 from mmprompt.targets.wire_json import Payload, writer_for
 from mmprompt.tasks.locate import Place
 from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
 
+_Prepared = TypeVar("_Prepared")
 _new = tuple.__new__  # half the time of the class, and this runs for every row
-
-
-class WireRequest(NamedTuple):
-    """One request in its target's wire form.
-
-    ``wire`` is a list of messages, or a mapping where the wire form has more keys. Each medium in it is a ``Payload``:
-    bytes, not yet base64. ``turn`` is the 0-based turn of a dialogue. ``label`` is the label of a PPL task.
-    ``dropped`` counts the in-context examples that were left out because the prompt was too long.
-    """
-
-    wire: Any
-    turn: int | None = None
-    label: object = None
-    dropped: int = 0
 
 
 class PreparedRow(NamedTuple):
@@ -83,6 +73,7 @@ class RequestBuilder:
         policy: what may be read; by default paths under the dataset's folder.
         changes: the changes of media; by default those of the task.
         cache: keeps changed media; by default 64 MiB in memory.
+        planned: send rows by a plan of their shape, where there is one; the requests are the same without.
         bounded: drop in-context examples until the images of a prompt are as many as the target takes.
 
     Raises:
@@ -101,18 +92,23 @@ class RequestBuilder:
         changes: Changes | None = None,
         cache: MediaCache | None = None,
         bounded: bool = True,
+        planned: bool = True,
     ) -> None:
         self.task = task
         self.target = target
         self._templated = task.assembly is not None
         self.media = TaskMedia(task, target, mode=media, policy=policy, changes=changes, cache=cache)
-        self._writer = writer_for(target, Payload, self.media.reading)
+        self.writer = writer_for(target, Payload, self.media.reading)
         bounds = self.media.reader.policy
         # so few media need no counting: each is within max_bytes, and nothing makes them larger
         few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
-        self._few = 0 if self.media.decodes else few
+        self.few = 0 if self.media.decodes else few
         self._before: Files = {}  # of the request before: rows share the pictures of their examples
         images = limits(target).modalities.get("image")
+        known = () if self.media.reader.policy.fetch else limits(target).schemes
+        self.sent_schemes = tuple([scheme for scheme in ("https", "http") if scheme in known])
+        self.url_prefixes = tuple([f"{scheme}://" for scheme in self.sent_schemes])
+        self.plans = Plans(self, usable=planned)
         self._max_images = images.max_count if images is not None and bounded else None
 
     def close(self) -> None:
@@ -120,16 +116,20 @@ class RequestBuilder:
         self.media.close()
         self._before = {}
 
-    def prepare(self, row: Row) -> RowRequests:
+    def prepare(self, row: Row) -> PreparedRow | FailedRow:
         """Return the requests of a row. Errors are returned with their place, not raised."""
         if not isinstance(row, Sample):
             return FailedRow(row, row)
         try:
-            sample = row if row.messages is None else self.received(row)
-            if self._templated:
-                return _new(PreparedRow, (sample, list(self._assembled(sample))))
-            messages = self.task.plain_messages(sample)
-            return _new(PreparedRow, (sample, (_new(WireRequest, (self.wire(sample, messages), None, None, 0)),)))
+            if row.messages is not None or row.folder is not None:
+                sample = self.received(row)
+                return PreparedRow(sample, list(self._requests(sample, self.wire)))
+            if (planned := self.plans.find(row)) is not None:
+                return _new(PreparedRow, (row, (planned,)))
+            requests = list(self._requests(row, self.wire))
+            if len(requests) == 1:
+                self.plans.learn(row, requests[0])
+            return _new(PreparedRow, (row, requests))
         except FAULTS as error:
             return failed(row, error)
 
@@ -143,14 +143,21 @@ class RequestBuilder:
         """Return the prompts of a sample before the meta template, with as many examples as the target has room for."""
         return self.task.assembled(sample, max_images=self._max_images)
 
-    def _assembled(self, sample: Sample) -> Iterator[WireRequest]:
+    def walk(self, sample: Sample, writer: PartWriter) -> Iterator[WireRequest]:
+        """Yield the requests of a sample as ``writer`` writes and reads them, within no bounds on a request."""
+        return self._requests(sample, lambda _, messages: writer.write(messages))
+
+    def _requests(self, sample: Sample, write: Callable[[Sample, list[Message]], Any]) -> Iterator[WireRequest]:
+        if not self._templated:
+            yield _new(WireRequest, (write(sample, self.task.plain_messages(sample)), None, None, 0))
+            return
         for made in self.assembled(sample):
             messages = self.task.messages_of(made)
             if not isinstance(messages, dict):
-                yield WireRequest(self.wire(sample, messages), made.turn, None, made.dropped)
+                yield WireRequest(write(sample, messages), made.turn, None, made.dropped)
                 continue
             for label, of_label in messages.items():
-                yield WireRequest(self.wire(sample, of_label), made.turn, label, made.dropped)
+                yield WireRequest(write(sample, of_label), made.turn, label, made.dropped)
 
     def write(self, messages: Sequence[Message]) -> Any:
         """Return messages in the target's wire form, their media read and changed.
@@ -158,18 +165,26 @@ class RequestBuilder:
         Raises:
             MMPromptError: a medium cannot be read, or the target does not take it; with message and part.
         """
-        if len(messages) == 1 and len(messages[0].parts) <= self._few:
-            return self._writer.write(messages)
+        if len(messages) == 1 and len(messages[0].parts) <= self.few:
+            return self.writer.write(messages)
         media = [part for message in messages for part in message.parts if not isinstance(part, TextPart)]
-        if len(media) <= self._few:
-            return self._writer.write(messages)
-        request = RequestReader(self.media.reader.policy, self.media.read, self._before)
+        if len(media) <= self.few:
+            return self.writer.write(messages)
+        request = self.request_reader()
         for part in media:
             if isinstance(part, MediaPart):  # it came with its row
                 request.part(part)
-        written = self._writer.with_reader(request.read).write(messages)
-        self._before = request.files
+        written = self.writer.with_reader(request.read).write(messages)
+        self.keep(request)
         return written
+
+    def request_reader(self) -> RequestReader:
+        """Return a reader for the media of one request, which does not read again what the request before had."""
+        return RequestReader(self.media.reader.policy, self.media.read, self._before)
+
+    def keep(self, request: RequestReader) -> None:
+        """Keep the media of a request for the one after it."""
+        self._before = request.files
 
     def wire(self, sample: Sample, messages: list[Message], *, in_place: bool = False) -> Any:
         """Return the messages of a sample as ``write`` does; errors name the column and the offset in it.
@@ -191,26 +206,22 @@ class RequestBuilder:
 
 
 def prepared_rows(
-    builder: RequestBuilder,
-    rows: Iterator[Row],
-    workers: int = 1,
-    prepare: Callable[[Row], RowRequests] | None = None,
-) -> AbstractContextManager[Iterator[RowRequests]]:
-    """Return a context that gives the requests of each row, in order; ``prepare`` stands in for the builder's own.
+    builder: RequestBuilder, prepare: Callable[[Row], _Prepared], rows: Iterator[Row], workers: int = 1
+) -> AbstractContextManager[Iterator[_Prepared]]:
+    """Return a context that gives what ``prepare`` makes of each row, in order.
 
     With ``workers`` above 1 that many threads prepare rows, each with its own decoding process. Rows whose media
     are only read gain nothing from threads, so they are prepared in the calling thread.
     """
     keep_heap()
-    make = prepare or builder.prepare
     if workers == 1 or not builder.media.decodes:
-        return nullcontext(map(make, rows))
-    return closing(ordered_map(make, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
+        return nullcontext(map(prepare, rows))
+    return closing(ordered_map(prepare, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
 
 
-def _request_bytes(prepared: RowRequests) -> int:
+def _request_bytes(prepared: object) -> int:
     """Return how many bytes of media the requests of a row hold."""
-    if isinstance(prepared, FailedRow):
+    if not isinstance(prepared, PreparedRow):
         return 0
     return sum([part_bytes(part) for request in prepared.requests for part in media_of(request.wire)])
 

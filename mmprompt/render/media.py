@@ -10,7 +10,7 @@ from mmprompt.datasets.sample import Row
 from mmprompt.errors import RowError
 from mmprompt.errors.findings import Note
 from mmprompt.messages import MediaPart
-from mmprompt.targets.wire_json import Payload
+from mmprompt.targets.wire_json import EncodedJSON, Payload
 
 
 class SentMedium(NamedTuple):
@@ -57,6 +57,8 @@ def media_of(wire: object) -> list[MediaPart]:
     """Return the media in a request's wire form, in order."""
     if type(wire) is Payload:
         return [wire.part]
+    if type(wire) is EncodedJSON:
+        return [payload.part for payload in wire.payloads]
     if isinstance(wire, dict):
         return [part for value in wire.values() for part in media_of(value)]
     if isinstance(wire, list):

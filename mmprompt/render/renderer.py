@@ -6,7 +6,7 @@ One row in, one line out (one a turn for dialogues), in order. A bad row is an e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
@@ -18,9 +18,10 @@ from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
-from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, WireRequest, failed
+from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, failed
 from mmprompt.render.media import media_of, no_room, notes_of
 from mmprompt.render.settings import RequestSettings, batch_settings, no_model
+from mmprompt.render.wire_request import RenderedRow, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.prompt_items import plain_prompt
@@ -35,14 +36,6 @@ EMITS = ("messages", "prompt", "string", "batch")
 Record = dict[str, Any]
 
 
-class RenderedRow(NamedTuple):
-    """The lines of one row as pieces of bytes, and notes on it."""
-
-    row: Sample
-    chunks: list[bytes]
-    notes: Sequence[Note]
-
-
 class Renderer:
     """Renders the rows of a task as lines for one target. Safe to share between threads.
 
@@ -52,6 +45,7 @@ class Renderer:
             batch files, for ``"vllm"`` and ``"openai"``; the task names the model).
         target: as in ``RequestBuilder``, like ``media``, ``policy``, ``changes`` and ``cache``.
         chunks: writes a record as a line, in the place of ``record_chunks``.
+        planned: as in ``RequestBuilder``.
 
     Raises:
         TaskError: ``emit`` is unknown, or a batch is asked for without a model or of a task that compares labels.
@@ -70,11 +64,19 @@ class Renderer:
         changes: Changes | None = None,
         cache: MediaCache | None = None,
         chunks: Callable[..., list[bytes]] = record_chunks,
+        planned: bool = True,
     ) -> None:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
         self.builder = RequestBuilder(
-            task, target, media=media, policy=policy, changes=changes, cache=cache, bounded=emit != "prompt"
+            task,
+            target,
+            media=media,
+            policy=policy,
+            changes=changes,
+            cache=cache,
+            bounded=emit != "prompt",
+            planned=planned,
         )
         self._task = task
         self._emit = emit
@@ -85,9 +87,9 @@ class Renderer:
         self._answers = RowAnswers(task)
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
-        self.prepare: Callable[[Row], RowRequests] = (
-            self.builder.prepare if emit in ("messages", "batch") else self._prepare_text
-        )
+        self.prepare: Callable[[Row], RowRequests | RenderedRow] = self._prepare_text
+        if emit in ("messages", "batch"):
+            self.prepare = self._prepare_line if self._as_list and self._silent else self.builder.prepare
 
     @property
     def rows(self) -> slice:
@@ -113,10 +115,18 @@ class Renderer:
         """Render one row. Errors are returned with their place, not raised."""
         return self.finish(self.prepare(row))
 
-    def finish(self, prepared: RowRequests) -> RenderedRow | FailedRow:
+    def _prepare_line(self, row: Row) -> RowRequests | RenderedRow:
+        """Return the requests of a row, or its line where a plan gives it at once."""
+        if type(row) is Sample and row.messages is None and row.folder is None:
+            line = self.builder.plans.line(row)
+            if line is not None:
+                return _new(RenderedRow, (row, [line], ()))
+        return self.builder.prepare(row)
+
+    def finish(self, prepared: RowRequests | RenderedRow) -> RenderedRow | FailedRow:
         """Return the lines of a prepared row."""
         if type(prepared) is not PreparedRow:
-            return prepared  # type: ignore[return-value]  # a FailedRow; isinstance takes longer
+            return prepared  # type: ignore[return-value]  # it is done or failed; isinstance takes longer
         row, requests = prepared
         chunks: list[bytes] = []
         try:

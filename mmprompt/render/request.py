@@ -14,11 +14,12 @@ from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.answers import RowAnswers
-from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
+from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
 from mmprompt.render.media import SentMedium, media_of, no_room, notes_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
+from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.wire_json import json_body, keyed, with_text
+from mmprompt.targets.wire_json import EncodedJSON, decoded, json_body, keyed, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
@@ -136,7 +137,7 @@ class Request(Mapping[str, Any]):
     @property
     def unencoded(self) -> Wire:
         """The wire form with each medium as a ``Payload``, its bytes, for those who put the base64 elsewhere."""
-        return keyed(self._wire.wire)
+        return keyed(decoded(self._wire.wire))
 
     @property
     def messages(self) -> list[dict[str, Any]] | None:
@@ -156,7 +157,7 @@ class Request(Mapping[str, Any]):
     @property
     def media(self) -> tuple[SentMedium, ...]:
         """The media that are sent, in their order; hashed when they are asked for."""
-        return tuple(sent_media(self._wire.wire))
+        return tuple(sent_media(decoded(self._wire.wire)))
 
     def body(self, model: str | None = None) -> bytes:
         """Return the JSON body of the request.
@@ -170,6 +171,9 @@ class Request(Mapping[str, Any]):
             TargetError: the target ``hf`` has no server.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
+        wire = self._wire.wire
+        if type(wire) is EncodedJSON and self._own is None:
+            return self._settings.encoded_body(wire, self._wire.turn, model)
         return json_body(self._settings.body(self._wire.wire, self._wire.turn, model, self._own))
 
     def _arguments(self) -> dict[str, Any]:
@@ -218,7 +222,7 @@ def _stream(
 ) -> Iterator[Request]:
     answers = RowAnswers(builder.task)
     settings = request_settings(builder.task, builder.target)
-    with closing(builder), prepared_rows(builder, builder.task.samples(), workers) as prepared:
+    with closing(builder), prepared_rows(builder, builder.prepare, builder.task.samples(), workers) as prepared:
         for made in prepared:
             if isinstance(made, FailedRow):
                 if on_error is None:

@@ -11,7 +11,8 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow, prepared_rows
-from mmprompt.render.renderer import RenderedRow, Renderer
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.wire_request import RenderedRow
 from mmprompt.tasks.media_slots import UnfilledSlotError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def render(
     report: OnError = on_error or (lambda *_: None)
     tell: OnNote = on_note or (lambda _: None)
     chosen = itertools.islice(rows, limit)
-    with RepeatedIds() as ids, prepared_rows(renderer.builder, chosen, workers, renderer.prepare) as prepared:
+    with RepeatedIds() as ids, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(ids)
         for rendered in map(renderer.finish, prepared):
             is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)

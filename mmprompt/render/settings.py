@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mmprompt.errors import TargetError, TaskError, Where
 from mmprompt.targets.limits import limits, require_chat_target
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.wire_json import keyed
+from mmprompt.targets.wire_json import EncodedJSON, json_body, keyed
 from mmprompt.tasks.task import Task
 
 _MAX_TOKENS = {"openai": "max_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}
@@ -30,6 +30,16 @@ class RequestSettings(NamedTuple):
     generation: Wire
     max_tokens: int | tuple[int, ...] | None
     stop: tuple[str, ...]
+    heads: dict[tuple[int | None, str | None], bytes]
+    """What stands before the messages in the bodies made so far, by turn and model."""
+
+    def encoded_body(self, messages: EncodedJSON, turn: int | None, model: str | None) -> bytes:
+        """Return ``body`` as JSON for messages that are JSON already; errors as there."""
+        head = self.heads.get((turn, model))
+        if head is None:
+            head, _, _ = json_body(self.body([], turn, model)).rpartition(b"[]}")
+            self.heads[turn, model] = head
+        return messages.within(head, b"}")
 
     def keys_of(self, turn: int | None, own: Wire | None = None) -> Wire:
         """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``.
@@ -86,6 +96,7 @@ def request_settings(task: Task, target: str) -> RequestSettings:
         {**(arguments.get("generation_kwargs") or {}), **task.config.generation},
         tuple(length) if isinstance(length, (list, tuple)) and length else length or None,
         (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
+        {},
     )
 
 

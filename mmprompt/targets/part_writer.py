@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Union
 
 from mmprompt.errors import MMPromptError, TargetError, nearest, shown
 from mmprompt.errors.findings import Note
-from mmprompt.media.base64_text import encode_text
+from mmprompt.media.base64_text import encode, encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
 from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, Part, TextPart
@@ -23,11 +23,20 @@ if TYPE_CHECKING:
 class Payload:
     """Stands for a string in a request: ``prefix``, then the base64 of the media. Commas join the frames of a video."""
 
-    __slots__ = ("part", "prefix")
+    __slots__ = ("base64", "part", "prefix")
 
-    def __init__(self, prefix: str, part: MediaPart) -> None:
-        self.prefix = prefix
-        self.part = part
+    def __init__(self, prefix: str, part: MediaPart, base64: bytes | None = None) -> None:
+        self.prefix, self.part = prefix, part
+        self.base64 = base64  # kept for a medium that many requests send
+
+    @property
+    def size(self) -> int:
+        """The bytes of its base64."""
+        return sum([(len(data) + 2) // 3 * 4 for data in self.part.frames or (self.part.data,)])
+
+    def encoded(self) -> Payload:
+        """Return the payload with its base64 kept, unless it is a video of frames."""
+        return self if self.part.frames else Payload(self.prefix, self.part, encode(self.part.data))
 
     def __str__(self) -> str:
         return text_payload(self.prefix, self.part)
@@ -92,6 +101,17 @@ class PartWriter(ABC):
         other._read = read  # noqa: SLF001  # an attribute of its own class
         return other
 
+    @property
+    def request_bytes(self) -> int | None:
+        """The most bytes of a request's texts and media, None if the target has no such limit."""
+        return self._known.request_bytes
+
+    def medium(self, part: MediaPart | MediaRef) -> Wire:
+        """Return the content part of a medium, as it stands in a message; not for frames that go as images."""
+        if isinstance(part, MediaRef):
+            return self._named(part)
+        return self._embedded(_without_format(part) if part.options else part)
+
     def _content(self, parts: tuple[Part, ...], tally: Tally | None) -> list[Wire]:
         """Return the content parts of a message."""
         out: list[Wire] = []
@@ -107,12 +127,10 @@ class PartWriter(ABC):
                 part = given
                 if read is not None and type(given) is MediaRef and given.name is None:
                     part = read(given)
-                if isinstance(part, MediaRef):  # first: rows with URLs are the cheapest, and feel each step
-                    out.append(self._named(part))
-                elif part.frames and self._as_images:
+                if isinstance(part, MediaPart) and part.frames and self._as_images:
                     out.extend([self._embedded(frame) for frame in images_of(part)])
                 else:
-                    out.append(self._embedded(_without_format(part) if part.options else part))
+                    out.append(self.medium(part))
                 if tally is not None:
                     tally.add(part, self._as_images)
             except MMPromptError as error:
@@ -193,8 +211,7 @@ class Tally:
         if isinstance(part, MediaPart):
             if part.frames and as_images:
                 modality, number = "image", len(part.frames)
-            for data in part.frames or (part.data,):
-                self._size += (len(data) + 2) // 3 * 4
+            self._size += Payload("", part).size
         self._counts[modality] = self._counts.get(modality, 0) + number
 
     def add_text(self, text: str) -> None:

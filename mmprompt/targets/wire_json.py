@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import secrets
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Union
@@ -79,7 +80,7 @@ def batch_line(sample_id: object, turn: int | None, body: Wire) -> Wire:
     }
 
 
-__all__ = ["Payload", "json_body", "record_chunks", "with_text"]
+__all__ = ["EncodedJSON", "Payload", "json_body", "record_chunks", "with_text"]
 
 _HOLE = b"\0"
 """A raw NUL. JSON text never holds one: a NUL inside a string is written as an escape."""
@@ -88,6 +89,63 @@ _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LINE = _OPTIONS | orjson.OPT_APPEND_NEWLINE
 _EXACT = (str, int, type(None))  # types that orjson prints as ``json`` does, or refuses
 _FRAGMENT = orjson.Fragment(_HOLE)
+
+
+class EncodedJSON:
+    """A value of a request that is JSON already: its bytes, with a hole for each of its ``payloads``, in order."""
+
+    __slots__ = ("payloads", "text")
+
+    def __init__(self, text: bytes, payloads: list[Payload]) -> None:
+        self.text = text
+        self.payloads = payloads
+
+    def within(self, before: bytes, after: bytes) -> bytes:
+        """Return the value as JSON with its payloads, between other bytes."""
+        text = before + self.text + after
+        return b"".join(_filled(text, self.payloads)) if self.payloads else text
+
+    def decoded(self) -> Any:
+        """Return the value as plain data, with the payloads in their places."""
+        head = secrets.token_hex(8)
+        pieces = self.text.split(_HOLE)
+        places = {f"{head}{number}": payload for number, payload in enumerate(self.payloads)}
+        text = pieces[0] + b"".join([b'"%b"%b' % (n.encode(), p) for n, p in zip(places, pieces[1:], strict=True)])
+        return _put(orjson.loads(text), places)
+
+
+def _put(value: Any, places: Mapping[str, Payload]) -> Any:
+    """Return a decoded value with the payloads in the places of their names."""
+    if isinstance(value, dict):
+        return {key: _put(item, places) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_put(item, places) for item in value]
+    return places.get(value, value) if isinstance(value, str) else value
+
+
+def decoded(wire: Any) -> Any:
+    """Return written messages as plain data whose leaves may be ``Payload``."""
+    if type(wire) is EncodedJSON:
+        return wire.decoded()
+    if isinstance(wire, dict):
+        return {key: value.decoded() if type(value) is EncodedJSON else value for key, value in wire.items()}
+    return wire
+
+
+def with_holes(value: object, payloads: list[Payload]) -> bytes:
+    """Return a value as JSON with a hole for each ``Payload`` in it, which is added to ``payloads``.
+
+    Raises:
+        TypeError: orjson cannot write the value.
+    """
+
+    def note(leaf: object) -> orjson.Fragment:
+        if type(leaf) is not Payload:
+            raise TypeError
+        payloads.append(leaf)
+        return _FRAGMENT
+
+    return orjson.dumps(value, note, _OPTIONS)
 
 
 def with_text(value: WireValue) -> JSONValue:
@@ -118,6 +176,9 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
     payloads: list[Payload] = []
 
     def note(leaf: object) -> orjson.Fragment:
+        if type(leaf) is EncodedJSON:
+            payloads.extend(leaf.payloads)
+            return orjson.Fragment(leaf.text)
         if type(leaf) is not Payload:
             raise TypeError  # _exact finds its place
         payloads.append(leaf)
@@ -145,7 +206,7 @@ def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
     """Return the pieces of the text, and the payloads in its holes."""
     if len(payloads) == 1 and not payloads[0].part.frames:  # nearly every record
         head, _, tail = text.partition(_HOLE)
-        return [head + _opening(payloads[0].prefix), encode(payloads[0].part.data), b'"' + tail]
+        return [head + _opening(payloads[0].prefix), payloads[0].base64 or encode(payloads[0].part.data), b'"' + tail]
     pieces = text.split(_HOLE)
     chunks = [pieces[0] + _opening(payloads[0].prefix)]
     encoded: dict[int, bytes] = {}  # a file that is named twice is encoded once
@@ -154,7 +215,7 @@ def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
             chunks[-1] += _opening(payload.prefix)
         for frame in payload.part.frames or (payload.part.data,):
             if (base64 := encoded.get(id(frame))) is None:
-                base64 = encoded[id(frame)] = encode(frame)
+                base64 = encoded[id(frame)] = payload.base64 or encode(frame)
             chunks += (base64, b",")
         chunks[-1] = b'"' + pieces[place]
     return chunks
@@ -167,7 +228,7 @@ def _opening(prefix: str) -> bytes:
 
 def _exact(value: object, place: str) -> object:
     """Return a value whose leaves are JSON already, except for payloads. ``place`` is its path in the record."""
-    if isinstance(value, (Payload, orjson.Fragment)):
+    if isinstance(value, (Payload, EncodedJSON, orjson.Fragment)):
         return value
     if isinstance(value, dict):
         return {_key(key, place): _exact(item, f"{place}.{key}") for key, item in value.items()}

@@ -21,7 +21,7 @@ from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
 from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_text
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.json_values import JSONObject
-from mmprompt.targets.wire_json import with_text
+from mmprompt.targets.wire_json import decoded, with_text
 from mmprompt.templates.prompt_list import PromptList
 
 
@@ -87,7 +87,7 @@ class TaskRows:
         if isinstance(made, FailedRow):
             raise made.error
         self._check("gen", len(made.requests))
-        return [{key: with_text(value) for key, value in message.items()} for message in made.requests[0].wire]
+        return [{key: with_text(value) for key, value in message.items()} for message in decoded(made.requests[0].wire)]
 
     def prompt(self, sample: Sample) -> Prompt:
         """Return the one prompt of a sample; if the task has a meta template, its messages as items of a prompt."""

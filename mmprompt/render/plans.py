@@ -1,0 +1,152 @@
+"""The plans of a task's rows: made from the first rows of a shape, proven on the next ones, then used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mmprompt.datasets.choices import choices_in
+from mmprompt.errors import MMPromptError
+from mmprompt.messages import MediaRef
+from mmprompt.render.plan import Plan
+from mmprompt.render.shapes import Shape, Unplannable, address_of
+from mmprompt.render.wire_request import WireRequest
+from mmprompt.targets.wire_json import json_body, keyed
+from mmprompt.templates.multimodal import MMPromptTemplate
+from mmprompt.templates.sample_view import CONTENT
+from mmprompt.templates.text import PromptTemplate
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.sample import Sample
+    from mmprompt.render.builder import RequestBuilder
+
+_new = tuple.__new__  # half the time of the class, and this runs for every row
+_TEMPLATES = (PromptTemplate, MMPromptTemplate)
+"""Templates that put values in as they are. Others, such as those in Jinja, may choose what to send by a value."""
+
+_MOST_PLANS = 8
+_MOST_TRIES = 16
+_MOST_SHAPES = 1000
+_ROWS_BEFORE = 2
+"""How many rows with the same columns go the long way before a plan is made."""
+
+_PROOFS = 2
+"""How many rows go both ways before a plan is used."""
+
+
+class _Shapes:
+    """The plans for rows with the same columns; those that are ``proven`` are used."""
+
+    __slots__ = ("plans", "proven", "rows", "tries")
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.proven: list[Plan] = []
+        self.rows = self.tries = 0
+
+    def prove(self, plan: Plan, *, is_right: bool) -> None:
+        """Count that a plan gave the same as the long way. One that did not ends all plans for these columns."""
+        plan.proofs += 1
+        if not is_right:
+            self.plans, self.proven, self.tries = [], [], _MOST_TRIES
+        elif plan.proofs == _PROOFS:
+            self.proven = [*self.proven, plan]
+
+
+class Plans:
+    """The plans of one ``RequestBuilder``. Safe to share between threads."""
+
+    def __init__(self, builder: RequestBuilder, *, usable: bool = True) -> None:
+        self._builder = builder
+        self._shapes: dict[tuple[str, ...], _Shapes] = {}
+        assembly = builder.task.assembly
+        self._able = usable and (
+            assembly is None
+            or (
+                assembly.mode == "gen"
+                and type(assembly.template) in _TEMPLATES
+                and assembly.arguments.get("max_seq_len") is None
+                and assembly.same_examples
+            )
+        )
+
+    def find(self, row: Sample) -> WireRequest | None:
+        """Return the request of a row by the plan of its shape; None if the row goes the long way."""
+        shapes = self._shapes.get(tuple(row.columns))
+        if shapes is None:
+            return None
+        for plan in shapes.proven:
+            wire = plan.wire(row.columns)
+            if wire is not False:
+                return None if wire is None else _new(WireRequest, (wire, plan.turn, None, plan.dropped))
+        return None
+
+    def line(self, row: Sample) -> bytes | None:
+        """Return the line of a row of texts and URLs, as ``--emit messages`` writes it; None for all other rows."""
+        columns = row.columns
+        shapes = self._shapes.get(tuple(columns))
+        if shapes is None:
+            return None
+        for plan in shapes.proven:
+            if plan.line is not None and (joined := plan.shape.joined(columns)) is not None:
+                line = plan.line.filled(joined)
+                if line is not None:
+                    return line
+        return None
+
+    def learn(self, row: Sample, made: WireRequest) -> None:
+        """Make a plan, or prove one, from a row that went the long way."""
+        if not self._able:
+            return
+        columns = tuple(row.columns)
+        shapes = self._shapes.get(columns)
+        if shapes is None:
+            if len(self._shapes) < _MOST_SHAPES:
+                self._shapes[columns] = _Shapes()
+            return
+        shapes.rows += 1
+        if shapes.rows < _ROWS_BEFORE or shapes.tries == _MOST_TRIES:
+            return
+        for plan in shapes.plans:
+            wire = plan.wire(row.columns)
+            if wire is not False:
+                if plan not in shapes.proven and wire is not None:
+                    shapes.prove(plan, is_right=_same(plan.marked._replace(wire=wire), made))
+                return
+        shapes.tries += 1
+        if len(shapes.plans) < _MOST_PLANS and (plan_made := self._plan(row)) is not None:
+            shapes.plans.append(plan_made)
+
+    def _plan(self, row: Sample) -> Plan | None:
+        """Return the plan of a row's shape; None if it has none."""
+        if choices_in(row.columns).columns:  # their letters depend on their texts
+            return None
+        by_rule = {CONTENT, *(self._builder.task.config.tagged_columns or ())}
+        try:
+            shape = Shape(row.columns, by_rule, scanned=row.scanned)
+            plan = Plan(self._builder, shape, *self._walk(row, shape, shape.marks()))
+            odd = shape.marks(odd=True, sources=plan.sources)
+            filled = plan.marked._replace(wire=plan.filled(odd, named=True))
+            return plan if _same(filled, self._walk(row, shape, odd)[0]) else None
+        except (Unplannable, MMPromptError, TypeError, ValueError):
+            return None
+
+    def _walk(self, row: Sample, shape: Shape, marks: Sequence[str]) -> tuple[WireRequest, list[MediaRef]]:
+        """Return a row's request with marks in the place of its values and media that nobody reads, and these media."""
+        refs: list[MediaRef] = []
+
+        def named(ref: MediaRef) -> MediaRef:
+            address = address_of(len(refs))
+            refs.append(ref)
+            return ref._replace(source=address, name=address)
+
+        marked = row._replace(columns=shape.marked(marks))
+        (request,) = self._builder.walk(marked, self._builder.writer.with_reader(named))
+        if len(refs) > self._builder.media.reader.policy.max_request_media:
+            raise Unplannable
+        return request, refs
+
+
+def _same(one: WireRequest, other: WireRequest) -> bool:
+    """Return whether two requests are the same to the byte."""
+    return one[1:] == other[1:] and json_body(dict(keyed(one.wire))) == json_body(dict(keyed(other.wire)))

@@ -1,0 +1,162 @@
+"""The shape of a row: what a plan asks of its columns, and the marks that stand for its values while a plan is made."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from mmprompt.errors import TagError
+from mmprompt.segments import START_TAGS, TERMINATOR, begins_tagged, scan
+
+_BREAK = "\x7f"
+"""Stands between the columns of a row while they are matched. JSON does not escape it. No pattern takes it."""
+
+_BEGIN = r"[^\s<\[{(\"'\\\x7f]"
+"""How a text begins that no template takes for tags, for a list or for a lettered choice."""
+
+_TEXT, _UNTAGGED = rf"({_BEGIN}[^\x7f]*)", rf"({_BEGIN}[^<\x7f]*)"
+_SEGMENT, _SOURCE = r"([^<\x7f]+)", r"([^<\s\x7f][^<\x7f]*)"
+_INTEGER = "(-?[0-9]+)"
+_URL = r"(%s://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][!#-;=?-\[\]-~]*)?)"
+"""An address that every parser reads alike and that JSON does not escape; ``is_plain_url`` takes more."""
+
+_ODD = " <b>\n{0} {} %s \"' \\ ]\u00e9\u4e16 \n "
+_TAG_OF = {modality: tag for tag, modality in START_TAGS.items()}
+_NONCE = f"{secrets.randbelow(10**15):015}"
+"""No dataset can hold it, so no value is taken for a mark."""
+
+
+class Unplannable(Exception):  # noqa: N818  # no error: such rows go the long way
+    """Rows of this shape have no plan."""
+
+
+class _Column(NamedTuple):
+    """A column of a shape: the type of its value, and the patterns of the texts that a row puts there.
+
+    A value that all rows have is ``fixed``, and has no pattern. ``segments`` are the modalities of tagged text.
+    """
+
+    type: type
+    patterns: tuple[str, ...] = ()
+    fixed: object = None
+    segments: tuple[str, ...] = ()
+
+    def holding(self, texts: Iterable[str]) -> str:
+        """Return the column as text with these texts in the places of its values."""
+        if self.segments:
+            return "".join([f"{_TAG_OF[m]}{text}{TERMINATOR}" for m, text in zip(self.segments, texts, strict=True)])
+        return next(iter(texts), str(self.fixed))
+
+
+class Shape:
+    """What rows of one shape have in common: their columns, the type of each, and the segments of tagged text.
+
+    Args:
+        columns: those of a row of this shape.
+        tagged: columns that are tagged whatever they hold.
+        scanned: whether texts may hold AIS tags.
+
+    Raises:
+        Unplannable: a value is of a kind by which templates may decide.
+    """
+
+    def __init__(self, columns: Mapping[str, object], tagged: Collection[str], *, scanned: bool) -> None:
+        self.names = tuple(columns)
+        self._columns = [_column(value, scanned and name in tagged, scanned) for name, value in columns.items()]
+        types = tuple([column.type for column in self._columns])
+        self._types = None if set(types) == {str} else types
+        self._pattern = re.compile(self._pattern_of([column.patterns for column in self._columns]) + r"\Z")
+        if self.values(columns) is None:
+            raise Unplannable
+
+    @property
+    def whole_texts(self) -> dict[str, int]:
+        """The columns whose texts are a value as a whole, and the number of that value."""
+        found: dict[str, int] = {}
+        number = 0
+        for name, column in zip(self.names, self._columns, strict=True):
+            if column.type is str and not column.segments:
+                found[name] = number
+            number += len(column.patterns)
+        return found
+
+    def _pattern_of(self, patterns: Iterable[Iterable[str]]) -> str:
+        columns = zip(self._columns, patterns, strict=True)
+        return _BREAK.join([column.holding(own) for column, own in columns])
+
+    def joined(self, columns: Mapping[str, object]) -> str | None:
+        """Return the columns of a row as one text, to be matched; None if a value is of another type."""
+        try:
+            if self._types is None:
+                return _BREAK.join(columns.values())  # type: ignore[arg-type]  # a TypeError says so
+        except TypeError:
+            return None
+        values = columns.values()
+        return _BREAK.join(map(str, values)) if tuple(map(type, values)) == self._types else None
+
+    def values(self, columns: Mapping[str, object]) -> tuple[str, ...] | None:
+        """Return the values of a row with these columns as texts; None if it is of another shape."""
+        text = self.joined(columns)
+        match = None if text is None else self._pattern.match(text)
+        return None if match is None else match.groups()
+
+    def direct(self, sources: Collection[int], schemes: Collection[str]) -> re.Pattern[bytes]:
+        """Return the pattern of rows as JSON whose ``sources`` are plain URLs; see ``joined``."""
+        address = _URL % f"(?:{'|'.join(schemes)})"
+        number = 0
+        patterns = []
+        for column in self._columns:
+            numbers = range(number, number + len(column.patterns))
+            patterns.append([address if n in sources else p for n, p in zip(numbers, column.patterns, strict=True)])
+            number = numbers.stop
+        return re.compile(f'"{self._pattern_of(patterns)}"\\Z'.encode())
+
+    def marks(self, *, odd: bool = False, sources: Collection[int] = ()) -> tuple[str, ...]:
+        """Return a mark for each value.
+
+        An ``odd`` mark begins like a text and goes on with all that a template could take for something else; not so
+        those of ``sources``, which name media.
+        """
+        marks: list[str] = []
+        for column in self._columns:
+            for _ in column.patterns:
+                number = len(marks)
+                if column.type is int:
+                    marks.append(f"{7 + odd}{_NONCE}{number:03}")
+                else:
+                    odds = _ODD if odd and number not in sources else ""
+                    marks.append(f"mm{7 + odd}{_NONCE}q{number}q{odds}")
+        return tuple(marks)
+
+    def marked(self, marks: Iterable[str]) -> dict[str, object]:
+        """Return a row of this shape with marks in the place of its values."""
+        left = iter(marks)
+        row: dict[str, object] = {}
+        for name, column in zip(self.names, self._columns, strict=True):
+            own = [next(left) for _ in column.patterns]
+            row[name] = column.type(column.holding(own)) if own else column.fixed
+        return row
+
+
+def _column(value: object, by_rule: bool, scanned: bool) -> _Column:
+    """Return the kind of a column with this value; see ``Shape``."""
+    if value is None or isinstance(value, bool):
+        return _Column(type(value), (), value)
+    if type(value) is int:
+        return _Column(int, (_INTEGER,))
+    if type(value) is not str:
+        raise Unplannable
+    if not (scanned and begins_tagged(value)):
+        return _Column(str, (_UNTAGGED if by_rule else _TEXT,))
+    try:
+        segments = tuple([modality for modality, *_ in scan(value)])
+    except TagError:
+        raise Unplannable from None
+    return _Column(str, tuple([_SEGMENT if m == "text" else _SOURCE for m in segments]), None, segments)
+
+
+def address_of(medium: int) -> str:
+    """Return the address that stands for a medium while a plan is made."""
+    return f"https://mm{_NONCE}.invalid/{medium}q"

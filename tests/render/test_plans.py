@@ -1,0 +1,282 @@
+"""Plans of shapes: each row goes once by a plan and once the long way, and both give the same to the byte."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mmprompt import load_task
+from mmprompt.datasets.sample import Sample
+from mmprompt.errors.findings import Note
+from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import render
+from mmprompt.targets.chunk_writer import ChunkWriter
+from mmprompt.targets.wire_json import EncodedJSON
+
+ROOT = Path(__file__).parents[2]
+TARGETS = ("vllm", "openai", "anthropic", "gemini", "hf")
+TOUR = ROOT / "fixtures" / "tour"
+QUESTION = {"role": "HUMAN", "prompt": "{question} ({hint})\n"}
+
+
+def lines_of(task: Any, target: str, *, planned: bool, **options: Any) -> tuple[bytes, list[str], list[str], list[str]]:
+    """Return the lines of a task's rows, their errors, their notes and the task's notes."""
+    errors: list[str] = []
+    notes: list[str] = []
+
+    def on_error(failed: FailedRow, number: int | None) -> None:
+        errors.append(f"{number} {failed.error}")
+
+    def on_note(note: Note) -> None:
+        notes.append(f"{note} {note.where}")
+
+    buffer = io.BytesIO()
+    renderer = Renderer(task, target=target, planned=planned, **options)
+    with ChunkWriter(buffer) as writer:
+        render(renderer, task.samples(), writer, on_error=on_error, on_note=on_note)
+    renderer.close()
+    return buffer.getvalue(), errors, notes, [str(note) for note in task.notes()]
+
+
+def assert_same_both_ways(task: Any, target: str, **options: Any) -> None:
+    assert lines_of(task, target, planned=True, **options) == lines_of(task, target, planned=False, **options)
+    bodies = []
+    for planned in (True, False):
+        builder = RequestBuilder(task, target, planned=planned)
+        made = [builder.prepare(row) for row in task.samples()]
+        rows = [m for m in made if isinstance(m, PreparedRow)]
+        bodies.append([repr([(r.turn, r.label, r.dropped) for r in m.requests]) for m in rows])
+    assert bodies[0] == bodies[1]
+
+
+def by_plan(task: Any, target: str = "vllm") -> int:
+    """Return how many rows of a task go by a plan."""
+    builder = RequestBuilder(task, target)
+    made = [builder.prepare(row) for row in task.samples()]
+    found = [m.requests[0].wire for m in made if isinstance(m, PreparedRow)]
+    return sum(any(type(v) is EncodedJSON for v in (w.values() if isinstance(w, dict) else [w])) for w in found)
+
+
+def template(kind: str, form: Any, **more: Any) -> dict[str, Any]:
+    return {"prompt_template": {"type": kind, "template": form}, "inferencer": {"type": "GenInferencer"}, **more}
+
+
+TASKS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "string": {"infer_cfg": template("PromptTemplate", "Q: {question} {hint}\nA:")},
+    "dialogue": {
+        "infer_cfg": template(
+            "PromptTemplate", {"begin": [{"role": "SYSTEM", "prompt": "Be {hint}."}], "round": [QUESTION]}
+        )
+    },
+    "multimodal": {
+        "infer_cfg": template(
+            "MMPromptTemplate",
+            {
+                "round": [
+                    {
+                        "role": "HUMAN",
+                        "prompt_mm": {
+                            "image": {"type": "image_url", "image_url": "{image}", "detail": "low"},
+                            "text": {"type": "text", "text": "{question} 100% {hint}"},
+                        },
+                    }
+                ]
+            },
+        )
+    },
+    "content": {
+        "infer_cfg": template(
+            "MMPromptTemplate",
+            {
+                "round": [
+                    {
+                        "role": "HUMAN",
+                        "prompt_mm": {
+                            "text": {"type": "text", "text": "Look: {question}"},
+                            "image": {"type": "image_url", "image_url": "{image}"},
+                        },
+                    }
+                ]
+            },
+        )
+    },
+}
+
+odd_texts = st.one_of(
+    st.sampled_from(
+        [
+            "", " ", "A. cat", "[1, 2]", "<b>bold</b>", "{x}", "%s %d", "a\x7fb", "a\0b", "a\\u0000b", "\ud800", "é世 \n",
+            "<AIS_IMAGE_START>coffee.jpg<AIS_CONTENT_TAG>", "media/coffee.jpg", "https://a.example/b.jpg?c=%20d", '"q"',
+            'http://a.example/b"c.jpg', "HTTPS://A.example", "https://user@a.example/x", "tail ", "<AIS_", "mm7", "None",
+            "<ais_image_start>x", "true", "3", "data:text/plain,hi", "a\tb", "\u2028line",
+        ]
+    ),
+    st.text(max_size=12),
+)  # fmt: skip
+values = st.one_of(
+    odd_texts,
+    odd_texts,
+    odd_texts,
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.lists(odd_texts, max_size=2),
+)
+tagged = st.lists(st.tuples(st.sampled_from(["TEXT", "IMAGE", "AUDIO"]), odd_texts), max_size=3).map(
+    lambda pairs: "".join([f"<AIS_{kind}_START>{text}<AIS_CONTENT_TAG>" for kind, text in pairs])
+)
+plain = st.sampled_from(["What is it?", 'Which "one"?\n', "100% é世", "a < b", "Say {x}."])
+images = st.sampled_from(
+    [
+        "media/coffee.jpg",
+        "media/cat.webp",
+        "https://a.example/b.jpg",
+        "https://a.example/c.png?d=1&e=%20",
+        "missing.jpg",
+    ]
+)
+pairs = st.tuples(images, plain).map(
+    lambda p: f"<AIS_IMAGE_START>{p[0]}<AIS_CONTENT_TAG><AIS_TEXT_START>{p[1]}<AIS_CONTENT_TAG>"
+)
+rows_of_one_shape = st.fixed_dictionaries(
+    {"id": st.one_of(st.uuids().map(str), st.integers(0, 99)), "question": plain, "hint": plain, "image": images}
+)
+rows_of_content = st.fixed_dictionaries({"id": st.uuids().map(str), "content": pairs, "answer": plain, "hint": plain})
+odd_rows = st.dictionaries(
+    st.sampled_from(["id", "question", "hint", "image", "answer", "A", "options", "image_2"]), values, max_size=6
+)
+odd_content = st.fixed_dictionaries(
+    {"id": values, "content": st.one_of(tagged, odd_texts), "answer": values, "hint": plain}
+)
+mixed_rows = st.lists(
+    st.one_of(rows_of_one_shape, rows_of_content, rows_of_content, odd_rows, odd_content), max_size=20
+)
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=mixed_rows)
+def test_odd_rows_are_the_same_both_ways(
+    name: str, target: str, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    (file.parent / "media").symlink_to(TOUR / "media")
+    usual = [{"id": f"u-{n}", "content": CONTENT % f"u{n}", "answer": "x", "hint": "y"} for n in range(5)]
+    usual += [{"id": f"v-{n}", "question": f"q {n}", "hint": "y", "image": "media/coffee.jpg"} for n in range(5)]
+    file.write_bytes(b"".join([json.dumps(row).encode() + b"\n" for row in [*usual, *rows]]))
+    task = load_task({"dataset": str(file), "media": {"roots": [str(TOUR)]}, **TASKS[name]})
+    assert_same_both_ways(task, target)
+
+
+CONTENT = "<AIS_IMAGE_START>https://a.example/%s.jpg<AIS_CONTENT_TAG><AIS_TEXT_START>What?<AIS_CONTENT_TAG>"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "fixtures/tour/task.yaml",
+        "fixtures/tour/tour.jsonl",
+        "fixtures/tour/tour.csv",
+        "fixtures/tour/tour_columns.jsonl",
+        "fixtures/broken/broken.jsonl",
+        "fixtures/check/clean.jsonl",
+        "fixtures/check/columns.yaml",
+        "fixtures/check/media.jsonl",
+        "fixtures/check/texts.jsonl",
+    ],
+)
+def test_rows_of_fixtures_seen_again_are_the_same_both_ways(path: str, target: str) -> None:
+    task = load_task(str(ROOT / path))
+    rows = [row for row in task.samples() if isinstance(row, Sample)]
+    builders = [RequestBuilder(task, target, planned=planned) for planned in (True, False)]
+    for _ in range(6):
+        for row in rows:
+            one, other = [builder.prepare(row) for builder in builders]
+            assert type(one) is type(other)
+            if isinstance(one, PreparedRow) and isinstance(other, PreparedRow):
+                assert [bytes_of(r) for r in one.requests] == [bytes_of(r) for r in other.requests]
+            elif isinstance(one, FailedRow) and isinstance(other, FailedRow):
+                assert (str(one.error), one.error.code) == (str(other.error), other.error.code)
+
+
+def bytes_of(request: Any) -> tuple[Any, ...]:
+    from mmprompt.render.media import media_of
+    from mmprompt.targets.wire_json import json_body, keyed
+
+    return (*request[1:], json_body(dict(keyed(request.wire))), [part.findings for part in media_of(request.wire)])
+
+
+def rows_task(rows: list[dict[str, Any]], **config: Any) -> Any:
+    return load_task({"dataset": {"rows": rows}, **config})
+
+
+def test_rows_of_one_shape_go_by_a_plan() -> None:
+    rows = [{"id": f"q-{n}", "content": CONTENT % n, "answer": str(n)} for n in range(20)]
+    for target in ("vllm", "openai", "anthropic", "hf"):
+        assert by_plan(rows_task(rows), target) == 15
+
+
+def test_a_plan_of_few_shot_examples_with_pictures_is_used() -> None:
+    shots = [{"id": n, "question": f"shot {n}", "image": "media/coffee.jpg", "answer": "cup"} for n in range(3)]
+    rows = [{"id": n, "question": f"which {n}?", "image": "media/cat.webp", "answer": "cat"} for n in range(12)]
+    form = {
+        "round": [
+            {
+                "role": "HUMAN",
+                "prompt_mm": {
+                    "image": {"type": "image_url", "image_url": "{image}"},
+                    "text": {"type": "text", "text": "{question}"},
+                },
+            },
+            {"role": "BOT", "prompt": "{answer}"},
+        ]
+    }
+    infer = {
+        "ice_template": {"type": "MMPromptTemplate", "template": form},
+        "prompt_template": {
+            "type": "MMPromptTemplate",
+            "template": {"begin": ["</E>"], "round": form["round"][:1]},
+            "ice_token": "</E>",
+        },
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 2]},
+        "inferencer": {"type": "GenInferencer"},
+    }
+    task = load_task(
+        {"dataset": {"rows": rows, "train_rows": shots}, "infer_cfg": infer, "media": {"roots": [str(TOUR)]}}
+    )
+    assert by_plan(task) >= 7
+    assert_same_both_ways(task, "vllm")
+
+
+def test_choices_and_lists_go_the_long_way() -> None:
+    rows = [{"id": n, "question": "Which?", "A": "cat", "B": f"dog {n}"} for n in range(10)]
+    assert by_plan(rows_task(rows)) == 0
+    assert by_plan(rows_task([{"id": n, "question": "Which?", "image": ["a.jpg"]} for n in range(10)])) == 0
+
+
+def test_a_planned_request_is_plain_data_for_a_client() -> None:
+    rows = [{"id": f"q-{n}", "content": CONTENT % n, "answer": str(n)} for n in range(9)]
+    requests = list(rows_task(rows, model={"model": "m", "generation": {"temperature": 0}}).requests())
+    assert requests[8]["messages"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": "https://a.example/8.jpg"}},
+                {"type": "text", "text": "What?"},
+            ],
+        }
+    ]
+    assert json.loads(requests[8].body()) == {"temperature": 0, "model": "m", "messages": requests[8]["messages"]}
+    assert requests[8].body("n") == requests[0].body("n").replace(b"/0.jpg", b"/8.jpg")
+    assert [medium.origin for medium in requests[8].media] == ["https://a.example/8.jpg"]
