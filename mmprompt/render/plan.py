@@ -116,9 +116,8 @@ class Plan:
         named = [p if type(p) is _Medium else None for p in places]
         pieces = [b"%b" if p is None else b'%b"%%b"%b' % (_doubled(p.before), _doubled(p.after)) for p in named]
         groups = [place.source or 0 if isinstance(place, _Medium) else place for place in places]
-        return _Direct(
-            self.shape.direct(self.sources, schemes).match, text % tuple(pieces), tuple([group + 1 for group in groups])
-        )
+        form = text.replace(b"%%", b"%%%%") % tuple(pieces)  # it stays a format
+        return _Direct(self.shape.direct(self.sources, schemes).match, form, tuple([group + 1 for group in groups]))
 
     def _line_format(self, answer: str) -> _Direct | None:
         """Return what fills a whole line of ``--emit messages`` at once; None if the plan has no such lines."""
