@@ -9,7 +9,7 @@ from typing import Any
 from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
+from mmprompt.errors import MMPromptError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
@@ -17,6 +17,7 @@ from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
 from mmprompt.render.media import SentMedium, media_of, no_room, notes_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
+from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.part_writer import Wire
 from mmprompt.targets.wire_json import json_body, keyed, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
@@ -158,19 +159,23 @@ class Request(Mapping[str, Any]):
         """The media that are sent, in their order; hashed when they are asked for."""
         return tuple(sent_media(self._wire.wire))
 
-    def body(self, model: str | None = None) -> bytes:
+    def body(self, model: str | None = None, options: Mapping[str, JSONValue] | None = None) -> bytes:
         """Return the JSON body of the request.
 
         ``requests.post(url, data=request.body(), headers={"Content-Type": "application/json"})`` sends it.
 
         It holds the messages, the task's generation settings, ``max_out_len`` as the wire's ``max_tokens``, stop
-        strings, and ``model``: the one given, else that of a Batch line, else the task's, else none.
+        strings, and ``model``: the one given, else that of a Batch line, else the task's, else none. ``options`` are
+        settings in OpenAI's wire form that stand in place of the request's own: ``{"temperature": 0}``.
 
         Raises:
-            TargetError: the target ``hf`` has no server.
+            TargetError: the target ``hf`` has no server, or there are ``options`` for another wire form.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
-        return json_body(self._settings.body(self._wire.wire, self._wire.turn, model, self._own))
+        if options and self._settings.wire != "openai":
+            raise TargetError(f"{self._settings.target} takes no options", "set them in the task file")
+        own = {**(self._own or {}), **options} if options else self._own
+        return json_body(self._settings.body(self._wire.wire, self._wire.turn, model, own))
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""
