@@ -33,6 +33,7 @@ INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-comm
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
     ("mmprompt/check/README.md", "[tool.mmprompt]"),
+    ("mmprompt/cli/README.md", "$ mmprompt serve builtin:shapes"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py"),
     (".github/CONTRIBUTING.md", "pytest tests/templates/test_slots.py             # one file"),
 }
@@ -104,7 +105,7 @@ class Reader:
 
 @pytest.fixture
 def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("tour", "broken", "check", "upstream_configs", "upstream_yaml"):
+    for name in ("tour", "broken", "check", "shapes", "upstream_configs", "upstream_yaml"):
         shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

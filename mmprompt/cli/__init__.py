@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import check, convert, init, plugins, render, stats  # noqa: PLC0415  # they load with the command line
+    from mmprompt.cli import check, convert, init, plugins, render, serve, stats  # noqa: PLC0415  # they load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -83,6 +83,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     stats.add_parser(commands)
     init.add_parser(commands)
     convert.add_parser(commands)
+    serve.add_parser(commands)
     plugins.add_parser(commands)
     words = sys.argv[1:] if argv is None else argv
     command = next((word for word in words if not word.startswith("-")), None)
