@@ -17,6 +17,7 @@ _EPILOG = """\
 examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --target openai --limit 10
+  mmprompt run vqa.jsonl --base-url http://127.0.0.1:8000/v1 --model qwen
   mmprompt check vqa.jsonl
   mmprompt init MMBench_DEV_EN.tsv
   mmprompt convert vqa.tsv vqa.parquet --to parquet
@@ -67,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import check, convert, init, plugins, render, serve, stats  # noqa: PLC0415  # they load with the command line
+    from mmprompt.cli import check, convert, init, plugins, render, run, serve, stats  # noqa: PLC0415  # they load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -79,6 +80,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
+    run.add_parser(commands)
     check.add_parser(commands)
     stats.add_parser(commands)
     init.add_parser(commands)

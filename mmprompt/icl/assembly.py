@@ -158,10 +158,17 @@ class Assembly:
             tagged_columns=self._columns.tagged,
         )
 
-    def assemble(self, sample: Sample, fits: Fits | None = None) -> list[Assembled]:
+    @property
+    def infer_mode(self) -> str:
+        """How the turns of a dialogue are asked, such as ``"every"``; empty for tasks without turns."""
+        return self._infer_mode if self.inferencer in _OF_TURNS else ""
+
+    def assemble(self, sample: Sample, fits: Fits | None = None, replies: Sequence[str] = ()) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
-        As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
+        As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long. With
+        ``replies``, the model's words in the first turns, the prompt is that of the turn after them; none if there is
+        no such turn.
 
         Raises:
             RowError: the row lacks a column of ``input_columns``.
@@ -174,7 +181,7 @@ class Assembly:
         kept = len(ids)
         while True:
             ice = self._joined(ids[:kept])
-            made = self._made(entry, ice)
+            made = self._made(entry, ice, replies)
             if not kept or fits is None or all(fits(p) for _, prompt in made for p in _each(prompt)):
                 break
             kept -= 1
@@ -207,16 +214,18 @@ class Assembly:
             return None
         return template.precompiled(self._joined(ids))
 
-    def _made(self, entry: SampleView, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
+    def _made(
+        self, entry: SampleView, ice: Examples, replies: Sequence[str]
+    ) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
         masked = self._columns.masked
         if isinstance(self._template, RawPromptTemplate):
             self._template.check_examples(ice)
         if self.inferencer == CHAT:
-            if (chat := chat_prompts(entry, self._columns.input, self._infer_mode)) is not None:
+            if (chat := chat_prompts(entry, self._columns.input, self._infer_mode, replies)) is not None:
                 return list(chat)
             entry = one_turn(entry, (*self._columns.input, self._columns.output))
         if isinstance(self._template, MultiTurnPromptTemplate):
-            return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
+            return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice, replies))
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice

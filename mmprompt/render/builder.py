@@ -120,14 +120,18 @@ class RequestBuilder:
         self.media.close()
         self._before = {}
 
-    def prepare(self, row: Row) -> RowRequests:
-        """Return the requests of a row. Errors are returned with their place, not raised."""
+    def prepare(self, row: Row, replies: Sequence[str] = ()) -> RowRequests:
+        """Return the requests of a row. Errors are returned with their place, not raised.
+
+        With ``replies``, the model's words in the first turns of a dialogue, the request is that of the turn after
+        them; there is none after the last.
+        """
         if not isinstance(row, Sample):
             return FailedRow(row, row)
         try:
             sample = row if row.messages is None else self.received(row)
             if self._templated:
-                return _new(PreparedRow, (sample, list(self._assembled(sample))))
+                return _new(PreparedRow, (sample, list(self._assembled(sample, replies))))
             messages = self.task.plain_messages(sample)
             return _new(PreparedRow, (sample, (_new(WireRequest, (self.wire(sample, messages), None, None, 0)),)))
         except FAULTS as error:
@@ -139,12 +143,12 @@ class RequestBuilder:
             return sample
         return sample._replace(messages=tuple(self.media.received(sample.messages, change=change)))
 
-    def assembled(self, sample: Sample) -> list[Assembled]:
+    def assembled(self, sample: Sample, replies: Sequence[str] = ()) -> list[Assembled]:
         """Return the prompts of a sample before the meta template, with as many examples as the target has room for."""
-        return self.task.assembled(sample, max_images=self._max_images)
+        return self.task.assembled(sample, max_images=self._max_images, replies=replies)
 
-    def _assembled(self, sample: Sample) -> Iterator[WireRequest]:
-        for made in self.assembled(sample):
+    def _assembled(self, sample: Sample, replies: Sequence[str]) -> Iterator[WireRequest]:
+        for made in self.assembled(sample, replies):
             messages = self.task.messages_of(made)
             if not isinstance(messages, dict):
                 yield WireRequest(self.wire(sample, messages), made.turn, None, made.dropped)

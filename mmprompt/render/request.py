@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from hashlib import sha256
 from typing import Any
 
 from mmprompt.datasets.choices import choices_in
@@ -14,7 +15,7 @@ from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.answers import RowAnswers
-from mmprompt.render.builder import FailedRow, RequestBuilder, WireRequest, prepared_rows
+from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, WireRequest, prepared_rows
 from mmprompt.render.media import SentMedium, media_of, no_room, notes_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.targets.json_values import JSONValue
@@ -177,6 +178,12 @@ class Request(Mapping[str, Any]):
         own = {**(self._own or {}), **options} if options else self._own
         return json_body(self._settings.body(self._wire.wire, self._wire.turn, model, own))
 
+    def digest(self, model: str | None = None) -> str:
+        """Return the SHA-256 of the body; of a request to ``hf`` that of its messages as JSON."""
+        if self._settings.wire == "hf":
+            return sha256(json_body(self.unencoded)).hexdigest()
+        return sha256(self.body(model)).hexdigest()
+
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""
         settings = self._settings
@@ -221,16 +228,26 @@ def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
 def _stream(
     builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
 ) -> Iterator[Request]:
-    answers = RowAnswers(builder.task)
-    settings = request_settings(builder.task, builder.target)
+    requests = RequestMaker(builder)
     with closing(builder), prepared_rows(builder, builder.task.samples(), workers) as prepared:
         for made in prepared:
-            if isinstance(made, FailedRow):
-                if on_error is None:
-                    raise made.error
+            if not isinstance(made, FailedRow):
+                yield from requests.of(made)
+            elif on_error is None:
+                raise made.error
+            else:
                 on_error(made.error)
-                continue
-            row, requests = made
-            choices = choices_in(row.columns).texts
-            for wire in requests:
-                yield Request(row, wire, settings, answers.of(row, wire.turn), choices)
+
+
+class RequestMaker:
+    """Makes ``Request`` objects of what a builder has prepared."""
+
+    def __init__(self, builder: RequestBuilder) -> None:
+        self._answers = RowAnswers(builder.task)
+        self._settings = request_settings(builder.task, builder.target)
+
+    def of(self, prepared: PreparedRow) -> list[Request]:
+        """Return the requests of a row."""
+        row, wires = prepared
+        choices = choices_in(row.columns).texts
+        return [Request(row, wire, self._settings, self._answers.of(row, wire.turn), choices) for wire in wires]
