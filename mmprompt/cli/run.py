@@ -152,8 +152,8 @@ def _settings(arguments: argparse.Namespace) -> RunSettings:
         arguments.workers,
         arguments.concurrency,
         arguments.rpm,
-        retry_errors=arguments.retry_errors,
-        group_by=tuple(arguments.group_by),
+        arguments.retry_errors,
+        tuple(arguments.group_by),
     )
 
 
@@ -164,37 +164,20 @@ def _asked(
 
     from mmprompt.cli.progress import RowCounter, progress  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import logged  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.models import model_for  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.task_run import Hooks, ask_task  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.models import ServerSettings, model_for  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.task_run import Hooks, Plan, ask_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
 
     counter = RowCounter()
-    model = model_for(
-        arguments.model,
-        arguments.base_url,
-        config=task.config,
-        target=arguments.target,
-        timeout=arguments.timeout,
-        concurrency=arguments.concurrency,
-        key_variable=arguments.api_key_env,
-        headers=arguments.header,
-    )
-    first = arguments.input[0]
+    headers = tuple(arguments.header)
+    server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
+    model = model_for(arguments.model, arguments.base_url, task.config, server)
+    path = arguments.input[0] if is_task_file(arguments.input[0]) else None
+    policy = policy_of(arguments, task)
+    plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
     hooks = Hooks(lambda failed, row: errors.report(failed, row, counter.rows), counter, _tell_stop)
     with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):
-        return ask_task(
-            task,
-            model,
-            arguments.output,
-            settings,
-            task_path=first if is_task_file(first) else None,
-            scorer=arguments.scorer,
-            headers=arguments.header,
-            overwrite=arguments.overwrite,
-            media=arguments.media,
-            policy=policy_of(arguments, task),
-            hooks=hooks,
-        )
+        return ask_task(task, model, arguments.output, settings, plan, hooks)
 
 
 def _tell_stop() -> None:

@@ -9,15 +9,15 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
 from mmprompt.icl.chats import chat_prompts, one_turn
 from mmprompt.icl.dialogues import check_mode, turn_prompts
+from mmprompt.icl.example_media import rooted_items
 from mmprompt.icl.labels import label_views
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.slot_rules import Columns, SlotRules
 from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
-from mmprompt.media.sources import RootedPath, classify_or_path
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.precompiled import PrecompiledPrompt
-from mmprompt.templates.prompt_list import PromptList, in_section, section_of
+from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
 from mmprompt.templates.role_text import Examples
@@ -167,8 +167,7 @@ class Assembly:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
         As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long. With
-        ``replies``, the model's words in the first turns, the prompt is that of the turn after them; none if there is
-        no such turn.
+        ``replies``, the model's words in the first turns, the prompt is that of the turn after them, if there is one.
 
         Raises:
             RowError: the row lacks a column of ``input_columns``.
@@ -286,24 +285,3 @@ class Assembly:
 
 def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:
     return list(prompt.values()) if isinstance(prompt, dict) else [prompt]
-
-
-def rooted_items(prompt: list[Any], root: str) -> PromptList:
-    """Return a prompt with its media paths relative to ``root``. Other media stay as they are."""
-    out = PromptList()
-    for item in prompt:
-        key = "content" if isinstance(item, Mapping) and "content" in item else "prompt"
-        said = item.get(key) if isinstance(item, Mapping) else None
-        if isinstance(said, list):
-            out.append(in_section({**item, key: [_rooted(part, root) for part in said]}, section_of(item)))
-        else:
-            out.append(item)
-    return out
-
-
-def _rooted(value: Any, root: str) -> Any:
-    """Return a content part with the root put at its source."""
-    if not isinstance(value, Mapping):
-        return RootedPath(value, root) if type(value) is str and classify_or_path(value) in ("path", "file") else value
-    keys = (value.get("type"), "url", "data", "path")
-    return {k: v if k not in keys or k == "text" else _rooted(v, root) for k, v in value.items()}

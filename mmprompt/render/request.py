@@ -228,11 +228,11 @@ def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
 def _stream(
     builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
 ) -> Iterator[Request]:
-    requests = RequestMaker(builder)
+    maker = RequestMaker(builder)
     with closing(builder), prepared_rows(builder, builder.task.samples(), workers) as prepared:
         for made in prepared:
             if not isinstance(made, FailedRow):
-                yield from requests.of(made)
+                yield from maker.of(made)
             elif on_error is None:
                 raise made.error
             else:

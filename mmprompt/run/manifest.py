@@ -186,4 +186,6 @@ def _difference(name: str, before: JSONValue, now: JSONValue) -> str:
 
 
 def _said(value: JSONValue) -> str:
-    return "unset" if value is None else shown(value) if isinstance(value, str) else shown(json.dumps(value))
+    if isinstance(value, str):
+        return shown(value)
+    return "unset" if value is None else shown(json.dumps(value)).strip("'")

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Iterable
+from typing import NamedTuple
 
-from mmprompt.errors import ServerError, TaskError, nearest, shown
-from mmprompt.run.address import BASE_URL, server_access
+from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.run.address import server_access
 from mmprompt.run.model import Model
 from mmprompt.tasks.config import TaskConfig
 
-BUILTIN = "builtin:"
+_BUILTIN = "builtin:"
 _SHAPES = "builtin:shapes"
+
+
+class ServerSettings(NamedTuple):
+    """How a server is asked.
+
+    ``target`` is what it accepts, by default that of its address. ``timeout`` is in seconds, for one attempt.
+    ``concurrency`` is the most requests at once. ``key_variable`` is the environment variable that holds the key, and
+    ``headers`` are further ones as ``NAME=VARIABLE``.
+    """
+
+    target: str | None = None
+    timeout: float | None = None
+    concurrency: int | None = None
+    key_variable: str | None = None
+    headers: tuple[str, ...] = ()
 
 
 def model_for(
     name: str | None,
-    base_url: str | None = None,
-    *,
-    config: TaskConfig | None = None,
-    target: str | None = None,
-    timeout: float | None = None,
-    concurrency: int | None = None,
-    key_variable: str | None = None,
-    headers: Iterable[str] = (),
+    base_url: str | None,
+    config: TaskConfig,
+    settings: ServerSettings = ServerSettings(),  # noqa: B008  # immutable
 ) -> Model:
     """Return a model: that of a server, the one in a folder, or the built-in one.
 
@@ -31,51 +42,38 @@ def model_for(
         name: the model's name on the server, its folder, or ``builtin:shapes``; by default what the task names.
         base_url: the server's address; by default what the task names, else ``MMPROMPT_BASE_URL``.
         config: the task's settings.
-        target: what the server accepts; by default that of its address.
-        timeout: seconds that one attempt may take.
-        concurrency: the most requests at once.
-        key_variable: the environment variable that holds the server's key.
-        headers: further headers as ``NAME=VARIABLE``.
+        settings: how a server is asked.
 
     Raises:
         TaskError: neither the caller nor the task names a model, or it is not known.
         ServerError: the server must not be asked, or it needs a key that is not there.
     """
-    in_task = (None, None, None) if config is None else (config.model_name, config.base_url, config.model_path)
-    served, task_url, folder = in_task
-    if name is not None and name.startswith(BUILTIN):
+    if name is not None and name.startswith(_BUILTIN):
         return _builtin(name)
-    if name is None and base_url is None and folder is not None:
-        return _local(folder)
-    if name is not None and base_url is None and task_url is None and os.path.isdir(name):
+    if base_url is None and name is None and config.model_path is not None:
+        return _local(config.model_path)
+    if base_url is None and name is not None and config.base_url is None and os.path.isdir(name):
         return _local(name)
-    asked = name or served
+    asked = name or config.model_name
     if asked is None:
-        raise TaskError("no model is given", "give --model NAME, a folder, or builtin:shapes")
-    stranger = config is not None and config.is_data
-    try:
-        access = server_access(
-            base_url or (None if stranger else task_url),
-            task_url if stranger else None,
-            key_variable=key_variable,
-            headers=headers,
-        )
-    except ServerError as error:
-        if base_url or task_url or os.environ.get(BASE_URL):
-            raise
-        hint = f"{error.hint}; a local model is given by its folder, and {shown(asked)} is not one"
-        raise ServerError(error.what, hint) from None
+        raise TaskError("no model is given", f"give --model NAME, a folder, or {_SHAPES}")
+    return _served(asked, base_url, config, settings)
+
+
+def _served(name: str, base_url: str | None, config: TaskConfig, settings: ServerSettings) -> Model:
     from mmprompt.run.client import TIMEOUT  # noqa: PLC0415  # loads for servers
     from mmprompt.run.server_model import CONCURRENCY, ServerModel  # noqa: PLC0415  # loads for servers
 
+    own, of_stranger = (None, config.base_url) if config.is_data else (config.base_url, None)
+    access = server_access(base_url or own, of_stranger, key_variable=settings.key_variable, headers=settings.headers)
     return ServerModel(
         access.base_url,
-        asked,
+        name,
         api_key=access.key,
         headers=access.headers,
-        target=target,
-        timeout=timeout or TIMEOUT,
-        concurrency=concurrency or CONCURRENCY,
+        target=settings.target,
+        timeout=settings.timeout or TIMEOUT,
+        concurrency=settings.concurrency or CONCURRENCY,
     )
 
 
@@ -88,6 +86,5 @@ def _builtin(name: str) -> Model:
 
 
 def _local(folder: str) -> Model:
-    from mmprompt.run.local_model import LocalModel  # noqa: PLC0415  # loads torch
-
-    return LocalModel(folder)
+    model: Model = importlib.import_module("mmprompt.run.local_model").LocalModel(folder)
+    return model

@@ -39,9 +39,9 @@ class RunSettings(NamedTuple):
     workers: int = 1
     concurrency: int | None = None
     rpm: float | None = None
-    attempts: int = ATTEMPTS
     retry_errors: bool = False
     group_by: tuple[str, ...] = ()
+    attempts: int = ATTEMPTS
 
 
 class Counts(NamedTuple):

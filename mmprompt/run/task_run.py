@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
 from mmprompt.errors import MMPromptError, TaskError
-from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.builder import RequestBuilder
 from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.manifest import manifest_of
 from mmprompt.run.model import Model
-from mmprompt.run.models import model_for
+from mmprompt.run.models import ServerSettings, model_for
 from mmprompt.run.runner import OnFailed, Runner, RunSettings
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
@@ -51,7 +50,7 @@ class Hooks(NamedTuple):
     on_stop: Callable[[], object] | None = None
 
 
-def run_task(
+def run_task(  # noqa: D417  # the other arguments are options of the command
     task: Task | str | os.PathLike[str] | Mapping[str, Any],
     model: Model | str | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -65,131 +64,78 @@ def run_task(
     concurrency: int | None = None,
     rpm: float | None = None,
     timeout: float | None = None,
-    workers: int = 1,
     retry_errors: bool = False,
     overwrite: bool = False,
-    api_key_env: str | None = None,
-    headers: Iterable[str] = (),
-    target: str | None = None,
-    media: str | None = None,
     policy: MediaPolicy | None = None,
-    changes: Changes | None = None,
     on_error: Callable[[MMPromptError], None] | None = None,
 ) -> RunReport:
     """Ask a model all requests of a task, and append its replies to a journal as they come.
 
-    A journal that is there is gone on with: rows that have a prediction are not asked again, rows with an error are.
+    A journal that is there is gone on with: rows with a prediction are not asked again, rows with an error are. The
+    arguments that are not listed here are options of ``mmprompt run``.
 
     Args:
         task: a task, or what ``load_task`` takes.
         model: the model's name on the server, the folder of a local model, ``"builtin:shapes"``, or an object with the
             methods of ``mmprompt.run.model.Model``; by default what the task names.
         output: the journal; by default named by dataset and model, in the current folder.
-        base_url: the server's address; by default what the task names, else ``MMPROMPT_BASE_URL``.
         options: generation settings that stand in place of the task's, such as ``{"temperature": 0}``.
-        limit: reads at most this many rows.
-        repeats: how often each row is asked.
-        scorer: how predictions are scored; by default the task's ``eval_cfg.scorer``, else ``"choice"`` for rows with
-            choices and ``"exact"`` for the others.
-        group_by: columns by which scores are grouped too.
-        concurrency: the most requests at once; by default the model's own.
-        rpm: the most requests that begin in a minute.
-        timeout: seconds that one attempt may take.
-        workers: threads that decode media.
-        retry_errors: asks only rows that stand in the journal with an error.
-        overwrite: begins the journal anew.
-        api_key_env: the environment variable that holds the server's key, by default ``MMPROMPT_API_KEY``
-            (``OPENAI_API_KEY`` for OpenAI's own server).
-        headers: further headers as ``NAME=VARIABLE``; the environment variable holds the value.
-        target: what the server accepts, by default ``"vllm"`` (``"openai"`` for OpenAI's own server).
-        media: how media are sent; see ``Task.requests``, also for ``policy`` and ``changes``.
-        policy: which media may be read.
-        changes: how media are changed.
         on_error: receives the error of each row that ends without a prediction. The journal has it too.
 
     Raises:
-        TaskError: the journal is in use, was begun with other settings, or no model is given.
+        TaskError: the journal is in use or was begun with other settings, or no model is given.
         ServerError: every request would fail: the server is not there, or refuses the key or the model.
-        MMPromptError: the task or the dataset cannot be read.
-        OSError: the journal cannot be written.
     """
     path = os.fspath(task) if isinstance(task, (str, os.PathLike)) else None
     loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
-    given = tuple(headers)
-    asked = model
-    if asked is None or isinstance(asked, str):
-        asked = model_for(
-            asked,
-            base_url,
-            config=loaded.config,
-            target=target,
-            timeout=timeout,
-            concurrency=concurrency,
-            key_variable=api_key_env,
-            headers=given,
-        )
-    settings = RunSettings(
-        options or {}, limit, repeats, workers, concurrency, rpm, retry_errors=retry_errors, group_by=tuple(group_by)
-    )
+    settings = RunSettings(options or {}, limit, repeats, 1, concurrency, rpm, retry_errors, tuple(group_by))
+    plan = Plan(None if path is None or not is_task_file(path) else path, scorer, overwrite=overwrite, policy=policy)
     hooks = Hooks(None if on_error is None else lambda failed, _: on_error(failed.error))
-    try:
-        return ask_task(
-            loaded,
-            asked,
-            None if output is None else os.fspath(output),
-            settings,
-            task_path=path if path is not None and is_task_file(path) else None,
-            scorer=scorer,
-            headers=given,
-            overwrite=overwrite,
-            media=media,
-            policy=policy,
-            changes=changes,
-            hooks=hooks,
-        )
-    finally:
-        if asked is not model:
-            asked.close()
+    to = None if output is None else os.fspath(output)
+    if model is not None and not isinstance(model, str):
+        return ask_task(loaded, model, to, settings, plan, hooks)
+    server = ServerSettings(timeout=timeout, concurrency=concurrency)
+    with closing(model_for(model, base_url, loaded.config, server)) as asked:
+        return ask_task(loaded, asked, to, settings, plan, hooks)
 
 
-def ask_task(
-    task: Task,
-    model: Model,
-    output: str | None,
-    settings: RunSettings,
-    *,
-    task_path: str | None = None,
-    scorer: str | None = None,
-    headers: Sequence[str] = (),
-    overwrite: bool = False,
-    media: str | None = None,
-    policy: MediaPolicy | None = None,
-    changes: Changes | None = None,
-    hooks: Hooks = Hooks(),  # noqa: B008  # immutable
+class Plan(NamedTuple):
+    """What a run is told beside how to ask. ``task_path`` is the task's file; ``headers`` are ``NAME=VARIABLE``."""
+
+    task_path: str | None = None
+    scorer: str | None = None
+    headers: tuple[str, ...] = ()
+    overwrite: bool = False
+    media: str | None = None
+    policy: MediaPolicy | None = None
+
+
+def ask_task(  # noqa: PLR0917  # what, whom, where, how
+    task: Task, model: Model, output: str | None, settings: RunSettings, plan: Plan, hooks: Hooks
 ) -> RunReport:
-    """Ask a model all requests of a task; see ``run_task``. ``task_path`` is the task's file.
+    """Ask a model all requests of a task; see ``run_task``.
 
     Raises:
         KeyboardInterrupt: a second ``^C`` came.
     """
-    journal = output or journal_name(task, task_path, model.name)
+    journal = output or journal_name(task, plan.task_path, model.name)
     if settings.retry_errors and not os.path.isfile(journal):
         raise TaskError(f"there is no journal {journal}, so there are no errors to retry", "leave out --retry-errors")
     manifest = manifest_of(
         task,
-        path=task_path,
+        path=plan.task_path,
         model=model.name,
         target=model.target,
         options=settings.options,
-        scorer=scorer or task.config.scorer,
+        scorer=plan.scorer or task.config.scorer,
         limit=settings.limit,
         repeats=settings.repeats,
-        headers=dict(item.split("=", 1) for item in headers),
+        headers=dict(item.split("=", 1) for item in plan.headers),
     )
-    builder = RequestBuilder(task, model.target, media=media, policy=policy, changes=changes)
+    builder = RequestBuilder(task, model.target, media=plan.media, policy=plan.policy)
     with (
         closing(builder),
-        JournalFile(journal, manifest, overwrite=overwrite) as file,
+        JournalFile(journal, manifest, overwrite=plan.overwrite) as file,
         Interruption(hooks.on_stop) as interruption,
     ):
         runner = Runner(builder, model, file, settings, on_failed=hooks.on_failed, on_row=hooks.on_row)
