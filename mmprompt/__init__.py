@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from mmprompt.templates.prompt_list import PromptList
     from mmprompt.templates.raw import RawPromptTemplate
     from mmprompt.templates.text import PromptTemplate
+    from mmprompt.viewer.view import view_html
 
 _HOMES = {
     "mmprompt._version": ("__version__",),
@@ -102,6 +103,7 @@ _HOMES = {
     "mmprompt.tasks.task": ("Task",),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
     "mmprompt.templates.text": ("PromptTemplate",),
+    "mmprompt.viewer.view": ("view_html",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -115,6 +117,7 @@ __all__ = [
     "change_messages", "check_dataset", "converse", "convert_dataset", "dataset_task",
     "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
     "register_target", "run_task", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
+    "view_html",
 ]  # fmt: skip
 
 

@@ -102,6 +102,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "check/explanation.py",  # our own pages
         "check/mending.py",  # the dataset again
         "check/store.py",  # the state of a check, beside its report
+        "viewer/html_page.py",  # our own template, styles and scripts
         "cli/__init__.py",
         "cli/init.py",  # writes the task file that it makes
         "cli/output.py",
@@ -129,6 +130,8 @@ NO_REQUESTS = {
     "prompters/content.py": "shows a medium that was read as a content part of a prompt",
     "run/client.py": "sends messages that the caller wrote by hand or read from a task",
     "check/row_check.py": "names the media of a row's requests, which render then writes",
+    "viewer/provenance.py": "makes prompts in disguise, to tell the texts of the row from those of the template",
+    "viewer/row_view.py": "shows the prompts before the meta template beside the requests that render makes",
     "testing.py": "shows messages that the caller wrote by hand",
     "plugins/inspect_ai/messages.py": "to_inspect converts messages of the caller",
     "plugins/bridge/task_rows.py": "AISBench takes prompts, before its model's own meta template",

@@ -27,7 +27,7 @@ PUBLIC = {
         TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages
         check_dataset converse convert_dataset dataset_task
         from_openai join_segments load_task parse_segments read_messages register_target run_task to_anthropic to_gemini to_hf
-        to_openai
+        to_openai view_html
     """,
     "mmprompt.testing": """
         Asker Conversation Reply assert_sends assistant audio check_dataset image sent sent_by system user video

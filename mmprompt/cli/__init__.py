@@ -19,6 +19,7 @@ examples:
   mmprompt render task.yaml --target openai --limit 10
   mmprompt run vqa.jsonl --base-url http://127.0.0.1:8000/v1 --model qwen
   mmprompt check vqa.jsonl
+  mmprompt view vqa.jsonl
   mmprompt init MMBench_DEV_EN.tsv
   mmprompt convert vqa.tsv vqa.parquet --to parquet
   mmprompt plugins
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import check, convert, init, plugins, render, run, serve, stats  # noqa: PLC0415  # they load with the command line
+    from mmprompt.cli import check, convert, init, plugins, render, run, serve, stats, view  # noqa: PLC0415  # they load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -86,6 +87,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     init.add_parser(commands)
     convert.add_parser(commands)
     serve.add_parser(commands)
+    view.add_parser(commands)
     plugins.add_parser(commands)
     words = sys.argv[1:] if argv is None else argv
     command = next((word for word in words if not word.startswith("-")), None)

@@ -186,6 +186,16 @@ class Assembly:
             kept -= 1
         return [Assembled(prompt, turn, ids[:kept], len(ids) - kept) for turn, prompt in made]
 
+    def with_examples(self, sample: Sample, ids: tuple[int, ...], change: Callable[[str], str]) -> list[Assembled]:
+        """Return the prompts of a sample with these examples, in whose texts ``change`` replaces each text.
+
+        Raises:
+            MMPromptError: as ``assemble``.
+        """
+        ice = self._joined(ids)
+        changed = change(ice) if isinstance(ice, str) else ice and PromptList(ice).with_texts(change)
+        return [Assembled(prompt, turn, ids) for turn, prompt in self._made(self._view(sample), changed)]
+
     def _view(self, sample: Sample) -> SampleView:
         """Return a sample as the template sees it."""
         self._columns.check_input(sample.columns)
