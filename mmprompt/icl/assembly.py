@@ -194,7 +194,7 @@ class Assembly:
         """
         ice = self._joined(ids)
         changed = change(ice) if isinstance(ice, str) else ice and PromptList(ice).with_texts(change)
-        return [Assembled(prompt, turn, ids) for turn, prompt in self._made(self._view(sample), changed)]
+        return [Assembled(prompt, turn, ids) for turn, prompt in self._made(self._view(sample), changed, ())]
 
     def _view(self, sample: Sample) -> SampleView:
         """Return a sample as the template sees it."""
