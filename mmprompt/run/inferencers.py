@@ -12,12 +12,14 @@ from mmprompt.errors import MMPromptError, TargetError
 from mmprompt.render.request import Request
 from mmprompt.run.journal import JournalLine, line_key
 from mmprompt.run.model import Answer
+from mmprompt.run.reply import Reply
+from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.json_values import JSONValue
 
 NextTurn = Callable[[Sample, Sequence[str]], "Request | MMPromptError | None"]
 """Returns the request of the turn after some replies, the error in its place, or None after the last turn."""
 
-Stood = Callable[[bytes], "tuple[int, JournalLine] | None"]
+Stood = Callable[[int], "tuple[int, JournalLine] | None"]
 """Returns the line with a key that stands in the journal, and its place there; each line once."""
 
 
@@ -52,7 +54,7 @@ class AskedRow:
         self.facts = facts
         self.repeat = repeat
         self.kept: list[JournalLine] = []
-        self.places: dict[bytes, int] = {}
+        self.places: dict[int, int] = {}
         self.jobs = [Job(self, request) for request in requests]
         self._left = 0
 
@@ -72,7 +74,7 @@ class AskedRow:
 
     def take(self, job: Job, answer: Answer) -> list[Job]:
         """Keep the answer of a job, and return the jobs that follow from it."""
-        job.answer = answer
+        job.answer = answer if answer.reply is None else answer._replace(reply=_writable(answer.reply))
         self._left -= 1
         return []
 
@@ -159,9 +161,9 @@ class Dialogue(AskedRow):
     def take(self, job: Job, answer: Answer) -> list[Job]:
         """Keep the reply to a turn, and return the job of the next one."""
         super().take(job, answer)
-        if answer.reply is None:
+        if job.answer is None or job.answer.reply is None:
             return []
-        self._replies.append(str(answer.reply))
+        self._replies.append(str(job.answer.reply))
         return self._following(self._next_turn(self.row, self._replies))
 
     def lines(self) -> list[JournalLine]:
@@ -225,6 +227,18 @@ class LabelledRow(AskedRow):
     def _digest(self) -> str:
         """Return a hash of the requests of all labels."""
         return sha256("".join([job.digest for job in self.jobs]).encode()).hexdigest()
+
+
+def _writable(reply: Reply) -> Reply:
+    """Return a reply with U+FFFD for each half of a character, and without a usage that JSON cannot hold."""
+    try:
+        dumps([reply, reply.finish_reason, reply.usage])
+    except TargetError:
+        text, reason = (
+            t.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for t in (reply, reply.finish_reason)
+        )
+        return Reply(text, reason)
+    return reply
 
 
 def _finite(perplexity: float | None) -> float:

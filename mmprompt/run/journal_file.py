@@ -35,7 +35,7 @@ class JournalFile:
         self.path = path
         self.torn = 0
         self.failed_rows: set[int] = set()
-        self._places: dict[bytes, int] = {}
+        self._places: dict[int, int] = {}
         if os.path.exists(path) and not os.path.isfile(path):
             raise TaskError(f"the journal {shown(path)} is not a file", "write to another file with -o")
         self._lock = SideLock(path)
@@ -74,11 +74,11 @@ class JournalFile:
         """Return how many lines stood there that no row has taken."""
         return len(self._places)
 
-    def place(self, key: bytes) -> int | None:
+    def place(self, key: int) -> int | None:
         """Return where the line with this key stands, and forget it; None if there is none."""
         return self._places.pop(key, None)
 
-    def remember(self, key: bytes, place: int) -> None:
+    def remember(self, key: int, place: int) -> None:
         """Keep where a line stands, for ``place``."""
         self._places[key] = place
 
@@ -95,10 +95,10 @@ class JournalFile:
         return line
 
     def write(self, lines: Sequence[JournalLine]) -> list[int]:
-        """Append the lines of a sample in one call, and return where each begins.
+        """Append the lines of a row in one call, and return where each begins. Lines that they replace are forgotten.
 
         Raises:
-            OSError: the disk is full or gone; nothing of the sample is left in the file.
+            OSError: the disk is full or gone; nothing of the row is left in the file.
         """
         texts = [line.to_json() for line in lines]
         rest = memoryview(b"".join(texts))
@@ -110,7 +110,8 @@ class JournalFile:
             error.filename = self.path
             raise
         places = []
-        for text in texts:
+        for line, text in zip(lines, texts, strict=True):
+            self._places.pop(line.key, None)
             places.append(self._size)
             self._size += len(text)
         self._unsynced = True
@@ -118,7 +119,7 @@ class JournalFile:
 
     def _scanned(self) -> int:
         """Look up the lines that count, cut off a torn end, and return the size."""
-        failed: dict[bytes, int] = {}
+        failed: dict[int, int] = {}
         size = 0
         for _, line in journal_lines(self._reader, self.path):
             if line is None:

@@ -153,10 +153,23 @@ class Runner:
         """Ask for one batch; a thread of the flight calls this."""
         for job in jobs:
             job.digest = job.digest or self._digest(job.request)
-        requests = [job.request for job in jobs]
         if self._task.mode == "ppl":
-            return self._model.perplexities(requests)
-        return self._model.ask(requests, self._settings.options)
+            return self._model.perplexities([job.request for job in jobs])
+        by_repeat: dict[int | None, list[Job]] = {}
+        for job in jobs:
+            by_repeat.setdefault(job.asked.repeat, []).append(job)
+        answers = {
+            job: answer
+            for repeat, same in by_repeat.items()
+            for job, answer in zip(same, self._model.ask([j.request for j in same], self._options(repeat)), strict=True)
+        }
+        return [answers[job] for job in jobs]
+
+    def _options(self, repeat: int | None) -> Mapping[str, JSONValue]:
+        """Return the generation settings. Each repeat has its own seed: with the same a local model says the same."""
+        options = self._settings.options
+        seed = options.get("seed", 0 if self._model.target == "hf" else None)
+        return {**options, "seed": seed + repeat} if repeat and isinstance(seed, int) else options
 
     def _take(self, job: Job, answer: Answer) -> list[Job]:
         """Keep an answer, and return the jobs that follow from it."""
@@ -241,7 +254,7 @@ class Runner:
         self._on_row()
         self._on_failed(failed, number)
 
-    def _stood(self, key: bytes) -> tuple[int, JournalLine] | None:
+    def _stood(self, key: int) -> tuple[int, JournalLine] | None:
         """Return where the line with a key stands in the journal, and the line."""
         place = self._journal.place(key)
         return None if place is None else (place, self._journal.line_at(place))

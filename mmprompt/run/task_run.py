@@ -121,6 +121,7 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
     journal = output or journal_name(task, plan.task_path, model.name)
     if settings.retry_errors and not os.path.isfile(journal):
         raise TaskError(f"there is no journal {journal}, so there are no errors to retry", "leave out --retry-errors")
+    settings = settings._replace(options={**_stop_tokens(task, model.target), **settings.options})
     manifest = manifest_of(
         task,
         path=plan.task_path,
@@ -140,6 +141,14 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
     ):
         runner = Runner(builder, model, file, settings, on_failed=hooks.on_failed, on_row=hooks.on_row)
         return RunReport(journal, *runner.run(interruption))
+
+
+def _stop_tokens(task: Task, target: str) -> dict[str, JSONValue]:
+    """Return the meta template's end token as the setting that vLLM and local models take."""
+    ids = task.meta_template.eos_token_id
+    if ids is None or target not in ("vllm", "hf"):
+        return {}
+    return {"stop_token_ids": list(ids) if isinstance(ids, list) else [ids]}
 
 
 def journal_name(task: Task, task_path: str | None, model: str) -> str:
