@@ -53,6 +53,10 @@ class ServedModel(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Release processes and memory."""
+        ...
+
 
 class ChatRequest(NamedTuple):
     """The body of a request. ``told_usage`` says that the stream ends with the usage."""
