@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mmprompt.cli import OK, say
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from mmprompt.cli import Commands
-    from mmprompt.run.shapes.model import ShapesModel
+    from mmprompt.run.server import ServedModel
 
 _EPILOG = """\
 examples:
@@ -47,10 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         MMPromptError: the model cannot be loaded, or the port cannot be used.
     """
+    from mmprompt.run.models import model_here  # noqa: PLC0415  # loads with the command
     from mmprompt.run.server import ModelServer  # noqa: PLC0415  # loads with the command
 
     with (
-        closing(_model(arguments.model)) as model,
+        closing(cast("ServedModel", model_here(arguments.model))) as model,
         ModelServer(model, arguments.port) as server,
         suppress(KeyboardInterrupt),
         _ended_by_sigterm(),
@@ -59,16 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"mmprompt: {model.name} is served; Ctrl-C ends it")
         server.serve_forever()
     return OK
-
-
-def _model(name: str) -> ShapesModel:
-    """Return the model of this name."""
-    from mmprompt.errors import ServerError, shown  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.shapes.model import ShapesModel  # noqa: PLC0415  # loads with the command
-
-    if name != ShapesModel.name:
-        raise ServerError(f"there is no model {shown(name)}", f"give {ShapesModel.name}")
-    return ShapesModel()
 
 
 @contextmanager

@@ -60,6 +60,19 @@ def model_for(
     return _served(asked, base_url, config, settings)
 
 
+def model_here(name: str) -> Model:
+    """Return a model that needs no server: ``builtin:shapes``, or the one in a folder.
+
+    Raises:
+        TaskError: there is none of this name.
+    """
+    if name.startswith(_BUILTIN):
+        return _builtin(name)
+    if not os.path.isdir(name):
+        raise TaskError(f"there is no model {shown(name)}", f"give {_SHAPES}, or the folder of a local model")
+    return _local(name)
+
+
 def _served(name: str, base_url: str | None, config: TaskConfig, settings: ServerSettings) -> Model:
     from mmprompt.run.client import TIMEOUT  # noqa: PLC0415  # loads for servers
     from mmprompt.run.server_model import CONCURRENCY, ServerModel  # noqa: PLC0415  # loads for servers

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple, Protocol, TypeAlias
@@ -28,6 +29,9 @@ LONGEST_BODY = 64 << 20
 
 _PATIENCE = 60.0
 """Seconds that a client may take to send a request, and that an idle connection is kept."""
+
+_DRAIN = 10.0
+"""Seconds in which the body of a request that was refused is read to its end."""
 
 _HOSTS = ("127.0.0.1", "localhost")
 """What a client calls this machine. A page that makes its own name lead here is refused."""
@@ -51,6 +55,10 @@ class ServedModel(Protocol):
         Raises:
             MMPromptError: the model does not take the messages or an option.
         """
+        ...
+
+    def close(self) -> None:
+        """Release processes and memory."""
         ...
 
 
@@ -140,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
             answer = make(body)
         except _RefusedError as refusal:
             self.send_error(refusal.status, str(refusal), refusal.code)
+            if refusal.status in (411, 413):
+                self._drain()
         except MMPromptError as error:
             self.send_error(400, str(error), error.code)
         except (ConnectionError, TimeoutError):  # the client has gone
@@ -160,6 +170,14 @@ class _Handler(BaseHTTPRequestHandler):
         if len(length) > _DIGITS or int(length) > LONGEST_BODY:
             raise _RefusedError(413, f"the request has more than {LONGEST_BODY >> 20} MiB")
         return self.rfile.read(int(length))
+
+    def _drain(self) -> None:
+        """Read what the client is still sending, for some seconds: it looks at the answer when it has sent all."""
+        self.connection.settimeout(1)
+        end = time.monotonic() + _DRAIN
+        with suppress(OSError):
+            while time.monotonic() < end and self.rfile.read1(1 << 16):
+                pass
 
     def _check_address(self, path: str) -> None:
         """Refuse a request to another host or path."""
