@@ -146,6 +146,11 @@ class Request(Mapping[str, Any]):
         return self.get("messages")
 
     @property
+    def generation(self) -> dict[str, Any]:
+        """The generation settings that the task gives this request, by OpenAI's names for the target ``hf``."""
+        return self._settings.keys_of(self.turn, self._own)
+
+    @property
     def system(self) -> Any:
         """The system prompt where the wire form has it apart (Anthropic), else None."""
         return self.get("system")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import NamedTuple
 
@@ -99,5 +98,6 @@ def _builtin(name: str) -> Model:
 
 
 def _local(folder: str) -> Model:
-    model: Model = importlib.import_module("mmprompt.run.local_model").LocalModel(folder)
-    return model
+    from mmprompt.run.local_model import LocalModel  # noqa: PLC0415  # loads for local models
+
+    return LocalModel(folder)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from mmprompt.errors import ServerError
 from mmprompt.render.request import Request
 from mmprompt.run.client import TIMEOUT, ChatClient
 from mmprompt.run.keys import is_openai
 from mmprompt.run.model import Answer
 from mmprompt.run.options import checked_options
+from mmprompt.run.prompt_logprobs import PromptLogprobs
 from mmprompt.run.reply import Reply
 from mmprompt.targets.json_values import JSONValue
 
@@ -50,6 +50,7 @@ class ServerModel:
     ) -> None:
         self.target = target or ("openai" if is_openai(base_url) else "vllm")
         self.client = ChatClient(base_url, name, api_key=api_key, timeout=timeout, target=self.target, headers=headers)
+        self._logprobs = PromptLogprobs(self.client)
         self.name = name
         self.concurrency = concurrency
 
@@ -66,13 +67,13 @@ class ServerModel:
         settings = checked_options(options)
         return [self.client.answer(partial(self._reply, request, settings)) for request in requests]
 
-    def perplexities(self, requests: Sequence[Request]) -> list[Answer]:  # noqa: ARG002  # of the protocol
+    def perplexities(self, requests: Sequence[Request]) -> list[Answer]:
         """Return the perplexity of each request's text.
 
         Raises:
             ServerError: the server gives no log-probabilities of the prompt.
         """
-        raise ServerError(f"{self.client.base_url} cannot compare labels", "use --model PATH with a local model")
+        return [self._logprobs.perplexity(request) for request in requests]
 
     def close(self) -> None:
         """Close the connections."""
