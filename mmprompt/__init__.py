@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.render.request import Request
     from mmprompt.run.builders import assistant, audio, image, system, user, video
+    from mmprompt.run.task_run import RunReport, run_task
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
     from mmprompt.targets.fitting import change_messages
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from mmprompt.templates.prompt_list import PromptList
     from mmprompt.templates.raw import RawPromptTemplate
     from mmprompt.templates.text import PromptTemplate
+    from mmprompt.viewer.view import view_html
 
 _HOMES = {
     "mmprompt._version": ("__version__",),
@@ -87,6 +89,7 @@ _HOMES = {
     "mmprompt.templates.prompt_list": ("PromptList",),
     "mmprompt.render.request": ("Request",),
     "mmprompt.run.builders": ("assistant", "audio", "image", "system", "user", "video"),
+    "mmprompt.run.task_run": ("RunReport", "run_task"),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
     "mmprompt.targets.fitting": ("change_messages",),
@@ -100,6 +103,7 @@ _HOMES = {
     "mmprompt.tasks.task": ("Task",),
     "mmprompt.templates.multimodal": ("MMPromptTemplate",),
     "mmprompt.templates.text": ("PromptTemplate",),
+    "mmprompt.viewer.view": ("view_html",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -107,12 +111,13 @@ __all__ = [
     "AlpacaPrompter", "BM25Retriever", "ChatPrompter", "ChatTemplate", "DatasetError", "EmptyPrompter", "FixKRetriever",
     "HFRequest", "MMPromptError", "MMPromptTemplate", "MediaError", "MediaPart", "MediaPolicy", "MediaReader",
     "MediaRef", "Message", "MetaTemplate", "MultiTurnPromptTemplate", "PolicyError", "PromptError", "PromptList",
-    "PromptTemplate", "RandomRetriever", "RawPromptTemplate", "Request", "RowError", "Segment", "ServerError",
-    "SlidingWindowRetriever", "SourceError", "TagError", "TargetError", "Task", "TaskError", "TemplateError",
-    "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio", "change_messages",
-    "check_dataset", "converse", "convert_dataset", "dataset_task",
+    "PromptTemplate", "RandomRetriever", "RawPromptTemplate", "Request", "RowError", "RunReport", "Segment",
+    "ServerError", "SlidingWindowRetriever", "SourceError", "TagError", "TargetError", "Task", "TaskError",
+    "TemplateError", "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio",
+    "change_messages", "check_dataset", "converse", "convert_dataset", "dataset_task",
     "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
-    "register_target", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
+    "register_target", "run_task", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
+    "view_html",
 ]  # fmt: skip
 
 

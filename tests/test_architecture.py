@@ -102,10 +102,17 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "check/explanation.py",  # our own pages
         "check/mending.py",  # the dataset again
         "check/store.py",  # the state of a check, beside its report
+        "viewer/html_page.py",  # our own template, styles and scripts
         "cli/__init__.py",
         "cli/init.py",  # writes the task file that it makes
         "cli/output.py",
         "run/client.py",
+        "run/connections.py",  # the session of the client
+        "run/shapes/network.py",  # our own weights
+        "run/journal.py",  # the journal that the caller names, and what lies beside it
+        "run/journal_file.py",  # likewise
+        "run/manifest.py",  # likewise
+        "run/side_lock.py",  # likewise
         "plugins/examples.py",  # our own files, into the folder that the caller names
     }
     assert openers <= allowed
@@ -123,6 +130,8 @@ NO_REQUESTS = {
     "prompters/content.py": "shows a medium that was read as a content part of a prompt",
     "run/client.py": "sends messages that the caller wrote by hand or read from a task",
     "check/row_check.py": "names the media of a row's requests, which render then writes",
+    "viewer/provenance.py": "makes prompts in disguise, to tell the texts of the row from those of the template",
+    "viewer/row_view.py": "shows the prompts before the meta template beside the requests that render makes",
     "testing.py": "shows messages that the caller wrote by hand",
     "plugins/inspect_ai/messages.py": "to_inspect converts messages of the caller",
     "plugins/bridge/task_rows.py": "AISBench takes prompts, before its model's own meta template",
@@ -162,7 +171,7 @@ def test_pictures_are_decoded_in_one_place_only():
 
 
 def test_only_the_fetcher_and_the_client_use_the_network():
-    network = {"requests", "urllib3", "socket", "http.client", "urllib.request", "ftplib", "asyncio"}
+    network = {"requests", "urllib3", "socket", "http.client", "http.server", "urllib.request", "ftplib", "asyncio"}
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path, _, tree in modules()
@@ -175,6 +184,7 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         "media/fetch/hosts.py",
         "run/client.py",
         "run/connections.py",
+        "run/server.py",  # answers on the loopback address, and asks nobody
     }
 
 

@@ -23,11 +23,11 @@ PUBLIC = {
         AlpacaPrompter BM25Retriever ChatPrompter ChatTemplate DatasetError EmptyPrompter FixKRetriever HFRequest
         MMPromptError MMPromptTemplate MediaError MediaPart MediaPolicy MediaReader MediaRef Message MetaTemplate
         MultiTurnPromptTemplate PolicyError PromptError PromptList PromptTemplate RandomRetriever RawPromptTemplate
-        RowError Segment ServerError SlidingWindowRetriever SourceError TagError TargetError Task TaskError
+        RowError RunReport Segment ServerError SlidingWindowRetriever SourceError TagError TargetError Task TaskError
         TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages
         check_dataset converse convert_dataset dataset_task
-        from_openai join_segments load_task parse_segments read_messages register_target to_anthropic to_gemini to_hf
-        to_openai
+        from_openai join_segments load_task parse_segments read_messages register_target run_task to_anthropic to_gemini to_hf
+        to_openai view_html
     """,
     "mmprompt.testing": """
         Asker Conversation Reply assert_sends assistant audio check_dataset image sent sent_by system user video

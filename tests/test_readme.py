@@ -28,11 +28,12 @@ README = DOCUMENTS["README.md"].read_text(encoding="utf-8")
 SERVER = "http://127.0.0.1:8000/v1"
 """Where the examples have their model; a recording server stands in for it."""
 FILES = {"yaml", "json", "jsonl", "csv", "toml", "ini"}
-RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest"}
+RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest", "models"}
 INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-commit) install|(\.venv/bin/)?pytest -n)\b"
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
     ("mmprompt/check/README.md", "[tool.mmprompt]"),
+    ("mmprompt/cli/README.md", "$ mmprompt serve builtin:shapes"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py"),
     (".github/CONTRIBUTING.md", "pytest tests/templates/test_slots.py             # one file"),
 }
@@ -104,7 +105,7 @@ class Reader:
 
 @pytest.fixture
 def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("tour", "broken", "check", "upstream_configs", "upstream_yaml"):
+    for name in ("tour", "broken", "check", "shapes", "upstream_configs", "upstream_yaml"):
         shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -141,7 +142,7 @@ def test_the_examples_of_each_runner_have_a_test(runner: str) -> None:
     used = [
         name for name, path in DOCUMENTS.items() for b in blocks(path) if (b.comment, b.value) == ("runner", runner)
     ]
-    module = ROOT / f"tests/plugins/test_{runner.replace('-', '_')}_readme.py"
+    [module] = (ROOT / "tests").rglob(f"test_{runner.replace('-', '_')}_readme.py")
     tested = re.findall(r'"(mmprompt/[^"]+\.md)"', module.read_text(encoding="utf-8"))
     assert set(used) == set(tested)
 

@@ -42,7 +42,7 @@ class RowReport(NamedTuple):
 
     ``number`` is that of the row in the dataset; None for a report on all rows. ``shared`` are findings on media of
     examples and templates, which other rows send too. ``fixes`` mend some of the findings,
-    ``thumbnails`` show media by their digests.
+    ``thumbnails`` show media by their digests. ``row`` is the row itself.
     """
 
     findings: list[Finding]
@@ -52,6 +52,7 @@ class RowReport(NamedTuple):
     shared: tuple[Finding, ...] = ()
     fixes: tuple[KeptFix, ...] = ()
     thumbnails: tuple[tuple[bytes, bytes], ...] = ()
+    row: Row | None = None
 
 
 class RowCheck:
@@ -79,7 +80,7 @@ class RowCheck:
     def report(self, row: Row, number: int | None) -> RowReport:
         """Check one row; ``number`` is its 0-based number in the dataset, None for an error on all rows."""
         if isinstance(row, RowError):
-            return RowReport([Finding.of(row, number)], number)
+            return RowReport([Finding.of(row, number)], number, row=row)
         checked = CheckedRow(row, self.task, self._builder.target, self._media.policy.roots)
         shared: list[CheckedMedium] = []
         shared_errors: list[MMPromptError] = []
@@ -109,7 +110,7 @@ class RowCheck:
             facts = facts._replace(sent=None, question=None)
         fixes = tuple([fix for _, fix in found if fix is not None])
         findings += [finding for finding, _ in found]
-        return RowReport(findings, number, facts, media, tuple(of_shared), fixes, thumbnails)
+        return RowReport(findings, number, facts, media, tuple(of_shared), fixes, thumbnails, row)
 
     def _fill(
         self, row: CheckedRow, shared: list[CheckedMedium], shared_errors: list[MMPromptError]

@@ -17,7 +17,9 @@ _EPILOG = """\
 examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --target openai --limit 10
+  mmprompt run vqa.jsonl --base-url http://127.0.0.1:8000/v1 --model qwen
   mmprompt check vqa.jsonl
+  mmprompt view vqa.jsonl
   mmprompt init MMBench_DEV_EN.tsv
   mmprompt convert vqa.tsv vqa.parquet --to parquet
   mmprompt plugins
@@ -67,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import check, convert, init, plugins, render, stats  # noqa: PLC0415  # they load with the command line
+    from mmprompt.cli import check, convert, init, plugins, render, run, serve, stats, view  # noqa: PLC0415  # they load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -79,10 +81,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     render.add_parser(commands)
+    run.add_parser(commands)
     check.add_parser(commands)
     stats.add_parser(commands)
     init.add_parser(commands)
     convert.add_parser(commands)
+    serve.add_parser(commands)
+    view.add_parser(commands)
     plugins.add_parser(commands)
     words = sys.argv[1:] if argv is None else argv
     command = next((word for word in words if not word.startswith("-")), None)

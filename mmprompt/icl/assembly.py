@@ -9,15 +9,15 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
 from mmprompt.icl.chats import chat_prompts, one_turn
 from mmprompt.icl.dialogues import check_mode, turn_prompts
+from mmprompt.icl.example_media import rooted_items
 from mmprompt.icl.labels import label_views
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
 from mmprompt.icl.slot_rules import Columns, SlotRules
 from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
-from mmprompt.media.sources import RootedPath, classify_or_path
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 from mmprompt.templates.precompiled import PrecompiledPrompt
-from mmprompt.templates.prompt_list import PromptList, in_section, section_of
+from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
 from mmprompt.templates.role_text import Examples
@@ -161,10 +161,16 @@ class Assembly:
             tagged_columns=self._columns.tagged,
         )
 
-    def assemble(self, sample: Sample, fits: Fits | None = None) -> list[Assembled]:
+    @property
+    def infer_mode(self) -> str:
+        """How the turns of a dialogue are asked, such as ``"every"``; empty for tasks without turns."""
+        return self._infer_mode if self.inferencer in _OF_TURNS else ""
+
+    def assemble(self, sample: Sample, fits: Fits | None = None, replies: Sequence[str] = ()) -> list[Assembled]:
         """Return the prompts of a sample: one, or one for each turn that needs no reply.
 
-        As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long.
+        As long as a prompt does not fit, the last example is dropped. Without examples it may stay too long. With
+        ``replies``, the model's words in the first turns, the prompt is that of the turn after them, if there is one.
 
         Raises:
             RowError: the row lacks a column of ``input_columns``.
@@ -177,11 +183,21 @@ class Assembly:
         kept = len(ids)
         while True:
             ice = self._joined(ids[:kept])
-            made = self._made(entry, ice)
+            made = self._made(entry, ice, replies)
             if not kept or fits is None or all(fits(p) for _, prompt in made for p in _each(prompt)):
                 break
             kept -= 1
         return [Assembled(prompt, turn, ids[:kept], len(ids) - kept) for turn, prompt in made]
+
+    def with_examples(self, sample: Sample, ids: tuple[int, ...], change: Callable[[str], str]) -> list[Assembled]:
+        """Return the prompts of a sample with these examples, in whose texts ``change`` replaces each text.
+
+        Raises:
+            MMPromptError: as ``assemble``.
+        """
+        ice = self._joined(ids)
+        changed = change(ice) if isinstance(ice, str) else ice and PromptList(ice).with_texts(change)
+        return [Assembled(prompt, turn, ids) for turn, prompt in self._made(self._view(sample), changed, ())]
 
     def _view(self, sample: Sample) -> SampleView:
         """Return a sample as the template sees it."""
@@ -210,16 +226,18 @@ class Assembly:
             return None
         return template.precompiled(self._joined(ids))
 
-    def _made(self, entry: SampleView, ice: Examples) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
+    def _made(
+        self, entry: SampleView, ice: Examples, replies: Sequence[str]
+    ) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
         masked = self._columns.masked
         if isinstance(self._template, RawPromptTemplate):
             self._template.check_examples(ice)
         if self.inferencer == CHAT:
-            if (chat := chat_prompts(entry, self._columns.input, self._infer_mode)) is not None:
+            if (chat := chat_prompts(entry, self._columns.input, self._infer_mode, replies)) is not None:
                 return list(chat)
             entry = one_turn(entry, (*self._columns.input, self._columns.output))
         if isinstance(self._template, MultiTurnPromptTemplate):
-            return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice))
+            return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice, replies))
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
         own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
@@ -277,24 +295,3 @@ class Assembly:
 
 def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:
     return list(prompt.values()) if isinstance(prompt, dict) else [prompt]
-
-
-def rooted_items(prompt: list[Any], root: str) -> PromptList:
-    """Return a prompt with its media paths relative to ``root``. Other media stay as they are."""
-    out = PromptList()
-    for item in prompt:
-        key = "content" if isinstance(item, Mapping) and "content" in item else "prompt"
-        said = item.get(key) if isinstance(item, Mapping) else None
-        if isinstance(said, list):
-            out.append(in_section({**item, key: [_rooted(part, root) for part in said]}, section_of(item)))
-        else:
-            out.append(item)
-    return out
-
-
-def _rooted(value: Any, root: str) -> Any:
-    """Return a content part with the root put at its source."""
-    if not isinstance(value, Mapping):
-        return RootedPath(value, root) if type(value) is str and classify_or_path(value) in ("path", "file") else value
-    keys = (value.get("type"), "url", "data", "path")
-    return {k: v if k not in keys or k == "text" else _rooted(v, root) for k, v in value.items()}

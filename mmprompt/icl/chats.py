@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from mmprompt.templates.raw import RawPromptTemplate
@@ -18,10 +18,13 @@ def one_turn(entry: SampleView, columns: tuple[str, ...]) -> SampleView:
     return entry.with_columns({name: [value] for name, value in values.items()})
 
 
-def chat_prompts(entry: SampleView, columns: tuple[str, ...], infer_mode: str) -> list[tuple[int, RawMessages]] | None:
+def chat_prompts(
+    entry: SampleView, columns: tuple[str, ...], infer_mode: str, replies: Sequence[str] = ()
+) -> list[tuple[int, RawMessages]] | None:
     """Return the prompts of a row whose only input column is a chat, by turn; None for other rows.
 
     Each message of the assistant is a turn, whose prompt is what comes before it. A chat without one is one prompt.
+    Under ``every`` the ``replies`` stand in the place of the first messages of the assistant.
 
     Raises:
         TemplateError: the column holds something that is not a message.
@@ -29,7 +32,12 @@ def chat_prompts(entry: SampleView, columns: tuple[str, ...], infer_mode: str) -
     if len(columns) != 1 or not _is_chat(chat := entry.raw.get(columns[0])):
         return None
     turns = [number for number, message in enumerate(chat) if message.get("role") == "assistant"] or [len(chat)]
-    chosen = {"every": turns[:1], "last": turns[-1:]}.get(infer_mode, turns)
+    said = len(replies)
+    chosen = {"every": turns[said : said + 1], "last": turns[-1:]}.get(infer_mode, turns)
+    if said:
+        chat = list(chat)
+        for number, reply in zip(turns, replies, strict=False):
+            chat[number : number + 1] = [{"role": "assistant", "content": reply}]
     template = RawPromptTemplate([{"expand_column": columns[0]}])
     prompts = [template.generate_item(entry.with_columns({columns[0]: chat[:end]})) for end in chosen]
     return [(turns.index(end), prompt) for end, prompt in zip(chosen, prompts, strict=True)]

@@ -76,12 +76,16 @@ def turn_prompts(  # noqa: PLR0917  # what an assembly holds, in its order
     meta: MetaTemplate,
     hidden: str | None,
     ice: Examples,
+    replies: Sequence[str] = (),
 ) -> list[tuple[int, PromptList]]:
-    """Return the turns of a sample that need no reply, with their prompts: under ``every`` the first one alone."""
+    """Return the turns of a sample that need no reply, with their prompts.
+
+    Under ``every`` that is the turn after those to which the model has given ``replies``; none after the last.
+    """
     expanded = expand(template, entry, meta, hidden, ice)
-    exchanges = expanded.exchanges
-    chosen = {"every": exchanges[:1], "every_with_gt": exchanges, "last": exchanges[-1:]}[infer_mode]
-    return [(exchange.turn, expanded.prompt(exchange)) for exchange in chosen]
+    exchanges, said = expanded.exchanges, len(replies)
+    chosen = {"every": exchanges[said : said + 1], "every_with_gt": exchanges, "last": exchanges[-1:]}[infer_mode]
+    return [(exchange.turn, expanded.prompt(exchange, dict(enumerate(replies)))) for exchange in chosen]
 
 
 def expand(

@@ -116,17 +116,21 @@ class RequestBuilder:
         self.media.close()
         self._before = {}
 
-    def prepare(self, row: Row) -> PreparedRow | FailedRow:
-        """Return the requests of a row. Errors are returned with their place, not raised."""
+    def prepare(self, row: Row, replies: Sequence[str] = ()) -> PreparedRow | FailedRow:
+        """Return the requests of a row. Errors are returned with their place, not raised.
+
+        With ``replies``, the model's words in the first turns of a dialogue, the request is that of the turn after
+        them; there is none after the last.
+        """
         if not isinstance(row, Sample):
             return FailedRow(row, row)
         try:
             if row.messages is not None or row.folder is not None:
                 sample = self.received(row)
-                return PreparedRow(sample, list(self._requests(sample, self.wire)))
+                return PreparedRow(sample, list(self._requests(sample, self.wire, replies)))
             if (planned := self.plans.find(row)) is not None:
                 return _new(PreparedRow, (row, (planned,)))
-            requests = list(self._requests(row, self.wire))
+            requests = list(self._requests(row, self.wire, replies))
             if len(requests) == 1:
                 self.plans.learn(row, requests[0])
             return _new(PreparedRow, (row, requests))
@@ -139,19 +143,21 @@ class RequestBuilder:
             return sample
         return sample._replace(messages=tuple(self.media.received(sample.messages, change=change)))
 
-    def assembled(self, sample: Sample) -> list[Assembled]:
+    def assembled(self, sample: Sample, replies: Sequence[str] = ()) -> list[Assembled]:
         """Return the prompts of a sample before the meta template, with as many examples as the target has room for."""
-        return self.task.assembled(sample, max_images=self._max_images)
+        return self.task.assembled(sample, max_images=self._max_images, replies=replies)
 
     def walk(self, sample: Sample, writer: PartWriter) -> Iterator[WireRequest]:
         """Yield the requests of a sample as ``writer`` writes and reads them, within no bounds on a request."""
         return self._requests(sample, lambda _, messages: writer.write(messages))
 
-    def _requests(self, sample: Sample, write: Callable[[Sample, list[Message]], Any]) -> Iterator[WireRequest]:
+    def _requests(
+        self, sample: Sample, write: Callable[[Sample, list[Message]], Any], replies: Sequence[str] = ()
+    ) -> Iterator[WireRequest]:
         if not self._templated:
             yield _new(WireRequest, (write(sample, self.task.plain_messages(sample)), None, None, 0))
             return
-        for made in self.assembled(sample):
+        for made in self.assembled(sample, replies):
             messages = self.task.messages_of(made)
             if not isinstance(messages, dict):
                 yield WireRequest(write(sample, messages), made.turn, None, made.dropped)

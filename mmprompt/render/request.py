@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from hashlib import sha256
 from typing import Any
 
 from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, TaskError, Where, nearest, shown
+from mmprompt.errors import MMPromptError, TargetError, TaskError, Where, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.answers import RowAnswers
-from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
+from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, prepared_rows
 from mmprompt.render.media import SentMedium, media_of, no_room, notes_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.render.wire_request import WireRequest
+from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.part_writer import Wire
 from mmprompt.targets.wire_json import EncodedJSON, decoded, json_body, keyed, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
@@ -145,6 +147,11 @@ class Request(Mapping[str, Any]):
         return self.get("messages")
 
     @property
+    def generation(self) -> dict[str, Any]:
+        """The generation settings that the task gives this request, by OpenAI's names for the target ``hf``."""
+        return self._settings.keys_of(self.turn, self._own)
+
+    @property
     def system(self) -> Any:
         """The system prompt where the wire form has it apart (Anthropic), else None."""
         return self.get("system")
@@ -159,22 +166,32 @@ class Request(Mapping[str, Any]):
         """The media that are sent, in their order; hashed when they are asked for."""
         return tuple(sent_media(decoded(self._wire.wire)))
 
-    def body(self, model: str | None = None) -> bytes:
+    def body(self, model: str | None = None, options: Mapping[str, JSONValue] | None = None) -> bytes:
         """Return the JSON body of the request.
 
         ``requests.post(url, data=request.body(), headers={"Content-Type": "application/json"})`` sends it.
 
         It holds the messages, the task's generation settings, ``max_out_len`` as the wire's ``max_tokens``, stop
-        strings, and ``model``: the one given, else that of a Batch line, else the task's, else none.
+        strings, and ``model``: the one given, else that of a Batch line, else the task's, else none. ``options`` are
+        settings in OpenAI's wire form that stand in place of the request's own: ``{"temperature": 0}``.
 
         Raises:
-            TargetError: the target ``hf`` has no server.
+            TargetError: the target ``hf`` has no server, or there are ``options`` for another wire form.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
+        if options and self._settings.wire != "openai":
+            raise TargetError(f"{self._settings.target} takes no options", "set them in the task file")
+        own = {**(self._own or {}), **options} if options else self._own
         wire = self._wire.wire
-        if type(wire) is EncodedJSON and self._own is None:
+        if type(wire) is EncodedJSON and own is None:
             return self._settings.encoded_body(wire, self._wire.turn, model)
-        return json_body(self._settings.body(self._wire.wire, self._wire.turn, model, self._own))
+        return json_body(self._settings.body(wire, self._wire.turn, model, own))
+
+    def digest(self, model: str | None = None) -> str:
+        """Return the SHA-256 of the body; of a request to ``hf`` that of its messages as JSON."""
+        if self._settings.wire == "hf":
+            return sha256(json_body(self.unencoded)).hexdigest()
+        return sha256(self.body(model)).hexdigest()
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""
@@ -220,16 +237,26 @@ def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
 def _stream(
     builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
 ) -> Iterator[Request]:
-    answers = RowAnswers(builder.task)
-    settings = request_settings(builder.task, builder.target)
+    maker = RequestMaker(builder)
     with closing(builder), prepared_rows(builder, builder.prepare, builder.task.samples(), workers) as prepared:
         for made in prepared:
-            if isinstance(made, FailedRow):
-                if on_error is None:
-                    raise made.error
+            if not isinstance(made, FailedRow):
+                yield from maker.of(made)
+            elif on_error is None:
+                raise made.error
+            else:
                 on_error(made.error)
-                continue
-            row, requests = made
-            choices = choices_in(row.columns).texts
-            for wire in requests:
-                yield Request(row, wire, settings, answers.of(row, wire.turn), choices)
+
+
+class RequestMaker:
+    """Makes ``Request`` objects of what a builder has prepared."""
+
+    def __init__(self, builder: RequestBuilder) -> None:
+        self._answers = RowAnswers(builder.task)
+        self._settings = request_settings(builder.task, builder.target)
+
+    def of(self, prepared: PreparedRow) -> list[Request]:
+        """Return the requests of a row."""
+        row, wires = prepared
+        choices = choices_in(row.columns).texts
+        return [Request(row, wire, self._settings, self._answers.of(row, wire.turn), choices) for wire in wires]

@@ -55,9 +55,10 @@ class RequestSettings(NamedTuple):
         if isinstance(length, tuple):
             length = length[min(turn or 0, len(length) - 1)]
         if length is not None and not any(name in keys for name in _LENGTHS):
-            keys[_MAX_TOKENS[self.wire]] = length
-        if self.stop and _STOP[self.wire] not in keys:
-            keys[_STOP[self.wire]] = list(self.stop)
+            keys[_MAX_TOKENS.get(self.wire, "max_tokens")] = length
+        stop = _STOP.get(self.wire, "stop")
+        if self.stop and stop not in keys:
+            keys[stop] = list(self.stop)
         return {"generationConfig": keys} if self.wire == "gemini" and keys else keys
 
     def body(

@@ -8,7 +8,9 @@ Loaded with the first request, as it needs urllib3.
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -17,6 +19,7 @@ from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from mmprompt.media.fetch.connections import TimedResponse
 
 if TYPE_CHECKING:
+    from requests import PreparedRequest, Session
     from requests.adapters import HTTPAdapter
 
 
@@ -57,6 +60,30 @@ class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
 
 
 _TIMED: dict[type, type] = {HTTPConnection: _TimedHTTP, HTTPSConnection: _TimedHTTPS}
+
+
+def new_session(
+    base_url: str, seconds: float, headers: Mapping[str, str], sign: Callable[[PreparedRequest], PreparedRequest]
+) -> Session:
+    """Return a session whose requests take at most ``seconds``, and that has no cookies.
+
+    The proxies and the CA bundle of the environment are read here once: ``requests`` reads them anew for each request,
+    which takes as long as the rest of its work.
+    """
+    from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415  # heavy, as the next
+
+    import requests  # noqa: PLC0415  # heavy
+
+    session = requests.Session()
+    session.proxies = dict(requests.utils.get_environ_proxies(base_url))
+    session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+    session.trust_env = False  # nor is netrc read
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, timed_adapter(seconds))
+    session.headers.update(headers)
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    session.auth = sign
+    return session
 
 
 def timed_adapter(seconds: float) -> HTTPAdapter:

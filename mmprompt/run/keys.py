@@ -7,7 +7,8 @@ that the *command line* names. A task file cannot choose the variable: it may co
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from mmprompt.errors import ServerError, shown
@@ -15,6 +16,9 @@ from mmprompt.errors import ServerError, shown
 OPENAI_KEY = "OPENAI_API_KEY"
 OWN_KEY = "MMPROMPT_API_KEY"
 _OPENAI_HOST = "api.openai.com"
+_NOT_CARRIED = "holds characters that an HTTP header cannot carry"
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CLIENTS_OWN = ("connection", "content-encoding", "content-length", "content-type", "host", "transfer-encoding")
 
 
 class Key(str):
@@ -51,10 +55,31 @@ def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, st
             raise ServerError(f"the environment variable {shown(variable)} is not set", "set it to the server's key")
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ServerError(
-            f"{name} holds characters that an HTTP header cannot carry", "set it to the key alone, in ASCII"
-        )
+        raise ServerError(f"{name} {_NOT_CARRIED}", "set it to the key alone, in ASCII")
     return key
+
+
+def header_values(given: Iterable[str], environ: Mapping[str, str] | None = None) -> dict[str, Key]:
+    """Return headers by name, each given as ``NAME=VARIABLE``: the environment holds the value, as it may be secret.
+
+    Raises:
+        ServerError: a header is not of this form, the client sets it itself, or its variable cannot be sent.
+    """
+    headers: dict[str, Key] = {}
+    for text in given:
+        name, _, variable = text.partition("=")
+        if not (_HEADER.fullmatch(name) and variable):
+            raise ServerError(f"the header {shown(text)} is not NAME=VARIABLE", "write --header X-Team=TEAM")
+        if name.lower() in _CLIENTS_OWN:
+            raise ServerError(f"the header {name} is not an option", "leave it out: the client sets it")
+        value = _key_in(variable, environ)
+        if not value:
+            what = f"the environment variable {shown(variable)} is not set"
+            raise ServerError(what, f"set it to the value of the header {name}")
+        if not (value.isascii() and value.isprintable()):
+            raise ServerError(f"{shown(variable)} {_NOT_CARRIED}", "set it to ASCII text on one line")
+        headers[name] = value
+    return headers
 
 
 def _key_in(name: str, environ: Mapping[str, str] | None) -> Key:

@@ -15,7 +15,10 @@ class Answer(NamedTuple):
     """What a model gave for one request: a reply, a perplexity, or the error in their place.
 
     ``seconds`` is the time from the first attempt to the end of the last; pauses count. ``passing`` says that the error
-    may not come again: a second try is worth its time.
+    may not come again: a second try is worth its time. ``hopeless`` says that every other request would meet it too.
+
+    ``after`` is how many seconds the server asked to wait before the next attempt. ``kind`` is ``"busy"`` where it has
+    too much to do, ``"late"`` where it gave no answer in time, and ``"away"`` where it was not there.
     """
 
     reply: Reply | None = None
@@ -24,6 +27,9 @@ class Answer(NamedTuple):
     seconds: float = 0.0
     attempts: int = 1
     passing: bool = False
+    hopeless: bool = False
+    after: float | None = None
+    kind: str = ""
 
 
 class Model(Protocol):
@@ -42,7 +48,7 @@ class Model(Protocol):
     """The most calls at once."""
 
     def ask(self, requests: Sequence[Request], options: Mapping[str, JSONValue]) -> list[Answer]:
-        """Return the replies, one for each request in order.
+        """Return the answers, one for each request in order, after one attempt: ``Flight`` makes the others.
 
         Args:
             requests: at most ``batch``.

@@ -9,10 +9,11 @@ from mmprompt.errors import PolicyError, SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import Sound, check_decoded, decode_audio
+from mmprompt.media.image.pixels import turned
 from mmprompt.media.image.plain import PlainImage, image_of, plain_image
 from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sandbox.decoders import decoder, decoder_errors
+from mmprompt.media.sandbox.decoders import Decoder, decoder, decoder_errors
 from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
@@ -29,17 +30,28 @@ class HFDecoder:
     ``policy.isolate`` says whether a child process decodes; leaving the context ends it. All pictures together have at
     most ``KEPT_PICTURES`` times ``max_pixels``, and each part has ``timeout`` seconds.
 
+    ``upright`` turns pictures as their files ask. ``shared`` is the decoder of several objects, which none of them
+    ends.
+
     Raises:
         TargetError: ``sampling_rate`` is not a whole number from 4000 to 384000.
     """
 
-    def __init__(self, policy: MediaPolicy, sampling_rate: int | None) -> None:
+    def __init__(
+        self,
+        policy: MediaPolicy,
+        sampling_rate: int | None,
+        *,
+        upright: bool = False,
+        shared: Decoder | None = None,
+    ) -> None:
         rate = sampling_rate
         if rate is not None and (type(rate) is not int or not LOWEST_RATE <= rate <= HIGHEST_RATE):
             hint = f"give a whole number from {LOWEST_RATE} to {HIGHEST_RATE} hertz"
             raise TargetError(f"sampling_rate is {shown(rate)}", hint)
         self._policy = policy
-        self._decoder = decoder(policy)
+        self._decoder = shared or decoder(policy)
+        self._upright = upright
         self._room = KEPT_PICTURES * policy.max_pixels
         self._sampling_rate = sampling_rate
         self.images: list[Image] = []
@@ -86,6 +98,8 @@ class HFDecoder:
         image = image_of(plain)
         if image.mode[0] in "IF":
             self.notes.append(f"{name}: processors clip mode {image.mode} at 255; ask for mode RGB to scale it")
+        if plain.turn and self._upright:
+            return turned(image, int(plain.turn[-1]))
         if plain.turn:
             self.notes.append(f"{name}: {plain.turn} is not applied")
         return image

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union, cast
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mmprompt.errors import PolicyError, TaskError, nearest, shown
 from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MODES
+from mmprompt.tasks.section_values import ConfigValue, list_of, names_of, range_of, text_of
 
 if TYPE_CHECKING:
     from mmprompt.meta_template.meta_template import Meta
     from mmprompt.targets.part_writer import WireValue
 
-ConfigValue = Union[
-    None, bool, int, float, str, type, "os.PathLike[str]", Sequence["ConfigValue"], Mapping[str, "ConfigValue"]
-]
-"""A value in a task: what YAML, TOML, JSON and Python files hold. Rows given in Python are not looked into."""
-
 Section = Mapping[str, ConfigValue]
 
-_RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
 KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
-SCORERS = ("exact", "choice", "contains", "anls", "vqa")
+SCORERS = ("exact", "choice", "contains", "anls", "vqa", "number")
 ANSWER = "answer"
 DATASET_KEYS = ("path", "train", "format", "rows", "train_rows", "key", "join", "columns", "splits", "encoding")
 _READER_KEYS = (
@@ -90,8 +84,10 @@ class TaskConfig(NamedTuple):
 
     ``output_column`` is the column that goes out as ``answer``. ``names_output`` is True if the task names it.
     ``masked`` is the column that prompts hide, None if the task says that it has no answer. Requests send
-    ``model_name`` and ``generation`` to a server. ``scorer`` is one of ``SCORERS``. With ``strict_slots`` each slot
-    needs a column, except those of ``optional_columns`` and ``literal_slots``.
+    ``model_name`` and ``generation`` to a server. ``scorer`` is one of ``SCORERS``; ``index_base`` is the number of the
+    first choice, for answers that are numbers. With ``strict_slots`` each slot needs a column, except those of
+    ``optional_columns`` and ``literal_slots``. A run asks the server ``base_url``, or the local model in the folder
+    ``model_path``. ``is_data``: the task was read from YAML, TOML or JSON, which may come from a stranger.
     """
 
     dataset: DatasetSection
@@ -112,6 +108,10 @@ class TaskConfig(NamedTuple):
     optional_columns: frozenset[str] = frozenset()
     literal_slots: frozenset[str] = frozenset()
     strict_slots: bool = True
+    index_base: int | None = None
+    base_url: str | None = None
+    model_path: str | None = None
+    is_data: bool = False
 
     @property
     def columns(self) -> Columns:
@@ -132,15 +132,19 @@ def task_config(config: Section, dataset: ConfigValue, base: str, *, upstream: b
     _check_keys(config, KEYS, "the task")
     reader = _section(config, "reader_cfg", _READER_KEYS)
     model = _section(config, "model", _MODEL_KEYS)
-    scorer = _section(config, "eval_cfg", ("scorer",)).get("scorer")
+    evaluation = _section(config, "eval_cfg", ("scorer", "index_base"))
+    scorer, index_base = evaluation.get("scorer"), evaluation.get("index_base")
     if scorer is not None and (not isinstance(scorer, str) or scorer not in SCORERS):
         raise TaskError(f"unknown scorer {shown(scorer)}", nearest(scorer, SCORERS))
-    masked = _text(reader.get("output_column", ANSWER), "reader_cfg.output_column") or None
+    if index_base is not None and (type(index_base) is not int or index_base not in (0, 1)):
+        raise TaskError(f"eval_cfg.index_base is {shown(index_base)}", "give 0 or 1: the number of the first choice")
+    model_path = text_of(model.get("path"), "model.path", "the folder of a model")
+    masked = text_of(reader.get("output_column", ANSWER), "reader_cfg.output_column") or None
     infer = config.get("infer_cfg")
-    tagged = _names(reader["tagged_columns"], "reader_cfg.tagged_columns") if "tagged_columns" in reader else None
+    tagged = names_of(reader["tagged_columns"], "reader_cfg.tagged_columns") if "tagged_columns" in reader else None
     return TaskConfig(
         _dataset(config.get("dataset"), base) if dataset is None else _dataset(dataset, ""),
-        _names(reader.get("input_columns"), "reader_cfg.input_columns"),
+        names_of(reader.get("input_columns"), "reader_cfg.input_columns"),
         masked or ANSWER,
         masked,
         tagged,
@@ -148,15 +152,18 @@ def task_config(config: Section, dataset: ConfigValue, base: str, *, upstream: b
         _media(config, base),
         cast("Meta | None", model.get("meta_template")),
         cast("Mapping[str, str]", _mapping(model.get("media_placeholder") or {}, "model.media_placeholder")),
-        _range(reader.get("test_range"), "reader_cfg.test_range"),
-        _range(reader.get("train_range"), "reader_cfg.train_range"),
-        _text(model.get("model"), "model.model", "the model's name"),
+        range_of(reader.get("test_range"), "reader_cfg.test_range"),
+        range_of(reader.get("train_range"), "reader_cfg.train_range"),
+        text_of(model.get("model"), "model.model", "the model's name"),
         _generation(model),
         scorer,
         "output_column" in reader,
-        frozenset(_names(reader.get("optional_columns"), "reader_cfg.optional_columns")),
-        frozenset(_names(reader.get("literal_slots"), "reader_cfg.literal_slots")),
+        frozenset(names_of(reader.get("optional_columns"), "reader_cfg.optional_columns")),
+        frozenset(names_of(reader.get("literal_slots"), "reader_cfg.literal_slots")),
         _missing(reader, upstream=upstream) == "error",
+        index_base,
+        text_of(model.get("base_url"), "model.base_url", "the address of a server"),
+        None if model_path is None else os.path.join(base, model_path),
     )
 
 
@@ -173,18 +180,6 @@ def _generation(model: Section) -> Mapping[str, WireValue]:
         if key in generation:
             raise TaskError(f"model.generation holds '{key}', which is not a generation setting", "remove it")
     return cast("Mapping[str, WireValue]", generation)
-
-
-def _range(value: ConfigValue, place: str) -> slice:
-    """Return a range of rows, given as a number of rows or as text: ``[10:20]``, ``[:100]``."""
-    if value is None or value == "":
-        return slice(None)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return slice(value)
-    match = _RANGE.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise TaskError(f"{place} is {shown(value)}", "give a number of rows, or a range such as '[0:100]'")
-    return slice(*[int(number) if number else None for number in match.groups()])
 
 
 def _dataset(config: ConfigValue, base: str) -> DatasetSection:
@@ -204,15 +199,15 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
             path = section[key]
             if not isinstance(path, (str, os.PathLike, list)) or path == []:
                 raise TaskError(f"dataset.{key} is {type(path).__name__}", "give the name of a file")
-            paths = [p if p == "-" else os.path.join(base, p) for p in _list(path, f"dataset.{key}", "file")]
+            paths = [p if p == "-" else os.path.join(base, p) for p in list_of(path, f"dataset.{key}", "file")]
             section[key] = paths if isinstance(path, list) else paths[0]
     if section.get("path") == section.get("train") == "-":
         raise TaskError("dataset has path and train on standard input", "save one of them to a file")
     if "path" not in section and "rows" not in section:
         raise TaskError("the dataset names no path", "give 'path' or 'rows'")
     for key in ("format", "key", "encoding"):
-        _text(section.get(key), f"dataset.{key}", f"the name of {'an' if key == 'encoding' else 'a'} {key}")
-    section["join"] = [os.path.join(base, name) for name in _list(section.get("join"), "dataset.join", "FILE:COLUMN")]
+        text_of(section.get(key), f"dataset.{key}", f"the name of {'an' if key == 'encoding' else 'a'} {key}")
+    section["join"] = [os.path.join(base, name) for name in list_of(section.get("join"), "dataset.join", "FILE:COLUMN")]
     section["columns"] = _mapping(section.get("columns") or {}, "dataset.columns")
     splits = section.get("splits") or {}
     by_set = {"path": splits} if isinstance(splits, str) else _mapping(splits, "dataset.splits")
@@ -232,11 +227,11 @@ def _media(config: Section, base: str) -> MediaSection:
         raise TaskError(f"media.fetch is {shown(fetch)}", "give true or false")
     section: MediaSection = {
         "mode": mode,
-        "roots": [os.path.join(base, root) for root in _list(media.get("roots"), "media.roots", "folder")],
-        "policy": _text(media.get("policy"), "media.policy", "its name") or "default",
+        "roots": [os.path.join(base, root) for root in list_of(media.get("roots"), "media.roots", "folder")],
+        "policy": text_of(media.get("policy"), "media.policy", "its name") or "default",
         "fetch": fetch,
-        "allow_domains": _list(media.get("allow_domains"), "media.allow_domains", "host"),
-        "read_also": _list(media.get("read_also"), "media.read_also", "format"),
+        "allow_domains": list_of(media.get("allow_domains"), "media.allow_domains", "host"),
+        "read_also": list_of(media.get("read_also"), "media.read_also", "format"),
         "limits": {key: media[key] for key in _POLICY_KEYS if key in media},
         "changes": {name: media[key] for key, name in CHANGE_KEYS.items() if key in media},
     }
@@ -247,14 +242,6 @@ def _media(config: Section, base: str) -> MediaSection:
     except (PolicyError, TaskError) as error:
         raise TaskError(f"media: {error.what}".replace("media: mode ", "media: image_mode "), error.hint) from None
     return cast("MediaSection", {**media, **section})
-
-
-def _list(value: ConfigValue, place: str, noun: str) -> list[str]:
-    """Return a list of names, which may be given as one name alone."""
-    names = [value] if isinstance(value, (str, os.PathLike)) else value or ()
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, (str, os.PathLike)) for name in names):
-        raise TaskError(f"{place} is not a list of {noun}s", f"give a {noun}, or a list of them")
-    return [os.fspath(name) for name in names]
 
 
 def _section(config: Section, name: str, known: tuple[str, ...]) -> Section:
@@ -273,21 +260,3 @@ def _check_keys(mapping: Section, known: tuple[str, ...], name: str) -> None:
     for key in mapping:
         if key not in known:
             raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
-
-
-def _text(value: ConfigValue, place: str, wanted: str = "the name of one column") -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise TaskError(f"{place} is {type(value).__name__}", f"give {wanted}")
-
-
-def _names(value: ConfigValue, place: str) -> tuple[str, ...]:
-    """Return column names given as a list, or as one string with blanks between them."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return tuple(value.split())
-    names = tuple(value) if isinstance(value, Iterable) else ()
-    if not isinstance(value, Iterable) or not all(isinstance(name, str) for name in names):
-        raise TaskError(f"{place} is not a list of column names", "give a list, or names separated by blanks")
-    return tuple(map(str, names))

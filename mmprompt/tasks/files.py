@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.errors.findings import Note
-from mmprompt.tasks.config import DATASET_KEYS, KEYS, ConfigValue, Section
+from mmprompt.tasks.config import DATASET_KEYS, KEYS, Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder
 from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
 from mmprompt.tasks.upstream.execute import run_config

@@ -79,7 +79,7 @@ def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grant
     if not grants.decided and _HOSTILE in (grants.preset, media["policy"]):
         outside = [d for d in own[1:] if not is_inside(d, [own[0], *grants.roots])]
         _refuse([_Request(f"media of the dataset in {shown(d)}", f"--media-root {_word(d)}") for d in outside])
-    return config._replace(media=media)
+    return config._replace(media=media, is_data=True)
 
 
 def folder_notes(named: DatasetSection, folder: str) -> Iterator[Note]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.errors import DatasetError, TaskError, TemplateError
 from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
-from mmprompt.tasks.config import KEYS, ConfigValue, DatasetSection, task_config
+from mmprompt.tasks.config import KEYS, DatasetSection, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.examples import CountTokens, Encoder, takes_examples, token_counter
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
 from mmprompt.tasks.grants import Grants, folder_notes, granted_config
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:

@@ -206,11 +206,13 @@ class Task:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
         return self._each(self._all_messages, on_error)
 
-    def assembled(self, sample: Sample, *, max_images: int | None = None) -> list[Assembled]:
+    def assembled(
+        self, sample: Sample, *, max_images: int | None = None, replies: Sequence[str] = ()
+    ) -> list[Assembled]:
         """Return the prompts of one sample before the meta template, each with its turn and examples.
 
         Examples are dropped, the last first, while a prompt is longer than ``max_seq_len`` or has more than
-        ``max_images`` images.
+        ``max_images`` images. With ``replies`` it is the turn of a dialogue that comes after them, if there is one.
         """
         if self.assembly is None:
             return [Assembled(self._default_items(sample))]
@@ -218,7 +220,7 @@ class Task:
         fits = None
         if (most is not None or max_images is not None) and self.assembly.needs_examples:
             fits = length_check(most, max_images, self._count_tokens, lambda prompt: self._to_string(prompt, mode))
-        return self.assembly.assemble(sample, fits)
+        return self.assembly.assemble(sample, fits, replies)
 
     def string_of(self, made: Assembled) -> Strings:
         """Return the string of an assembled prompt, under PPL a dict by label."""

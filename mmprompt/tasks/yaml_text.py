@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
-from mmprompt.tasks.config import ConfigValue
+from mmprompt.tasks.section_values import ConfigValue
 
 if TYPE_CHECKING:
     import yaml

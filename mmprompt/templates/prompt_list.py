@@ -138,7 +138,7 @@ class PromptList(list[Any]):
     def format(self, mapping: Mapping[str, object] | None = None, /, **columns: object) -> PromptList:
         """Return a copy with the slots of its texts filled, in one pass, from a mapping or from keywords."""
         values = {**(mapping or {}), **columns}
-        return self._map_texts(lambda text: compile_text(text).fill(values))
+        return self.with_texts(lambda text: compile_text(text).fill(values))
 
     def replace(self, src: str, dst: str | list[PromptItem]) -> PromptList:
         """Return a copy with ``src`` replaced by a text; in the strings of the list also by the items of a list.
@@ -150,7 +150,7 @@ class PromptList(list[Any]):
             what = f"cannot replace {shown(src)} by {type(dst).__name__}"
             raise PromptError(what, "give a text to find, and a text or a list in its place")
         if isinstance(dst, str):
-            return self._map_texts(lambda text: text.replace(src, dst))
+            return self.with_texts(lambda text: text.replace(src, dst))
         out = PromptList()
         for item in self:
             if isinstance(item, str):
@@ -164,7 +164,8 @@ class PromptList(list[Any]):
                 out.append(item)
         return out
 
-    def _map_texts(self, change: Callable[[str], str]) -> PromptList:
+    def with_texts(self, change: Callable[[str], str]) -> PromptList:
+        """Return a copy in which ``change`` replaces each text."""
         out = PromptList()
         for item in self:
             if isinstance(item, str):

@@ -212,7 +212,7 @@ def test_patience_beyond_the_deadline_is_refused_at_once(wish, pauses):
 
 
 @pytest.mark.parametrize(
-    "wish", ["", "soon", "-5", "1.5", "Fri, 99 Foo 99999 99:99:99 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "²"]
+    "wish", ["", "soon", "-5", "1.5.5", "Fri, 99 Foo 99999 99:99:99 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "²"]
 )
 def test_a_wish_that_says_nothing_is_left_aside(wish, pauses):
     with LoopbackServer(reply(b"", "503 Busy", Retry_After=wish.encode().decode("latin-1")), reply(PNG)) as server:

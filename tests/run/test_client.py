@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 from typing import Any
@@ -176,10 +177,34 @@ def test_a_server_that_breaks_off_its_answers_is_there(pauses: list[float]) -> N
     assert len(server.requests) == 4
 
 
-def test_retry_after_is_honoured(pauses: list[float]) -> None:
-    with serving((429, {"Retry-After": "7"}, {}), ok()) as server, asking(server) as client:
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"Retry-After": "7"}, 7.0, 7.0),
+        ({"Retry-After": "2.5"}, 2.5, 2.5),
+        ({"Retry-After": ".75"}, 0.75, 0.75),
+        ({"retry-after-ms": "1500"}, 1.5, 1.5),
+        ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5, 1.5),
+        ({"retry-after-ms": "soon", "Retry-After": "9"}, 9.0, 9.0),
+        ({"Retry-After": "-1"}, 0.0, 0.5),
+        ({"Retry-After": "1e9"}, 0.0, 0.5),
+        ({"Retry-After": "nan"}, 0.0, 0.5),
+    ],
+)
+def test_a_server_may_say_how_long_to_wait(
+    headers: dict[str, str], least: float, most: float, pauses: list[float]
+) -> None:
+    with serving((429, headers, {}), ok()) as server, asking(server) as client:
         client.ask(ASKED)
-    assert pauses == [7.0]
+    [pause] = pauses
+    assert least <= pause <= most
+
+
+def test_a_server_may_say_until_when_to_wait(pauses: list[float]) -> None:
+    date = formatdate(time.time() + 100, usegmt=True)
+    with serving((429, {"Retry-After": date}, {}), ok()) as server, asking(server) as client:
+        client.ask(ASKED)
+    assert 60 < pauses[0] <= 100
 
 
 def test_a_server_that_asks_for_hours_is_not_waited_for(pauses: list[float]) -> None:
@@ -304,7 +329,7 @@ def slow_answer(head: bytes, piece: bytes) -> Callable[[BaseHTTPRequestHandler],
     ],
 )
 def test_an_answer_that_takes_too_long_ends(head: bytes, piece: bytes) -> None:
-    with serving(slow_answer(head, piece)) as server, asking(server, timeout=0.3) as client:
+    with serving(slow_answer(head, piece)) as server, asking(server, timeout=0.3, attempts=1) as client:
         begun = time.monotonic()
         with pytest.raises(ServerError, match=r"gave no answer within 0\.3 s"):
             client.ask(ASKED)
@@ -370,7 +395,7 @@ def test_an_answer_through_a_proxy_ends_too(monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setenv(name, proxy.base_url.removesuffix("/v1"))
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
-        client = ChatClient("http://model.example/v1", "m", timeout=0.3)
+        client = ChatClient("http://model.example/v1", "m", timeout=0.3, attempts=1)
         begun = time.monotonic()
         with pytest.raises(ServerError, match=r"gave no answer within 0\.3 s"):
             client.ask(ASKED)
@@ -398,7 +423,7 @@ def test_an_answer_through_a_proxy_ends_too(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_answer_that_holds_no_reply(body: bytes, said: str) -> None:
     with (
         serving((200, {}, body)) as server,
-        asking(server) as client,
+        asking(server, attempts=1) as client,
         pytest.raises(ServerError, match=f"gave an answer without a reply.*{said}") as caught,
     ):
         client.ask(ASKED)
@@ -482,7 +507,7 @@ def test_the_whole_address_of_the_endpoint_is_taken_too() -> None:
 
 def test_what_the_client_says_itself_is_no_option() -> None:
     client = ChatClient("http://h/v1", "m")
-    for name in ("model", "stream", "n", "timeout", "extra_body", "extra_headers"):
+    for name in ("model", "n", "timeout", "extra_body", "extra_headers"):
         with pytest.raises(ServerError, match=f"{name} is not an option of a request; "):
             client.ask(ASKED, **{name: 1})
     for value in (float("nan"), [float("-inf")]):

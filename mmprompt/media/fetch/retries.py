@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from http import HTTPStatus
+
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 
 
 class PassingError(Exception):
     """A fault that may be gone at the next try.
 
-    ``after`` is how many seconds the server asks to wait, None where it does not ask. ``away``: there was no answer at
-    all.
+    ``after`` is how many seconds the server asks to wait, None where it does not ask. ``kind`` is ``"busy"`` where it
+    has too much to do, ``"late"`` where it gave no answer in time, and ``"away"`` where it was not there.
     """
 
-    def __init__(self, what: str, hint: str = "", after: float | None = None, *, away: bool = False) -> None:
+    def __init__(self, what: str, hint: str = "", after: float | None = None, kind: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.hint = hint
         self.after = after
-        self.away = away
+        self.kind = kind
 
 
 def pause_before(attempt: int, first: float, longest: float, after: float | None) -> float:
@@ -40,14 +43,19 @@ def status_words(status: int) -> str:
         return str(status)
 
 
-def retry_after(header: str) -> float | None:
-    """Return the seconds that a ``Retry-After`` header (a number or a date) asks to wait; None if it has neither."""
+def retry_after(header: str, milliseconds: str = "") -> float | None:
+    """Return the seconds that a server asks to wait; None if it does not ask.
+
+    Args:
+        header: ``Retry-After``: a number, which may have a fraction, or a date.
+        milliseconds: ``retry-after-ms``, which counts first.
+    """
     from email.utils import parsedate_to_datetime  # noqa: PLC0415  # only if a server sends the header
 
-    text = header.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
+    for text, unit in ((milliseconds.strip(), 1000.0), (header.strip(), 1.0)):
+        if _NUMBER.fullmatch(text):
+            return float(text) / unit
     try:
-        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+        return max(parsedate_to_datetime(header.strip()).timestamp() - time.time(), 0.0)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None

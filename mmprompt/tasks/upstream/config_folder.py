@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from mmprompt.errors import TaskError, shown
-from mmprompt.tasks.config import ConfigValue
 from mmprompt.tasks.grants import is_inside
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.yaml_text import load_yaml
 
 _LARGEST = 1 << 20

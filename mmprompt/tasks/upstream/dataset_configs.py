@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from mmprompt.errors import TaskError, nearest, shown
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.inferencers import task_infer_cfg
 from mmprompt.tasks.upstream.stubs import RunnerStub, UpstreamValue
 

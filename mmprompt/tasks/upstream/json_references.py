@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mmprompt.errors import TaskError, nearest, shown
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 
 _REF = "$ref"
 _DEPTH = 50

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from mmprompt.datasets.read import Dataset
 from mmprompt.errors import TaskError, names_in_short, nearest, shown
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, line_of, upstream_yaml
 from mmprompt.tasks.upstream.lm_eval_examples import Examples, examples_of
 from mmprompt.tasks.upstream.lm_eval_prompts import ANSWER, BEGIN, CHOICES, PREFIX, TURN, DocPrompts

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from mmprompt.errors import TaskError, nearest
 from mmprompt.errors.findings import Note
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.lm_eval_prompts import DocPrompts
 from mmprompt.tasks.yaml_text import FunctionName
 

@@ -12,7 +12,8 @@ from mmprompt.datasets.placeholders import MediaQueue, holds_mark
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
 from mmprompt.messages import TextPart
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.templates.jinja_text import JinjaText
 
 BEGIN, TURN, PREFIX, ANSWER, CHOICES = "begin", "turn", "prefix", "answer", "choices"

@@ -19,7 +19,8 @@ from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
-from mmprompt.tasks.config import ANSWER, ConfigValue, Section
+from mmprompt.tasks.config import ANSWER, Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, line_of, upstream_yaml
 from mmprompt.tasks.upstream.json_references import References
 from mmprompt.tasks.upstream.nunjucks import NunjucksText

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mmprompt.errors import MMPromptError, RowError, TaskError, names_in_short, shown
 from mmprompt.messages import MediaRef, Message
 from mmprompt.targets.openai_reading import from_openai
-from mmprompt.tasks.config import ConfigValue
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, upstream_yaml
 from mmprompt.tasks.upstream.nunjucks import Filled, Medium, NunjucksText
 

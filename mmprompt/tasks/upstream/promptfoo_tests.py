@@ -10,7 +10,8 @@ from typing import NamedTuple
 from mmprompt.datasets.read import open_dataset
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError, TaskError, nearest, shown
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, upstream_yaml
 from mmprompt.tasks.upstream.promptfoo_prompts import FILE
 from mmprompt.tasks.upstream.promptfoo_vars import CODE, check_file, combinations

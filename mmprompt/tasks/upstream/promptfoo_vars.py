@@ -13,7 +13,7 @@ from mmprompt.datasets.media_columns import modality_of
 from mmprompt.errors import RowError, TaskError, shown
 from mmprompt.media.media_types import suffix_type
 from mmprompt.messages import MODALITIES
-from mmprompt.tasks.config import ConfigValue
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, upstream_yaml
 from mmprompt.tasks.upstream.nunjucks import Medium
 from mmprompt.tasks.upstream.promptfoo_prompts import FILE

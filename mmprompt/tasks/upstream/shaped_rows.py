@@ -10,7 +10,8 @@ from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, RowError, names_in_short
 from mmprompt.errors.findings import Note
-from mmprompt.tasks.config import ConfigValue, Section
+from mmprompt.tasks.config import Section
+from mmprompt.tasks.section_values import ConfigValue
 
 Shape = Callable[[Sample], Iterable[Row]]
 """Returns the rows that one row of a dataset gives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Union
 
-from mmprompt.tasks.config import ConfigValue
+from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream import lm_eval, promptfoo
 from mmprompt.tasks.upstream.config_folder import ConfigFolder
 from mmprompt.tasks.upstream.shaped_rows import UpstreamYaml

@@ -1,0 +1,195 @@
+"""``mmprompt run``: asks a model the requests of a task, and scores its replies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
+from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+from mmprompt.errors import TaskError, shown
+
+if TYPE_CHECKING:
+    from mmprompt.cli import Commands
+    from mmprompt.cli.report import ErrorReport, NoteReport
+    from mmprompt.run.runner import RunSettings
+    from mmprompt.run.task_run import RunReport
+    from mmprompt.tasks.task import Task
+
+_GENERATION = ("temperature", "top_p", "max_tokens", "seed")
+
+_EPILOG = """\
+examples:
+  mmprompt run vqa.jsonl --base-url http://127.0.0.1:8000/v1 --model qwen
+  mmprompt run MMBench_DEV_EN.tsv --base-url http://127.0.0.1:8000/v1 --model qwen
+  mmprompt run task.yaml --model builtin:shapes
+  mmprompt run task.yaml --model ./SmolVLM-256M --temperature 0 --fail-under 0.8
+  mmprompt run vqa.jsonl --model gpt-5-mini --base-url https://api.openai.com/v1
+
+The replies are appended to a journal, one JSON object a line. Run the same
+command again to go on: rows with a prediction are not asked again. ^C once
+finishes what is in flight, twice stops at once.
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="ask a model and score its replies",
+        description="Ask a model the requests of a task or a dataset, and score its replies.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
+    parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
+    journal = "the journal; by default DATASET-MODEL.jsonl in the current folder"
+    parser.add_argument("-o", "--output", metavar="NAME.jsonl", help=journal)
+    _add_model(parser.add_argument_group("which model"))
+    _add_generation(parser.add_argument_group("how it generates"))
+    _add_pace(parser.add_argument_group("how the run goes"))
+    _add_scores(parser.add_argument_group("how replies are scored"))
+    add_row_options(parser.add_argument_group("which rows"))
+    add_access_options(parser.add_argument_group("what may be read"))
+    parser.set_defaults(run=run)
+
+
+def _add_model(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    model = "the model's name on the server, the folder of a local model, or builtin:shapes"
+    add("--model", metavar="NAME", help=model)
+    add("--base-url", metavar="URL", help="the address of an OpenAI-compatible server (or MMPROMPT_BASE_URL)")
+    key = "the environment variable that holds the server's key (MMPROMPT_API_KEY)"
+    add("--api-key-env", metavar="VARIABLE", help=key)
+    header = "a further header, whose value an environment variable holds (repeatable)"
+    add("--header", action="append", default=[], metavar="NAME=VARIABLE", help=header)
+    add("--target", metavar="TARGET", help="what the server accepts: vllm or openai")
+    add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
+
+
+def _add_generation(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--temperature", type=float, metavar="T", help="0 for the most likely reply")
+    add("--top-p", type=float, metavar="P", help="sample from the most likely tokens of this share")
+    add("--max-tokens", type=natural, metavar="N", help="the most tokens of a reply")
+    add("--seed", type=int, metavar="N", help="the seed of the sampling")
+    parameter = "a further key of each request, its value as JSON (repeatable)"
+    add("--param", action="append", default=[], metavar="KEY=JSON", help=parameter)
+    add("--repeats", type=natural, default=1, metavar="N", help="ask each row N times")
+
+
+def _add_pace(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16)")
+    add("--rpm", type=float, metavar="N", help="at most N requests a minute")
+    add("--timeout", type=float, metavar="SECONDS", help="how long one attempt may take (600)")
+    add("--workers", type=natural, default=1, metavar="N", help="threads that decode media (1)")
+    add("--retry-errors", action="store_true", help="ask only the rows that stand in the journal with an error")
+    add("--overwrite", action="store_true", help="begin the journal anew")
+    add("--errors", metavar="FILE.jsonl", help="also write every error to this file, one JSON object a line")
+
+
+def _add_scores(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--scorer", metavar="NAME", help="exact, contains, choice, anls, vqa or number")
+    add("--group-by", action="append", default=[], metavar="COLUMN", help="a column to group by (repeatable)")
+    add("--fail-under", type=float, metavar="X", help="exit with 1 if the score is below X")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run, and return the exit code.
+
+    Raises:
+        MMPromptError: the task, the dataset, the model, the journal or an option is wrong.
+        OSError: the journal cannot be written.
+    """
+    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import NoteReport  # noqa: PLC0415  # loads with the command
+
+    check_output(arguments.errors)
+    check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    with recorded(arguments.errors):
+        check_output(arguments.output)
+        check_apart(arguments.output, *named_files(arguments))
+        settings = _settings(arguments)
+        task = task_of(arguments, arguments.input)
+        tell_format(task.dataset, arguments.format)
+    notes = NoteReport()
+    with error_report(arguments.errors) as errors:
+        report = _asked(arguments, task, settings, errors, notes)
+    for note in task.notes():
+        notes.add(note)
+    for text in (*errors.texts(), *notes.texts()):
+        say(text)
+    say(_closing(report, notes.count))
+    if report.interrupted:
+        return INTERRUPTED
+    return FINDINGS if report.failed else OK
+
+
+def _settings(arguments: argparse.Namespace) -> RunSettings:
+    from mmprompt.run.runner import RunSettings  # noqa: PLC0415  # loads with the command
+
+    options: dict[str, Any] = {name: value for name in _GENERATION if (value := getattr(arguments, name)) is not None}
+    for item in arguments.param:
+        key, separator, text = item.partition("=")
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            separator = ""
+        if not key or not separator:
+            raise TaskError(
+                f"--param {shown(item)} is not KEY=JSON", "write --param top_k=5, or --param 'stop=[\"\\n\"]'"
+            )
+        options[key] = value
+    return RunSettings(
+        options,
+        arguments.limit,
+        arguments.repeats,
+        arguments.workers,
+        arguments.concurrency,
+        arguments.rpm,
+        arguments.retry_errors,
+        tuple(arguments.group_by),
+    )
+
+
+def _asked(
+    arguments: argparse.Namespace, task: Task, settings: RunSettings, errors: ErrorReport, notes: NoteReport
+) -> RunReport:
+    from contextlib import closing  # noqa: PLC0415  # loads with the command
+
+    from mmprompt.cli.progress import RowCounter, progress  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import logged  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.models import ServerSettings, model_for  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.task_run import Hooks, Plan, ask_task  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
+
+    counter = RowCounter()
+    headers = tuple(arguments.header)
+    server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
+    model = model_for(arguments.model, arguments.base_url, task.config, server)
+    path = arguments.input[0] if is_task_file(arguments.input[0]) else None
+    policy = policy_of(arguments, task)
+    plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
+    hooks = Hooks(lambda failed, row: errors.report(failed, row, counter.rows), counter, _tell_stop)
+    with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):
+        return ask_task(task, model, arguments.output, settings, plan, hooks)
+
+
+def _tell_stop() -> None:
+    say("mmprompt: finishing what is in flight; press ^C again to stop at once")
+
+
+def _closing(report: RunReport, notes: int) -> str:
+    """Return the last line: what became of the rows."""
+    total = report.answered + report.failed
+    counts = [f"{report.failed} failed"]
+    if report.kept:
+        counts.insert(0, f"{report.kept} of them before this run")
+    counts.append(f"{notes or 'no'} note{'s' * (notes != 1)}")
+    stopped = "interrupted; " if report.interrupted else ""
+    return f"mmprompt: {stopped}{report.answered} of {total} rows answered in {report.journal}; {', '.join(counts)}"

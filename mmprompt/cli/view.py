@@ -1,0 +1,153 @@
+"""``mmprompt view``: shows what a task sends, and what a model answered."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import closing
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from mmprompt.cli import OK, say
+from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mmprompt.cli import Commands
+    from mmprompt.datasets.sample import Row
+    from mmprompt.errors.findings import Finding
+    from mmprompt.tasks.task import Task
+    from mmprompt.viewer.row_view import RowView
+    from mmprompt.viewer.terminal import TerminalText
+    from mmprompt.viewer.viewed_rows import Choice
+
+_EPILOG = """\
+examples:
+  mmprompt view vqa.jsonl
+  mmprompt view task.yaml --id q-14
+  mmprompt view task.yaml -n -c 3
+  mmprompt view task.yaml --html page.html
+
+On a terminal one prompt is shown after the other: Enter shows the next one, q
+ends. Text from the template is dim, text from the row is plain. Media are shown
+in short; what mmprompt check finds stands below.
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "view",
+        help="show the prompts of a task or a dataset",
+        description="Show the prompts of a task or a dataset, by role.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
+    parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
+    group = parser.add_argument_group("what is shown")
+    add = group.add_argument
+    add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
+    add("--html", metavar="OUT.html", help="write a page that shows all with its media, for a browser")
+    add("-n", "--non-interactive", action="store_true", help="do not wait after each prompt, and show the first ones")
+    add("-a", "--all", action="store_true", help="show all prompts without waiting")
+    add("-c", "--count", type=natural, metavar="COUNT", help="how many prompts -n shows (1)")
+    add("--no-check", action="store_true", help="do not look for findings")
+    add("--no-decode", action="store_true", help="do not look inside media")
+    rows = parser.add_argument_group("which rows")
+    add_row_options(rows)
+    rows.add_argument("--id", action="append", default=[], metavar="ID", help="the sample of this id (repeatable)")
+    rows.add_argument("-p", "--pattern", metavar="PATTERN", help="samples whose id matches, such as 'geo-*'")
+    workers = "threads that check rows, each with one decoding process (1)"
+    rows.add_argument("--workers", type=natural, default=1, metavar="N", help=workers)
+    add_access_options(parser.add_argument_group("what may be read"))
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the rows, and return the exit code.
+
+    Raises:
+        MMPromptError: an option is wrong, or the task cannot be opened.
+    """
+    task = task_of(arguments, arguments.input)
+    tell_format(task.dataset, arguments.format)
+    if arguments.html is not None:
+        return _page(arguments, task)
+    return _in_terminal(arguments, task)
+
+
+def _page(arguments: argparse.Namespace, task: Task) -> int:
+    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.side import Exhibit  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.view import write_page  # noqa: PLC0415  # loads with the command
+
+    check_output(arguments.html)
+    check_apart(arguments.html, *named_files(arguments))
+    name = os.path.basename(arguments.input[0].rstrip("/"))
+    report = write_page([Exhibit(name, task)], arguments.html, _choice(arguments, task))
+    beside = "" if report.folder is None else f", its media in {report.folder}"
+    say(f"mmprompt: {report.rows:,} samples, {report.size:,} bytes written to {report.path}{beside}")
+    return OK
+
+
+def _choice(arguments: argparse.Namespace, task: Task) -> Choice:
+    from mmprompt.datasets.sample import Sample  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.viewed_rows import Choice  # noqa: PLC0415  # loads with the command
+
+    ids, pattern = set(arguments.id), arguments.pattern
+
+    def chosen(row: Row) -> bool:
+        if not isinstance(row, Sample):
+            return False
+        return row.label in ids or (pattern is not None and fnmatchcase(row.label, pattern))
+
+    limit = arguments.limit
+    if arguments.non_interactive and not arguments.all:
+        limit = min(limit or sys.maxsize, arguments.count or 1)
+    picks = chosen if ids or pattern is not None else None
+    check, decode = not arguments.no_check, not arguments.no_decode
+    return Choice(arguments.target, policy_of(arguments, task), limit, picks, check, decode, workers=arguments.workers)
+
+
+def _in_terminal(arguments: argparse.Namespace, task: Task) -> int:
+    from mmprompt.viewer.row_view import RowViews  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.terminal import TerminalText  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.viewed_rows import viewed_rows  # noqa: PLC0415  # loads with the command
+
+    terminal = sys.stdout.isatty()
+    text = TerminalText(styled=terminal and not os.environ.get("NO_COLOR"))
+    waits = terminal and sys.stdin is not None and sys.stdin.isatty()
+    waits = waits and not (arguments.non_interactive or arguments.all)
+    choice, shown = _choice(arguments, task), 0
+    if legend := text.legend():
+        say(legend)
+    with closing(RowViews(task, choice.target, choice.policy, targets=())) as views:
+        for viewed in viewed_rows(task, views, choice):
+            if viewed.view is None:
+                continue
+            if shown and waits and not _goes_on():
+                break
+            shown += 1
+            _show(text, viewed.view, viewed.findings, task)
+    if not shown:
+        say("mmprompt: no row to show")
+    return OK
+
+
+def _show(text: TerminalText, view: RowView, findings: Sequence[Finding], task: Task) -> None:
+    answer = None if view.sample is None else view.sample.columns.get(task.output_column)
+    lines = "\n".join(text.lines(view, findings, answer=answer))
+    sys.stdout.buffer.write(f"{lines}\n\n".encode("utf-8", "backslashreplace"))
+    sys.stdout.flush()
+
+
+def _goes_on() -> bool:
+    """Wait for a line; return whether it asks for the next prompt."""
+    sys.stderr.write("Enter: next, q: end ")
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    return bool(line) and line.strip().lower() not in ("q", "quit", "exit")

@@ -1,0 +1,142 @@
+"""The journal as a run writes it: each finished row in one ``write``, and the lines of earlier runs found by key."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+
+from mmprompt.errors import TaskError, shown
+from mmprompt.run.journal import JournalLine, journal_lines, parsed_line
+from mmprompt.run.manifest import Manifest
+from mmprompt.run.side_lock import SideLock
+
+_SYNC_SECONDS = 1.0
+
+
+class JournalFile:
+    """A journal that one run writes. Use it as a context manager, in one thread.
+
+    A torn last line is cut off. For each line that counts, memory holds where it stands: about 150 bytes. ``torn`` is
+    the number of torn lines in the middle, which stay and are left out. ``failed_rows`` are the rows that stand with an
+    error.
+
+    Args:
+        path: where it is; what is there is gone on with.
+        manifest: what the run is about.
+        overwrite: begin anew.
+
+    Raises:
+        TaskError: another run writes it, it is no journal, or it was begun with other settings.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, path: str, manifest: Manifest, *, overwrite: bool = False) -> None:
+        self.path = path
+        self.torn = 0
+        self.failed_rows: set[int] = set()
+        self._places: dict[int, int] = {}
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise TaskError(f"the journal {shown(path)} is not a file", "write to another file with -o")
+        self._lock = SideLock(path)
+        try:
+            goes_on = not overwrite and os.path.isfile(path) and os.path.getsize(path) > 0
+            if goes_on:
+                manifest.require_same(path)
+            manifest.save(path)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+            self._descriptor = os.open(path, flags if goes_on else flags | os.O_TRUNC, 0o666)
+        except BaseException:
+            self._lock.close()
+            raise
+        self._reader = open(path, "rb")  # noqa: SIM115  # closed with the journal
+        self._size = self._scanned() if goes_on else 0
+        self._unsynced = False
+        self._ended = threading.Event()
+        self._syncing = threading.Thread(target=self._sync, name="mmprompt-journal", daemon=True)
+        self._syncing.start()
+
+    def __enter__(self) -> JournalFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Bring everything to the disk, and let go of the journal."""
+        self._ended.set()
+        self._syncing.join()
+        try:
+            os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+            self._reader.close()
+            self._lock.close()
+
+    def __len__(self) -> int:
+        """Return how many lines stood there that no row has taken."""
+        return len(self._places)
+
+    def place(self, key: int) -> int | None:
+        """Return where the line with this key stands, and forget it; None if there is none."""
+        return self._places.pop(key, None)
+
+    def remember(self, key: int, place: int) -> None:
+        """Keep where a line stands, for ``place``."""
+        self._places[key] = place
+
+    def line_at(self, place: int) -> JournalLine:
+        """Return the line that begins at a place.
+
+        Raises:
+            TaskError: it is not there any more.
+        """
+        self._reader.seek(place)
+        line = parsed_line(self._reader.readline())
+        if line is None:
+            raise TaskError(f"{shown(self.path)} was changed while the run wrote it", "run again")
+        return line
+
+    def write(self, lines: Sequence[JournalLine]) -> list[int]:
+        """Append the lines of a row in one call, and return where each begins. Lines that they replace are forgotten.
+
+        Raises:
+            OSError: the disk is full or gone; nothing of the row is left in the file.
+        """
+        texts = [line.to_json() for line in lines]
+        rest = memoryview(b"".join(texts))
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            os.ftruncate(self._descriptor, self._size)
+            error.filename = self.path
+            raise
+        places = []
+        for line, text in zip(lines, texts, strict=True):
+            self._places.pop(line.key, None)
+            places.append(self._size)
+            self._size += len(text)
+        self._unsynced = True
+        return places
+
+    def _scanned(self) -> int:
+        """Look up the lines that count, cut off a torn end, and return the size."""
+        failed: dict[int, int] = {}
+        size = 0
+        for _, line in journal_lines(self._reader, self.path):
+            if line is None:
+                self.torn += 1
+            else:
+                self._places[line.key] = size
+                failed.pop(line.key, None)
+                if line.error is not None:
+                    failed[line.key] = line.row
+            size = self._reader.tell()
+        self.failed_rows = set(failed.values())
+        os.ftruncate(self._descriptor, size)
+        return size
+
+    def _sync(self) -> None:
+        """Bring what was written to the disk once a second: what the thread of its own does."""
+        while not self._ended.wait(_SYNC_SECONDS):
+            if self._unsynced:
+                self._unsynced = False
+                os.fsync(self._descriptor)

@@ -1,0 +1,191 @@
+"""The manifest of a journal: what was asked of which model and how. It never holds a key."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from mmprompt._version import __version__
+from mmprompt.errors import TaskError, shown
+from mmprompt.render.settings import request_settings
+from mmprompt.targets.json_values import JSONValue
+from mmprompt.targets.wire_json import with_text
+from mmprompt.tasks.task import Task
+
+VERSION = 1
+_LARGEST_HASHED = 1 << 30
+"""Bytes. The files of a larger dataset are not hashed."""
+
+_BLOCK = 1 << 20
+_FIXED = ("model", "target", "options", "inferencer", "scorer", "index_base")
+
+
+class Manifest(NamedTuple):
+    """What a run is about. ``options`` are the generation settings of the task with those of the run laid over them.
+
+    ``task`` and the dataset's ``path`` are absolute. ``dataset`` has ``path``, ``size`` in bytes, and ``sha256`` if it
+    is not too large; the values of rows that have no file are None. ``inferencer`` is its name, of a dialogue with its
+    mode. ``scorer`` is None if each row has the one that goes with it. ``headers`` maps headers to the environment
+    variables with their values. ``limit``, ``repeats`` and ``headers`` may change when a run goes on; the others may
+    not.
+    """
+
+    task: str | None
+    dataset: Mapping[str, JSONValue]
+    model: str
+    target: str
+    options: Mapping[str, JSONValue]
+    inferencer: str
+    scorer: str | None = None
+    index_base: int | None = None
+    limit: int | None = None
+    repeats: int = 1
+    headers: Mapping[str, str] = {}
+
+    def save(self, journal: str) -> None:
+        """Write the manifest beside a journal, whole or not at all."""
+        path = manifest_path(journal)
+        text = json.dumps({"version": VERSION, "mmprompt": __version__, **self._asdict()}, ensure_ascii=False, indent=1)
+        temporary = f"{path}.part"
+        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+
+    def require_same(self, journal: str) -> None:
+        """Refuse to go on with a journal whose manifest says otherwise.
+
+        Raises:
+            TaskError: what differs, and what to type.
+        """
+        before = read_manifest(journal)
+        otherwise = "write to another file with -o, or begin anew with --overwrite"
+        now = json.loads(json.dumps(self._asdict()))
+        for name in _FIXED:
+            if before.get(name) == now[name]:
+                continue
+            hint = otherwise
+            if name in ("scorer", "index_base"):
+                given = f" --scorer {self.scorer}" if self.scorer else ""
+                hint = f"score it anew without a model: mmprompt score {journal}{given}; or {otherwise}"
+            what = f"{shown(journal)} was begun with {_difference(name, before.get(name), now[name])}"
+            raise TaskError(what, hint)
+        if not _same_dataset(before.get("dataset"), self.dataset):
+            path = self.dataset.get("path")
+            raise TaskError(f"{shown(journal)} was begun with another dataset than {shown(path)}", otherwise)
+
+
+def manifest_path(journal: str) -> str:
+    """Return the name of a journal's manifest."""
+    return f"{journal}.manifest.json"
+
+
+def read_manifest(journal: str) -> dict[str, JSONValue]:
+    """Return the manifest of a journal.
+
+    Raises:
+        TaskError: there is none, or it is not one that this version can read.
+    """
+    path = manifest_path(journal)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        hint = "put it back, or begin anew: mmprompt run --overwrite"
+        raise TaskError(f"{shown(journal)} has no manifest: {shown(path)} is missing", hint) from None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise TaskError(f"{shown(path)} is not a manifest that this version reads", "begin anew with --overwrite")
+    return found
+
+
+def manifest_of(
+    task: Task,
+    *,
+    path: str | None,
+    model: str,
+    target: str,
+    options: Mapping[str, JSONValue],
+    scorer: str | None = None,
+    limit: int | None = None,
+    repeats: int = 1,
+    headers: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Return the manifest of a run; ``path`` is the task's file."""
+    own = request_settings(task, target)
+    shared: dict[str, JSONValue] = {key: with_text(value) for key, value in own.generation.items()}
+    if own.max_tokens is not None:
+        shared["max_tokens"] = list(own.max_tokens) if isinstance(own.max_tokens, tuple) else own.max_tokens
+    if own.stop:
+        shared["stop"] = list(own.stop)
+    files = [] if task.dataset is None else [name for name in task.dataset.files if os.path.isfile(name)]
+    return Manifest(
+        None if path is None else os.path.abspath(path),
+        _dataset_facts(None if task.dataset is None else task.dataset.path, files),
+        model,
+        target,
+        {**shared, **options},
+        inferencer_name(task),
+        scorer,
+        task.config.index_base,
+        limit,
+        repeats,
+        headers or {},
+    )
+
+
+def inferencer_name(task: Task) -> str:
+    """Return the name of a task's inferencer, of a dialogue with its mode: ``MultiTurnGenInferencer every``."""
+    if task.assembly is None:
+        return "GenInferencer"
+    return " ".join(filter(None, (task.assembly.inferencer, task.assembly.infer_mode)))
+
+
+def _dataset_facts(path: str | None, files: list[str]) -> dict[str, JSONValue]:
+    size = sum(map(os.path.getsize, files)) if files else None
+    return {
+        "path": None if path in (None, "-") else os.path.abspath(str(path)),
+        "size": size,
+        "sha256": None if size is None or size > _LARGEST_HASHED else _hash(files),
+    }
+
+
+def _hash(files: Iterable[str]) -> str:
+    digest = sha256()
+    for block in _blocks(files):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(files: Iterable[str]) -> Iterator[bytes]:
+    for name in files:
+        with open(name, "rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+
+
+def _same_dataset(before: JSONValue, now: Mapping[str, JSONValue]) -> bool:
+    """Return whether a dataset has the name or the content that it had."""
+    if not isinstance(before, Mapping):
+        return False
+    return before.get("path") == now["path"] or (now["sha256"] is not None and before.get("sha256") == now["sha256"])
+
+
+def _difference(name: str, before: JSONValue, now: JSONValue) -> str:
+    """Return what differs: of settings those that do."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        names = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
+        if names:
+            return ", ".join(f"{key} {_said(before.get(key))}, now {_said(now.get(key))}" for key in names)
+    return f"{name.replace('_', ' ')} {_said(before)}, now {_said(now)}"
+
+
+def _said(value: JSONValue) -> str:
+    if isinstance(value, str):
+        return shown(value)
+    return "unset" if value is None else shown(json.dumps(value)).strip("'")

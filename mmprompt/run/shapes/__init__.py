@@ -1,0 +1,1 @@
+"""The built-in model ``builtin:shapes``: a small network that names the colour or the shape in a drawn picture."""

@@ -1,0 +1,53 @@
+"""A lock beside a file, so that two runs do not write to one journal. It ends with its process."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from mmprompt.errors import TaskError, shown
+
+
+class SideLock:
+    """Holds ``NAME.lock`` until it is closed. Where the system has no ``flock``, such as on Windows, it holds nothing.
+
+    Raises:
+        TaskError: another run holds it.
+        OSError: the file cannot be made.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = f"{path}.lock"
+        self._descriptor: int | None = None
+        try:
+            import fcntl  # noqa: PLC0415  # Windows has none
+        except ImportError:
+            return
+        while self._descriptor is None:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_named(descriptor, self.path):
+                    self._descriptor = descriptor
+            except BlockingIOError:
+                hint = "wait until that run ends, or write to another file with -o"
+                raise TaskError(f"another run writes to {shown(path)}", hint) from None
+            finally:
+                if self._descriptor is None:
+                    os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go, and remove the file."""
+        if self._descriptor is not None:
+            with suppress(OSError):  # someone removed it
+                os.unlink(self.path)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _is_named(descriptor: int, path: str) -> bool:
+    """Return whether an open file still has its name: the run that held it before may have removed it meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False

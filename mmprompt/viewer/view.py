@@ -1,0 +1,184 @@
+"""``view_html``: a task, a dataset or a journal as a page."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, NamedTuple, Union
+
+from mmprompt.check.check import Codes
+from mmprompt.datasets.writers.output_file import create_bytes, write_medium
+from mmprompt.errors import TaskError, shown
+from mmprompt.media.policy import MediaPolicy
+from mmprompt.tasks.load import dataset_task, load_task
+from mmprompt.tasks.task import Task
+from mmprompt.viewer.html_page import page_chunks
+from mmprompt.viewer.index import rules_of
+from mmprompt.viewer.media_files import EXTENSIONS, LARGEST_PAGE, MediaFiles, folder_of
+from mmprompt.viewer.row_view import TARGETS, RowViews
+from mmprompt.viewer.side import CHUNK, Exhibit, Side
+from mmprompt.viewer.viewed_rows import Choice, viewed_rows
+
+Path = Union[str, "os.PathLike[str]"]
+Source = Union[Task, Path, Sequence[Path], Mapping[str, Any]]
+"""A task, the name of a task file or a dataset, several files of one dataset, or a task as a mapping."""
+
+
+class ViewReport(NamedTuple):
+    """What was written: the page, how many samples it shows, and the folder of its media if they stand beside it."""
+
+    path: str
+    rows: int
+    size: int
+    folder: str | None
+
+
+def view_html(
+    source: Source,
+    path: Path,
+    other: Source | None = None,
+    *,
+    target: str = "vllm",
+    policy: MediaPolicy | None = None,
+    limit: int | None = None,
+    select: Codes = (),
+    check: bool = True,
+    decode: bool = True,
+    workers: int = 1,
+) -> ViewReport:
+    """Write the rows of a task or dataset as one page of HTML, which loads nothing from the network.
+
+    The page holds its media while it stays below 20 MB. Else it holds small pictures, and the media go to a folder
+    beside it: ``OUT/assets`` for ``OUT.html``.
+
+    Args:
+        source: the task or dataset.
+        path: the page to write.
+        other: another one, to be compared with it.
+        target: the target whose requests are shown first.
+        policy: which media may be read; by default those below the dataset's folder, as the task says.
+        limit: the most rows to show.
+        select: the codes of findings to show; by default all errors and warnings.
+        check: look for findings.
+        decode: look inside media for findings.
+        workers: threads that check rows.
+
+    Raises:
+        TaskError: the task is wrong.
+        TargetError: the target is unknown.
+        OSError: the page cannot be written.
+    """
+    exhibits = [exhibit_of(each) for each in (source, other) if each is not None]
+    choice = Choice(target, policy, limit, None, check, decode, select, workers)
+    return write_page(exhibits, os.fspath(path), choice)
+
+
+def exhibit_of(source: Source) -> Exhibit:
+    """Return the side of a page that shows a source."""
+    if isinstance(source, Task):
+        return Exhibit(_title(source), source)
+    if isinstance(source, (str, os.PathLike)):
+        return Exhibit(os.path.basename(os.fspath(source).rstrip("/")), load_task(source))
+    task = load_task(source) if isinstance(source, Mapping) else dataset_task(source)
+    return Exhibit(_title(task), task)
+
+
+def _title(task: Task) -> str:
+    return "rows" if task.dataset is None or task.dataset.path is None else os.path.basename(task.dataset.path)
+
+
+def write_page(exhibits: Sequence[Exhibit], path: str, choice: Choice, most: int = LARGEST_PAGE) -> ViewReport:
+    """Write one task, or two beside each other, as a page of about ``most`` bytes or less.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if os.path.isdir(path):
+        raise TaskError(f"the output {shown(path)} is a folder", "name a file in it")
+    folder = folder_of(path)
+    with ExitStack() as stack:
+        views = [stack.enter_context(closing(_views(exhibit, choice))) for exhibit in exhibits]
+        media = stack.enter_context(closing(MediaFiles(folder, views[0].policy, most * 3 // 4)))
+        blocks = _RowBlocks(folder, most)
+        sides = [Side(number, exhibit, views[number], media, blocks.put) for number, exhibit in enumerate(exhibits)]
+        for side, exhibit, own in zip(sides, exhibits, views, strict=True):
+            for viewed in viewed_rows(exhibit.task, own, choice):
+                side.add(viewed)
+        indexes, heads = zip(*[side.finish() for side in sides], strict=True)
+        outside = blocks.outside or media.outside
+        head = {**_head(heads, sides, choice.target), "folder": _address(folder) if outside else ""}
+        first = [(f"index-{number}", index) for number, index in enumerate(indexes)]
+        later = itertools.chain(blocks.inside.items(), media.blocks())
+        title = " / ".join(exhibit.title for exhibit in exhibits)
+        size = _write(path, page_chunks(title, head, first, later, sources="'self' file:" if outside else ""))
+    return ViewReport(path, sum(side.counts.rows for side in sides), size, folder if outside else None)
+
+
+def _views(exhibit: Exhibit, choice: Choice) -> RowViews:
+    return RowViews(exhibit.task, choice.target, choice.policy, TARGETS)
+
+
+def _head(heads: Sequence[Mapping[str, Any]], sides: Sequence[Side], target: str) -> dict[str, Any]:
+    codes = {code for side in sides for code in side.counts.codes}
+    whole = {finding["code"] for head in heads for finding in head["findings"]}
+    return {
+        "sides": heads,
+        "counts": sides[0].counts.data,
+        "codes": rules_of(codes | whole),
+        "chunk": CHUNK,
+        "target": target,
+        "extensions": EXTENSIONS,
+        "served": False,
+    }
+
+
+class _RowBlocks:
+    """The chunks of rows: inside the page while they have room, else as scripts in the folder."""
+
+    def __init__(self, folder: str, most: int) -> None:
+        self.inside: dict[str, str] = {}
+        self.outside = False
+        self._folder = folder
+        self._most = most // 4
+        self._size = 0
+
+    def put(self, name: str, base64: str) -> None:
+        """Keep a chunk."""
+        if self.outside:
+            self._write(name, base64)
+            return
+        self.inside[name] = base64
+        self._size += len(base64)
+        if self._size > self._most:
+            self.outside = True
+            for each in self.inside.items():
+                self._write(*each)
+            self.inside = {}
+
+    def _write(self, name: str, base64: str) -> None:
+        write_medium(self._folder, f"{name}.js", f'received("{name}","{base64}");'.encode("ascii"))
+
+
+def _address(folder: str) -> str:
+    """Return the folder as the page names it."""
+    from urllib.parse import quote  # noqa: PLC0415  # only with a folder
+
+    above, name = os.path.split(folder)
+    return f"{quote(os.path.basename(above))}/{name}"
+
+
+def _write(path: str, chunks: Iterator[str]) -> int:
+    """Write the page under another name, then give it its own; return its bytes."""
+    temporary, size = f"{path}.part", 0
+    try:
+        with create_bytes(temporary) as file:
+            for chunk in chunks:
+                size += file.write(chunk.encode("utf-8", "backslashreplace"))
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    return size

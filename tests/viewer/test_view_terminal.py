@@ -1,0 +1,96 @@
+"""``mmprompt view`` in the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmprompt.cli import main
+
+
+def test_prompts_are_shown_by_role_with_media_in_short(tour: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(tour / "task.yaml"), "-n"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:6] == [
+        "  system",
+        "    Answer in a few words.",
+        "  user",
+        "    [image/jpeg 512×341 41 KiB coffee.jpg]",
+        "    What drink is in the cup?",
+    ]
+    assert shown[6] == "  answer  coffee"
+    assert shown[7].startswith("  MM705 ")
+    assert len([line for line in shown if line.startswith("── ")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (["-n", "-c", "3"], 3),
+        (["-a"], 25),
+        (["-p", "tour-2*"], 6),
+        (["--id", "tour-04", "--id", "tour-09"], 2),
+        (["--limit", "5"], 5),
+        (["-n", "-p", "tour-2*"], 1),
+    ],
+)
+def test_options_choose_the_rows(
+    options: list[str], count: int, tour: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", str(tour / "tour.jsonl"), "--no-check", *options]) == 0
+    assert capsys.readouterr().out.count("\n── ") + 1 == count
+
+
+def test_a_row_that_cannot_be_sent_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "Why?", "image": "none.png"}\nbroken\n')
+    assert main(["view", str(tmp_path / "rows.jsonl")]) == 0
+    shown = capsys.readouterr().out
+    assert "  MM201 no such file" in shown
+    assert "rows.jsonl:2" in shown
+
+
+def test_control_characters_of_the_data_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "\x1b[2J", "question": "a\x1b[31m\u202eb\nc", "answer": "\x07"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    assert main(["view", str(tmp_path / "rows.jsonl"), "--no-check"]) == 0
+    shown = capsys.readouterr().out
+    assert "    a\\x1b[31m\\u202eb\n    c\n" in shown
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\u202e]", shown) == []
+
+
+def on_terminal(arguments: list[str], typed: bytes) -> str:
+    """Run the command on a terminal of its own, and return what it shows."""
+    parent, child = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "mmprompt", *arguments], stdin=child, stdout=child, stderr=child, close_fds=True
+    ):
+        os.close(child)
+        os.write(parent, typed)
+        shown = b""
+        while True:
+            try:
+                block = os.read(parent, 1 << 16)
+            except OSError:  # the terminal is closed
+                break
+            if not block:
+                break
+            shown += block
+    os.close(parent)
+    return shown.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_enter_shows_the_next_prompt_and_q_ends(tour: Path) -> None:
+    shown = on_terminal(["view", str(tour / "task.yaml"), "--no-check"], b"\nq\n")
+    assert shown.count("── tour-") == 2
+    assert "\x1b[2mAnswer in a few words.\x1b[0m" in shown  # from the template
+    assert "What drink is in the cup?\r\n" in shown  # from the row
