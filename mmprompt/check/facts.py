@@ -85,7 +85,7 @@ def facts_of(row: CheckedRow, requests: Sequence[Sequence[Message]]) -> SampleFa
     shape = json.dumps({name: kind_of(value) for name, value in sample.columns.items()})
     facts = SampleFacts(sample.row, sample.file, sample.line, json.dumps(sample.id, default=str), shape=shape)
     if row.choices:
-        facts = facts._replace(choice=choice_of(row.answer, row.choices))
+        facts = facts._replace(choice=choice_of(row.answer, row.choices, row.task.config.index_base))
     if row.messages is None or row.errors:
         return facts
     texts, sent = _digests(row, row.messages)
