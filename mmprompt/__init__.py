@@ -120,8 +120,8 @@ __all__ = [
     "TemplateError", "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio",
     "change_messages", "check_dataset", "compare_journals", "converse", "convert_dataset", "dataset_task",
     "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
-    "register_target", "run_task", "score_journal", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
-    "view_html",
+    "register_target", "run_task", "score_journal", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user",
+    "video", "view_html",
 ]  # fmt: skip
 
 

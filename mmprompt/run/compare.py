@@ -124,12 +124,10 @@ class _Scored:
 
         self.path, self.scoring = path, JournalScorer(path, scorer, index_base)
         keys, scores, answers = array("q"), array("d"), array("q")
-        for line in read_journal(path):
-            score = self.scoring.score(line)
-            if score is not None:
-                keys.append(_key(line))
-                scores.append(score)
-                answers.append(_digest([line.answer, list(line.choices)]))
+        for line, score in self.scoring.lines():
+            keys.append(_key(line))
+            scores.append(score)
+            answers.append(_digest([line.answer, list(line.choices)]))
         if not keys:
             raise TaskError(f"{shown(path)} has no row with a right answer", "name another journal")
         found = np.unique(np.frombuffer(keys, dtype=np.int64), return_index=True, return_inverse=True)

@@ -6,7 +6,7 @@ import heapq
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from mmprompt.check.answer_forms import readings_of
@@ -59,6 +59,7 @@ class JournalScorer:
     """
 
     def __init__(self, path: str, scorer: str | Scorer | None = None, index_base: int | None = None) -> None:
+        self._path = path
         self.manifest = read_manifest(path) if os.path.exists(manifest_path(path)) else {}
         named = cast("str | None", self.manifest.get("scorer"))
         base = cast("int | None", self.manifest.get("index_base"))
@@ -70,6 +71,7 @@ class JournalScorer:
         self._score = scorer_of(chosen, self._base)
         self.unscored = 0
         self.scored = 0
+        self._torn: list[int] = []
         self._odd: dict[str, list[Note]] = {}
         self._counts: Counter[str] = Counter()
 
@@ -83,12 +85,20 @@ class JournalScorer:
         """The model's name, None if it is not known."""
         return cast("str | None", self.manifest.get("model"))
 
-    def score(self, line: JournalLine) -> float | None:
-        """Return the score of a line, 0 if it has no prediction; None if it has no right answer, or is of a label.
+    def lines(self) -> Iterator[ScoredLine]:
+        """Yield the lines that have a right answer, with their scores: 0 without a prediction.
 
         Raises:
-            TaskError: the scorer returned no number.
+            TaskError: the file is not a journal, or the scorer returned no number.
+            OSError: it cannot be read.
         """
+        for line in read_journal(self._path, self._torn.append):
+            score = self._scored(line)
+            if score is not None:
+                yield ScoredLine(line, score)
+
+    def _scored(self, line: JournalLine) -> float | None:
+        """Return the score of a line, None if it has no right answer, or is of a label."""
         if line.label is not None:
             return None
         answers = answers_of(line.answer)
@@ -123,6 +133,9 @@ class JournalScorer:
         if self.unscored:
             what = f"{self.unscored} of {self.unscored + self.scored} rows have no right answer and are not scored"
             notes.append(Note("MM701", what, "name the column with the answer: --map COLUMN=answer"))
+        if self._torn:
+            what = f"{len(self._torn)} lines are torn and left out, the first is line {self._torn[0]}"
+            notes.append(Note("MM002", what, "run mmprompt run again: it asks their rows anew", Where(self._path)))
         return tuple(notes)
 
     def _look_at(self, answer: JSONValue, line: JournalLine) -> None:
@@ -166,12 +179,11 @@ def score_journal(
     name = os.fspath(path)
     scoring, tally, errors = JournalScorer(name, scorer, index_base), Tally(), Counter[str]()
     worst: list[tuple[float, int, JournalLine]] = []
-    torn: list[int] = []
-    for line in read_journal(name, torn.append):
-        score = scoring.score(line)
-        if score is None:
-            continue
-        tally.add(line, score, _groups_of(line, group_by))
+    seen: set[str] = set()
+    for line, score in scoring.lines():
+        named = _groups_of(line)
+        seen.update(named)
+        tally.add(line, score, {name: named[name] for name in group_by if name in named} if group_by else named)
         if line.prediction is None:
             words = str(line.error)
             errors[words if words in errors or len(errors) < _ERRORS else "other errors"] += 1
@@ -179,34 +191,28 @@ def score_journal(
             heapq.heappush(worst, (-score, -len(tally), line))
             if len(worst) > WORST:
                 heapq.heappop(worst)
-    groups = tally.groups()
-    _require(name, tally, groups, group_by)
+    _require(name, tally, seen, group_by)
     lines = [ScoredLine(line, -score) for score, _, line in sorted(worst, key=lambda one: (-one[0], -one[1]))]
-    notes = scoring.notes()
-    if torn:
-        what = f"{len(torn)} lines are torn and left out, the first is line {torn[0]}"
-        notes += (Note("MM002", what, "run mmprompt run again: it asks their rows anew", Where(name)),)
-    total = tally.total()
-    counts = dict(errors.most_common())
-    return ScoreReport(name, scoring.model, scoring.name, total, groups, tuple(lines), counts, scoring.unscored, notes)
+    found = tally.total(), tally.groups(), tuple(lines), dict(errors.most_common())
+    return ScoreReport(name, scoring.model, scoring.name, *found, scoring.unscored, scoring.notes())
 
 
 def _name_of(scorer: str | Scorer) -> str:
     return scorer if isinstance(scorer, str) else getattr(scorer, "__name__", type(scorer).__name__)
 
 
-def _groups_of(line: JournalLine, group_by: Sequence[str]) -> dict[str, JSONValue]:
+def _groups_of(line: JournalLine) -> dict[str, JSONValue]:
     groups = dict(line.groups)
     if line.turn is not None:
         groups.setdefault(_TURN, line.turn)
-    return {name: groups[name] for name in group_by if name in groups} if group_by else groups
+    return groups
 
 
-def _require(path: str, tally: Tally, groups: dict[str, dict[str, Score]], group_by: Sequence[str]) -> None:
+def _require(path: str, tally: Tally, seen: set[str], group_by: Sequence[str]) -> None:
     if not len(tally):
         raise TaskError(f"{shown(path)} has no row with a right answer", "run it with an answer column, or name one")
     for name in group_by:
-        if name not in groups:
-            hint = f"{nearest(name, groups)}; mmprompt run --group-by {name} keeps it" if groups else ""
-            hint = hint or f"run mmprompt run again with --group-by {name} --overwrite"
+        if name not in seen:
+            hint = f"{nearest(name, seen)} " if seen else ""
+            hint += f"run mmprompt run again with --group-by {name} --overwrite"
             raise TaskError(f"no line of {shown(path)} has the column {shown(name)}", hint)
