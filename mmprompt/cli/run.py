@@ -65,6 +65,7 @@ def _add_model(group: argparse._ArgumentGroup) -> None:
     add("--api-key-env", metavar="VARIABLE", help=key)
     header = "a further header, whose value an environment variable holds (repeatable)"
     add("--header", action="append", default=[], metavar="NAME=VARIABLE", help=header)
+    add("--device", default="cpu", metavar="DEVICE", help="where a local model computes: cpu, cuda or cuda:N (cpu)")
     add("--target", metavar="TARGET", help="what the server accepts: vllm or openai")
     add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
 
@@ -82,7 +83,7 @@ def _add_generation(group: argparse._ArgumentGroup) -> None:
 
 def _add_pace(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16)")
+    add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16; local: a batch of 8)")
     add("--rpm", type=float, metavar="N", help="at most N requests a minute")
     add("--timeout", type=float, metavar="SECONDS", help="how long one attempt may take (600)")
     add("--workers", type=natural, default=1, metavar="N", help="threads that decode media (1)")
@@ -164,16 +165,17 @@ def _asked(
 
     from mmprompt.cli.progress import RowCounter, progress  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import logged  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.models import ServerSettings, model_for  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.models import LocalSettings, ServerSettings, model_for  # noqa: PLC0415  # loads with the command
     from mmprompt.run.task_run import Hooks, Plan, ask_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
 
     counter = RowCounter()
     headers = tuple(arguments.header)
     server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
-    model = model_for(arguments.model, arguments.base_url, task.config, server)
-    path = arguments.input[0] if is_task_file(arguments.input[0]) else None
     policy = policy_of(arguments, task)
+    local = LocalSettings(arguments.device, arguments.concurrency, policy)
+    model = model_for(arguments.model, arguments.base_url, task.config, server, local)
+    path = arguments.input[0] if is_task_file(arguments.input[0]) else None
     plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
     hooks = Hooks(lambda failed, row: errors.report(failed, row, counter.rows), counter, _tell_stop)
     with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):

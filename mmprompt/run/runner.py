@@ -126,7 +126,7 @@ class Runner:
         settings, more = self._settings, True
         with Flight(
             self._answers_of,
-            concurrency=settings.concurrency or self._model.concurrency,
+            concurrency=min(settings.concurrency or self._model.concurrency, self._model.concurrency),
             batch=self._model.batch,
             attempts=settings.attempts,
             rpm=settings.rpm,

@@ -15,11 +15,12 @@ from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.manifest import manifest_of
 from mmprompt.run.model import Model
-from mmprompt.run.models import ServerSettings, model_for
+from mmprompt.run.models import LocalSettings, ServerSettings, model_for
 from mmprompt.run.runner import OnFailed, Runner, RunSettings
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
+from mmprompt.tasks.media import task_policy
 from mmprompt.tasks.task import Task
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
@@ -68,6 +69,7 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     overwrite: bool = False,
     policy: MediaPolicy | None = None,
     on_error: Callable[[MMPromptError], None] | None = None,
+    device: str = "cpu",
 ) -> RunReport:
     """Ask a model all requests of a task, and append its replies to a journal as they come.
 
@@ -95,7 +97,8 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     if model is not None and not isinstance(model, str):
         return ask_task(loaded, model, to, settings, plan, hooks)
     server = ServerSettings(timeout=timeout, concurrency=concurrency)
-    with closing(model_for(model, base_url, loaded.config, server)) as asked:
+    local = LocalSettings(device, concurrency, policy or loaded.policy or task_policy(loaded))
+    with closing(model_for(model, base_url, loaded.config, server, local)) as asked:
         return ask_task(loaded, asked, to, settings, plan, hooks)
 
 
