@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.score import add_report_options, check_reports, tell_scores
 from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
     from mmprompt.cli.report import ErrorReport, NoteReport
+    from mmprompt.errors.findings import Note
     from mmprompt.run.runner import RunSettings
     from mmprompt.run.task_run import RunReport
     from mmprompt.tasks.task import Task
@@ -96,7 +99,7 @@ def _add_scores(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--scorer", metavar="NAME", help="exact, contains, choice, anls, vqa or number")
     add("--group-by", action="append", default=[], metavar="COLUMN", help="a column to group by (repeatable)")
-    add("--fail-under", type=float, metavar="X", help="exit with 1 if the score is below X")
+    add_report_options(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    check_reports(arguments.report, *named_files(arguments), *filter(None, (arguments.output, arguments.errors)))
     with recorded(arguments.errors):
         check_output(arguments.output)
         check_apart(arguments.output, *named_files(arguments))
@@ -121,14 +125,20 @@ def run(arguments: argparse.Namespace) -> int:
     notes = NoteReport()
     with error_report(arguments.errors) as errors:
         report = _asked(arguments, task, settings, errors, notes)
-    for note in task.notes():
+    for note in (*task.notes(), *_notes(report)):
         notes.add(note)
     for text in (*errors.texts(), *notes.texts()):
         say(text)
+    code = OK
+    if report.scores is not None:
+        code = tell_scores(report.scores, arguments.report, arguments.fail_under)
+    elif not report.interrupted and (arguments.report or arguments.fail_under is not None):
+        say("mmprompt: there is no score: no row has a right answer")
+        code = FINDINGS
     say(_closing(report, notes.count))
     if report.interrupted:
         return INTERRUPTED
-    return FINDINGS if report.failed else OK
+    return FINDINGS if report.failed else code
 
 
 def _settings(arguments: argparse.Namespace) -> RunSettings:
@@ -184,6 +194,23 @@ def _asked(
 
 def _tell_stop() -> None:
     say("mmprompt: finishing what is in flight; press ^C again to stop at once")
+
+
+def _notes(report: RunReport) -> Iterator[Note]:
+    """Yield notes on what a run found in its journal and among its rows."""
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
+
+    if report.torn:
+        what = f"{report.torn} torn line{'s' * (report.torn > 1)} of {report.journal} cannot be read"
+        yield Note("MM002", what, "their rows were asked again")
+    if report.stale:
+        what = f"{report.stale} lines of {report.journal} belong to no row of the dataset any more, and are scored too"
+        yield Note("MM900", what, "write to another file with -o, or begin anew with --overwrite")
+    if report.repeated:
+        what = f"{report.repeated} rows have the id of an earlier row"
+        yield Note("MM009", what, "give each row its own id")
+    if not (report.answered or report.failed or report.interrupted):
+        yield Note("MM014", "there is no row to ask")
 
 
 def _closing(report: RunReport, notes: int) -> str:

@@ -26,6 +26,10 @@ _TURN = "turn"
 _ERRORS = 1000
 
 
+class NoAnswersError(TaskError):
+    """A journal holds no right answers, so its predictions have no score."""
+
+
 class ScoredLine(NamedTuple):
     """A line of a journal and its score."""
 
@@ -210,7 +214,8 @@ def _groups_of(line: JournalLine) -> dict[str, JSONValue]:
 
 def _require(path: str, tally: Tally, seen: set[str], group_by: Sequence[str]) -> None:
     if not len(tally):
-        raise TaskError(f"{shown(path)} has no row with a right answer", "run it with an answer column, or name one")
+        hint = "run it with an answer column, or name one"
+        raise NoAnswersError(f"{shown(path)} has no row with a right answer", hint)
     for name in group_by:
         if name not in seen:
             hint = f"{nearest(name, seen)} " if seen else ""
