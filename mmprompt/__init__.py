@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
     from mmprompt.render.request import Request
     from mmprompt.run.builders import assistant, audio, image, system, user, video
+    from mmprompt.run.compare import compare_journals
+    from mmprompt.run.score import score_journal
     from mmprompt.run.task_run import RunReport, run_task
     from mmprompt.segments import Segment, join_segments, parse_segments
     from mmprompt.targets.anthropic import to_anthropic
@@ -89,6 +91,8 @@ _HOMES = {
     "mmprompt.templates.prompt_list": ("PromptList",),
     "mmprompt.render.request": ("Request",),
     "mmprompt.run.builders": ("assistant", "audio", "image", "system", "user", "video"),
+    "mmprompt.run.compare": ("compare_journals",),
+    "mmprompt.run.score": ("score_journal",),
     "mmprompt.run.task_run": ("RunReport", "run_task"),
     "mmprompt.segments": ("Segment", "join_segments", "parse_segments"),
     "mmprompt.targets.anthropic": ("to_anthropic",),
@@ -114,10 +118,10 @@ __all__ = [
     "PromptTemplate", "RandomRetriever", "RawPromptTemplate", "Request", "RowError", "RunReport", "Segment",
     "ServerError", "SlidingWindowRetriever", "SourceError", "TagError", "TargetError", "Task", "TaskError",
     "TemplateError", "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio",
-    "change_messages", "check_dataset", "converse", "convert_dataset", "dataset_task",
+    "change_messages", "check_dataset", "compare_journals", "converse", "convert_dataset", "dataset_task",
     "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
-    "register_target", "run_task", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user", "video",
-    "view_html",
+    "register_target", "run_task", "score_journal", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user",
+    "video", "view_html",
 ]  # fmt: skip
 
 

@@ -25,8 +25,8 @@ PUBLIC = {
         MultiTurnPromptTemplate PolicyError PromptError PromptList PromptTemplate RandomRetriever RawPromptTemplate
         RowError RunReport Segment ServerError SlidingWindowRetriever SourceError TagError TargetError Task TaskError
         TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages
-        check_dataset converse convert_dataset dataset_task
-        from_openai join_segments load_task parse_segments read_messages register_target run_task to_anthropic to_gemini to_hf
+        check_dataset compare_journals converse convert_dataset dataset_task
+        from_openai join_segments load_task parse_segments read_messages register_target run_task score_journal to_anthropic to_gemini to_hf
         to_openai view_html
     """,
     "mmprompt.testing": """
@@ -126,6 +126,8 @@ SIGNATURES = {
         "Task.strings": "(self, *, on_error=None)",
         "Task.messages": "(self, *, on_error=None)",
         "change_messages": "(messages, policy=None, *, target='vllm', **changes)",
+        "compare_journals": "(before, after, scorer=None, *, index_base=None)",
+        "score_journal": "(path, scorer=None, *, group_by=(), index_base=None)",
         "converse": (
             "(template, entry, reply, *, infer_mode='every', meta_template=None, output_field=None, ice=None, "
             "max_out_len=None)"

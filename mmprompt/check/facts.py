@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from mmprompt.check.answer_forms import choice_of
 from mmprompt.check.kept import SampleFacts
@@ -23,6 +24,9 @@ from mmprompt.templates.sample_view import CONTENT
 _QUESTION = "question"
 _UNSEEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 """Characters without width. A text of these alone asks nothing."""
+
+_SHAPES = 1000
+"""Shapes of rows whose JSON is remembered."""
 
 _FRAME = 200
 """About how many bytes of JSON stand around the texts and media of a request."""
@@ -82,10 +86,10 @@ def question_of(sample: Sample, task: Task, texts: Sequence[RowText]) -> str:
 def facts_of(row: CheckedRow, requests: Sequence[Sequence[Message]]) -> SampleFacts:
     """Return the facts of a row, whose ``requests`` are its messages with their media named."""
     sample = row.sample
-    shape = json.dumps({name: kind_of(value) for name, value in sample.columns.items()})
+    shape = _shape(tuple(sample.columns), tuple(map(kind_of, sample.columns.values())))
     facts = SampleFacts(sample.row, sample.file, sample.line, json.dumps(sample.id, default=str), shape=shape)
     if row.choices:
-        facts = facts._replace(choice=choice_of(row.answer, row.choices))
+        facts = facts._replace(choice=choice_of(row.answer, row.choices, row.task.config.index_base))
     if row.messages is None or row.errors:
         return facts
     texts, sent = _digests(row, row.messages)
@@ -98,6 +102,11 @@ def facts_of(row: CheckedRow, requests: Sequence[Sequence[Message]]) -> SampleFa
         requests=len(requests),
         size=sum([_FRAME + _text_bytes(messages) + sum(media.values()) * 4 // 3 for messages in requests]),
     )
+
+
+@lru_cache(_SHAPES)
+def _shape(columns: Sequence[str], kinds: Sequence[str]) -> str:
+    return json.dumps(dict(zip(columns, kinds, strict=True)))
 
 
 def _digests(row: CheckedRow, messages: Sequence[Message]) -> tuple[bytes, bytes]:

@@ -68,7 +68,7 @@ class MediaCheck:
                 self._known.move_to_end(key)
         if known is None:
             try:
-                known = self._decoder.run(inspect, made, self._reader.policy)
+                known = self._decoder.run(inspect, made.modality, made.data, made.frames, self._reader.policy)
             except MMPromptError as error:
                 known = error
             self._keep(key, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from mmprompt.check.facts import facts_of, question_of, texts_of
@@ -18,11 +18,12 @@ from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
 from mmprompt.media.inspection import ImageContent, VideoContent
 from mmprompt.media.sources import in_short
-from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
+from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.builder import FAULTS, RequestBuilder
 from mmprompt.tasks.task import Task
 
 _T = TypeVar("_T")
+_Rules = Sequence[tuple[str, Callable[[_T], Iterable[Hit]]]]
 FAULT = "MM900"
 """The code of a fault in a rule. It is reported whatever codes are chosen."""
 
@@ -74,7 +75,10 @@ class RowCheck:
         self._media = media
         self._target = target
         self._row_rules = [(code, rule) for code, rule in ROW_RULES.items() if code in codes]
-        self._medium_rules = [(code, *rule) for code, rule in MEDIUM_RULES.items() if code in codes]
+        self._medium_rules = {
+            kind: [(code, rule) for code, (of, rule) in MEDIUM_RULES.items() if of in ("", kind) and code in codes]
+            for kind in ("", *MODALITIES)
+        }
         self._shared: dict[object, tuple[CheckedMedium, MMPromptError | None]] = {}
 
     def report(self, row: Row, number: int | None) -> RowReport:
@@ -86,7 +90,7 @@ class RowCheck:
         shared_errors: list[MMPromptError] = []
         requests = self._fill(checked, shared, shared_errors)
         where = Where(row.file, row.line)
-        hits = [found for code, rule in self._row_rules for found in _hits(code, rule, checked)]
+        hits = _hits(self._row_rules, checked)
         explained = {(e, hit.column, hit.offset, hit.part) for code, hit in hits for e in EXPLAINED.get(code, ())}
         places = [(e.code, e.where.column, e.where.offset, e.where.part) for e in checked.errors]
         told = [e for e, place in zip(checked.errors, places, strict=True) if place not in explained]
@@ -204,18 +208,21 @@ class RowCheck:
                     where,
                 )
             )
-        for code, modality, rule in self._medium_rules:
-            if not modality or (modality == medium.modality and medium.content is not None):
-                found += [_of_hit(told, hit, row, where) for told, hit in _hits(code, rule, medium)]
-        return found
+        rules = self._medium_rules["" if medium.content is None else medium.modality]
+        return found + [_of_hit(told, hit, row, where) for told, hit in _hits(rules, medium)]
 
 
-def _hits(code: str, rule: Callable[[_T], Iterable[Hit]], given: _T) -> list[tuple[str, Hit]]:
-    """Return what a rule finds, each with its code. A fault of ours in a rule costs neither row nor run."""
-    try:
-        return [(code, hit) for hit in rule(given)]
-    except Exception as error:  # noqa: BLE001  # whatever it is, the other rules and rows are checked
-        return [(FAULT, Hit(f"the rule {code} failed ({type(error).__name__})", "report it, with this row"))]
+def _hits(rules: _Rules[_T], given: _T) -> list[tuple[str, Hit]]:
+    """Return what rules find, each with its code. A fault of ours in a rule costs neither row nor run."""
+    found = []
+    for code, rule in rules:
+        try:
+            for hit in rule(given):
+                found.append((code, hit))  # noqa: PERF401  # a list of each rule would take time
+        except Exception as error:  # noqa: BLE001  # whatever it is, the other rules and rows are checked
+            fault = Hit(f"the rule {code} failed ({type(error).__name__})", "report it, with this row")
+            found = [(other, hit) for other, hit in found if other != code] + [(FAULT, fault)]
+    return found
 
 
 def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, KeptFix | None]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mmprompt.check.store import Store
+from mmprompt.targets.limits import target_names
+from mmprompt.targets.media_tokens import MEDIA_TOKENS
 
 _BINS = 12
 _WIDE = 50.0
@@ -38,8 +40,23 @@ class Distribution(NamedTuple):
     bins: tuple[Bin, ...]
 
 
+class TokenCount(NamedTuple):
+    """The tokens that a target counts for the media of a dataset, by modality.
+
+    ``models`` are those whose published formula it is. ``uncounted`` is the number of media without a formula, or
+    of an unknown size.
+    """
+
+    models: str
+    media: dict[str, int]
+    uncounted: int
+
+
 class Statistics(NamedTuple):
-    """A dataset in numbers. ``answers`` are the most frequent ones, as JSON texts in short; ``formats`` media types."""
+    """A dataset in numbers. ``answers`` are the most frequent ones, as JSON texts in short; ``formats`` media types.
+
+    ``tokens`` are by target; None where they depend on the model.
+    """
 
     rows: int
     media: dict[str, int]
@@ -48,6 +65,7 @@ class Statistics(NamedTuple):
     answers: dict[str, int]
     distinct_answers: int
     distributions: tuple[Distribution, ...]
+    tokens: dict[str, TokenCount | None]
 
     @property
     def data(self) -> dict[str, object]:
@@ -55,7 +73,8 @@ class Statistics(NamedTuple):
         distributions = [
             {**each._asdict(), "bins": [one._asdict() for one in each.bins]} for each in self.distributions
         ]
-        return {**self._asdict(), "distributions": distributions}
+        tokens = {name: None if count is None else count._asdict() for name, count in self.tokens.items()}
+        return {**self._asdict(), "distributions": distributions, "tokens": tokens}
 
 
 _VALUES = {
@@ -95,7 +114,24 @@ def statistics_of(store: Store) -> Statistics:
         answers,
         next(store.query("SELECT COUNT(DISTINCT answer) FROM samples"))[0],
         tuple(_distributions(store)),
+        {target: _token_count(store, target) for target in target_names()},
     )
+
+
+def _token_count(store: Store, target: str) -> TokenCount | None:
+    formulas = MEDIA_TOKENS.get(target)
+    if formulas is None:
+        return None
+    media: dict[str, int] = {}
+    uncounted = 0
+    alike = "SELECT modality, width, height, seconds, COUNT(*) FROM media GROUP BY 1, 2, 3, 4 ORDER BY 1"
+    for modality, width, height, seconds, count in store.query(alike):
+        tokens = formulas.of(modality, width, height, seconds)
+        if tokens is None:
+            uncounted += count
+        else:
+            media[modality] = media.get(modality, 0) + tokens * count
+    return TokenCount(formulas.models, media, uncounted)
 
 
 def _distributions(store: Store) -> Iterator[Distribution]:

@@ -239,8 +239,9 @@ class Store:
             yield from self._database.execute(sql, values)
 
     def _write(self, sql: str, values: Iterable[tuple[object, ...]]) -> None:
-        with self._faults():
-            self._database.executemany(sql, values)
+        if rows := list(values):
+            with self._faults():
+                self._database.executemany(sql, rows)
 
 
 def _listed(values: Iterable[object]) -> str:

@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import check, convert, init, plugins, render, run, serve, stats, view  # noqa: PLC0415  # they load with the command line
+    from mmprompt.cli import check, compare, convert, init, plugins, render, run, score, serve, stats, view  # noqa: PLC0415  # they load with the command line
     from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
 
     parser = _Parser(
@@ -84,6 +84,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     run.add_parser(commands)
     check.add_parser(commands)
     stats.add_parser(commands)
+    score.add_parser(commands)
+    compare.add_parser(commands)
     init.add_parser(commands)
     convert.add_parser(commands)
     serve.add_parser(commands)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mmprompt._version import __version__
 from mmprompt.check.baseline import Baseline
 from mmprompt.check.configuration import Configuration, project_configuration
-from mmprompt.check.reports.formats import FORMATS
+from mmprompt.check.reports.formats import FORMATS, report_class
 from mmprompt.check.reports.report import Report
 from mmprompt.check.reports.text import StatisticsReport
 from mmprompt.check.selection import Selection
@@ -134,7 +134,7 @@ def _report(arguments: argparse.Namespace) -> type[Report]:
     if name not in FORMATS:
         raise TaskError(f"unknown output format {shown(name)}", nearest(name, FORMATS))
     if not arguments.statistics:
-        return FORMATS[name]
+        return report_class(name)
     if name != "text":
         raise TaskError("--statistics is a report of its own", "give it without --output-format")
     return StatisticsReport

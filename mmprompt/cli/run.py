@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.score import add_report_options, check_reports, tell_scores
 from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
     from mmprompt.cli.report import ErrorReport, NoteReport
+    from mmprompt.errors.findings import Note
     from mmprompt.run.runner import RunSettings
     from mmprompt.run.task_run import RunReport
     from mmprompt.tasks.task import Task
@@ -65,6 +68,7 @@ def _add_model(group: argparse._ArgumentGroup) -> None:
     add("--api-key-env", metavar="VARIABLE", help=key)
     header = "a further header, whose value an environment variable holds (repeatable)"
     add("--header", action="append", default=[], metavar="NAME=VARIABLE", help=header)
+    add("--device", default="cpu", metavar="DEVICE", help="where a local model computes: cpu, cuda or cuda:N (cpu)")
     add("--target", metavar="TARGET", help="what the server accepts: vllm or openai")
     add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
 
@@ -82,7 +86,7 @@ def _add_generation(group: argparse._ArgumentGroup) -> None:
 
 def _add_pace(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16)")
+    add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16; local: a batch of 8)")
     add("--rpm", type=float, metavar="N", help="at most N requests a minute")
     add("--timeout", type=float, metavar="SECONDS", help="how long one attempt may take (600)")
     add("--workers", type=natural, default=1, metavar="N", help="threads that decode media (1)")
@@ -95,7 +99,7 @@ def _add_scores(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--scorer", metavar="NAME", help="exact, contains, choice, anls, vqa or number")
     add("--group-by", action="append", default=[], metavar="COLUMN", help="a column to group by (repeatable)")
-    add("--fail-under", type=float, metavar="X", help="exit with 1 if the score is below X")
+    add_report_options(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -111,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    check_reports(arguments.report, *named_files(arguments), *filter(None, (arguments.output, arguments.errors)))
     with recorded(arguments.errors):
         check_output(arguments.output)
         check_apart(arguments.output, *named_files(arguments))
@@ -120,14 +125,20 @@ def run(arguments: argparse.Namespace) -> int:
     notes = NoteReport()
     with error_report(arguments.errors) as errors:
         report = _asked(arguments, task, settings, errors, notes)
-    for note in task.notes():
+    for note in (*task.notes(), *_notes(report)):
         notes.add(note)
     for text in (*errors.texts(), *notes.texts()):
         say(text)
+    code = OK
+    if report.scores is not None:
+        code = tell_scores(report.scores, arguments.report, arguments.fail_under)
+    elif not report.interrupted and (arguments.report or arguments.fail_under is not None):
+        say("mmprompt: there is no score: no row has a right answer")
+        code = FINDINGS
     say(_closing(report, notes.count))
     if report.interrupted:
         return INTERRUPTED
-    return FINDINGS if report.failed else OK
+    return FINDINGS if report.failed else code
 
 
 def _settings(arguments: argparse.Namespace) -> RunSettings:
@@ -164,16 +175,17 @@ def _asked(
 
     from mmprompt.cli.progress import RowCounter, progress  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import logged  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.models import ServerSettings, model_for  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.models import LocalSettings, ServerSettings, model_for  # noqa: PLC0415  # loads with the command
     from mmprompt.run.task_run import Hooks, Plan, ask_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
 
     counter = RowCounter()
     headers = tuple(arguments.header)
     server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
-    model = model_for(arguments.model, arguments.base_url, task.config, server)
-    path = arguments.input[0] if is_task_file(arguments.input[0]) else None
     policy = policy_of(arguments, task)
+    local = LocalSettings(arguments.device, arguments.concurrency, policy)
+    model = model_for(arguments.model, arguments.base_url, task.config, server, local)
+    path = arguments.input[0] if is_task_file(arguments.input[0]) else None
     plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
     hooks = Hooks(lambda failed, row: errors.report(failed, row, counter.rows), counter, _tell_stop)
     with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):
@@ -182,6 +194,23 @@ def _asked(
 
 def _tell_stop() -> None:
     say("mmprompt: finishing what is in flight; press ^C again to stop at once")
+
+
+def _notes(report: RunReport) -> Iterator[Note]:
+    """Yield notes on what a run found in its journal and among its rows."""
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
+
+    if report.torn:
+        what = f"{report.torn} torn line{'s' * (report.torn > 1)} of {report.journal} cannot be read"
+        yield Note("MM002", what, "their rows were asked again")
+    if report.stale:
+        what = f"{report.stale} lines of {report.journal} belong to no row of the dataset any more, and are scored too"
+        yield Note("MM900", what, "write to another file with -o, or begin anew with --overwrite")
+    if report.repeated:
+        what = f"{report.repeated} rows have the id of an earlier row"
+        yield Note("MM009", what, "give each row its own id")
+    if not (report.answered or report.failed or report.interrupted):
+        yield Note("MM014", "there is no row to ask")
 
 
 def _closing(report: RunReport, notes: int) -> str:

@@ -102,9 +102,24 @@ def _lines(found: Statistics) -> Iterator[str]:
         )
         total = f", all {_number(each.total)}" if each.unit in {"bytes", "seconds"} else ""
         yield f"{each.name}, {each.unit}: {numbers}{total}"
+    yield from _token_lines(found)
     yield f"answers: {found.distinct_answers:,} distinct"
     for answer, count in found.answers.items():
         yield f"  {count:,} {answer}"
+
+
+def _token_lines(found: Statistics) -> Iterator[str]:
+    """Yield what targets count for the media; texts are told in characters, whose tokens depend on the model."""
+    if not found.media:
+        return
+    yield "tokens of media:"
+    for target, count in found.tokens.items():
+        if count is not None:
+            media = [f"{modality} {tokens:,}" for modality, tokens in count.media.items()]
+            media += [f"{count.uncounted:,} media without a count"] if count.uncounted else []
+            yield f"  {target}: {', '.join(media)} ({count.models})"
+    others = [target for target, count in found.tokens.items() if count is None]
+    yield f"  {', '.join(others)}: depends on the model"
 
 
 def _number(value: float) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple, Union
 
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.messages import MediaPart
 
 
 class ImageContent(NamedTuple):
@@ -87,21 +86,21 @@ class VideoContent(NamedTuple):
 Content = Union[ImageContent, AudioContent, VideoContent]
 
 
-def inspect(part: MediaPart, policy: MediaPolicy) -> Content:
-    """Decode a medium and return what it holds.
+def inspect(modality: str, data: bytes, frames: tuple[bytes, ...], policy: MediaPolicy) -> Content:
+    """Decode the bytes of a medium, or the frames of a video of single frames, and return what it holds.
 
     Raises:
         SourceError: it is cut or damaged, or holds nothing.
         PolicyError: it is larger or longer than the policy allows.
     """
-    if part.modality == "image":
+    if modality == "image":
         from mmprompt.media.image.inspection import inspect_image  # noqa: PLC0415  # loads in the sandbox
 
-        return inspect_image(part.data, policy)
-    if part.modality == "audio":
+        return inspect_image(data, policy)
+    if modality == "audio":
         from mmprompt.media.audio.inspection import inspect_audio  # noqa: PLC0415  # loads in the sandbox
 
-        return inspect_audio(part.data, policy)
+        return inspect_audio(data, policy)
     from mmprompt.media.video.inspection import inspect_frames, inspect_video  # noqa: PLC0415  # loads in the sandbox
 
-    return inspect_frames(part.frames, policy) if part.frames else inspect_video(part.data, policy)
+    return inspect_frames(frames, policy) if frames else inspect_video(data, policy)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _Messages = list[dict[str, Any]]
 _Outcome = Union[Reply, float, MMPromptError]
 
+BATCH = 8
+"""The most requests in one forward pass."""
+
 _WORDS = 300
 
 
@@ -52,7 +55,12 @@ class LocalModel:
     concurrency = 1
 
     def __init__(
-        self, path: str | os.PathLike[str], *, device: str = "cpu", batch: int = 8, policy: MediaPolicy | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        device: str = "cpu",
+        batch: int = BATCH,
+        policy: MediaPolicy | None = None,
     ) -> None:
         folder = os.path.abspath(os.fspath(path))
         self.name = folder

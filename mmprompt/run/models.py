@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.run.address import server_access
 from mmprompt.run.model import Model
 from mmprompt.tasks.config import TaskConfig
@@ -29,11 +30,20 @@ class ServerSettings(NamedTuple):
     headers: tuple[str, ...] = ()
 
 
+class LocalSettings(NamedTuple):
+    """How a local model is asked: where it computes, how many requests make a batch, and the limits of decoding."""
+
+    device: str = "cpu"
+    batch: int | None = None
+    policy: MediaPolicy | None = None
+
+
 def model_for(
     name: str | None,
     base_url: str | None,
     config: TaskConfig,
     settings: ServerSettings = ServerSettings(),  # noqa: B008  # immutable
+    local: LocalSettings = LocalSettings(),  # noqa: B008  # immutable
 ) -> Model:
     """Return a model: that of a server, the one in a folder, or the built-in one.
 
@@ -42,6 +52,7 @@ def model_for(
         base_url: the server's address; by default what the task names, else ``MMPROMPT_BASE_URL``.
         config: the task's settings.
         settings: how a server is asked.
+        local: how a local model is asked.
 
     Raises:
         TaskError: neither the caller nor the task names a model, or it is not known.
@@ -50,9 +61,9 @@ def model_for(
     if name is not None and name.startswith(_BUILTIN):
         return _builtin(name)
     if base_url is None and name is None and config.model_path is not None:
-        return _local(config.model_path)
+        return _local(config.model_path, local)
     if base_url is None and name is not None and config.base_url is None and os.path.isdir(name):
-        return _local(name)
+        return _local(name, local)
     asked = name or config.model_name
     if asked is None:
         raise TaskError("no model is given", f"give --model NAME, a folder, or {_SHAPES}")
@@ -97,7 +108,7 @@ def _builtin(name: str) -> Model:
     return ShapesModel()
 
 
-def _local(folder: str) -> Model:
-    from mmprompt.run.local_model import LocalModel  # noqa: PLC0415  # loads for local models
+def _local(folder: str, local: LocalSettings = LocalSettings()) -> Model:  # noqa: B008  # immutable
+    from mmprompt.run.local_model import BATCH, LocalModel  # noqa: PLC0415  # loads for local models
 
-    return LocalModel(folder)
+    return LocalModel(folder, device=local.device, batch=local.batch or BATCH, policy=local.policy)

@@ -7,21 +7,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from mmprompt.datasets.repeated_ids import RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import DatasetError, MMPromptError
-from mmprompt.render.answers import RowAnswers
+from mmprompt.errors import DatasetError, MMPromptError, TargetError
 from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
 from mmprompt.render.request import Request, RequestMaker
 from mmprompt.run.flight import ATTEMPTS, Flight
-from mmprompt.run.inferencers import AskedRow, Dialogue, Facts, Job, LabelledRow, check_line
+from mmprompt.run.inferencers import AskedRow, Dialogue, Job, LabelledRow
 from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal import JournalLine
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.model import Answer, Model
+from mmprompt.run.row_facts import RowFacts
 from mmprompt.targets.json_values import JSONValue
-
-GROUPS = ("category", "l2-category", "subject", "topic", "split")
-"""Columns by which scores are grouped where rows have them."""
 
 OnFailed = Callable[[FailedRow, "int | None"], object]
 """Receives a row that ends without a prediction, with its error, and its number; None if it could not be read."""
@@ -49,7 +47,7 @@ class Counts(NamedTuple):
 
     ``answered`` rows have a prediction in the journal now; ``kept`` of them had it before this run. ``failed`` rows
     ended with an error. ``stale`` lines of the journal belong to no row of the dataset, and ``torn`` ones cannot be
-    read.
+    read. ``repeated`` rows have the id of an earlier row.
     """
 
     answered: int
@@ -57,6 +55,7 @@ class Counts(NamedTuple):
     failed: int
     stale: int
     torn: int
+    repeated: int
     interrupted: bool
 
 
@@ -90,8 +89,7 @@ class Runner:
         self._on_row: Callable[[], object] = on_row or (lambda: None)
         self._task = builder.task
         self._maker = RequestMaker(builder)
-        self._answers = RowAnswers(self._task)
-        self._groups = tuple(dict.fromkeys((*settings.group_by, *GROUPS)))
+        self._facts = RowFacts(self._task, settings.group_by)
         assembly = self._task.assembly
         self._first_turn = 0 if assembly is not None and assembly.infer_mode else None
         dialogue = assembly is not None and assembly.needs_replies
@@ -109,7 +107,9 @@ class Runner:
             OSError: the journal cannot be written.
         """
         only = self._journal.failed_rows if self._settings.retry_errors else None
-        self._ask(self._jobs(only), interruption)
+        with RepeatedIds() as ids:
+            self._ask(self._jobs(only, ids=ids), interruption)
+            repeated = sum(1 for _ in ids.repeats())
         again, self._again = self._again or {}, None
         if again and not interruption:
             with suppress(DatasetError):  # standard input cannot be read again
@@ -118,7 +118,7 @@ class Runner:
             self._fail(failed, number)
         whole = self._settings.limit is None and only is None and not interruption
         stale = len(self._journal) if whole else 0
-        counts = (self._answered, self._kept, self._failed, stale, self._journal.torn)
+        counts = (self._answered, self._kept, self._failed, stale, self._journal.torn, repeated)
         return Counts(*counts, interrupted=bool(interruption))
 
     def _ask(self, jobs: Iterator[Job], interruption: Interruption) -> None:
@@ -126,7 +126,7 @@ class Runner:
         settings, more = self._settings, True
         with Flight(
             self._answers_of,
-            concurrency=settings.concurrency or self._model.concurrency,
+            concurrency=min(settings.concurrency or self._model.concurrency, self._model.concurrency),
             batch=self._model.batch,
             attempts=settings.attempts,
             rpm=settings.rpm,
@@ -180,23 +180,29 @@ class Runner:
             self._finish(job.asked)
         return following
 
-    def _jobs(self, only: Collection[int] | None, rounds: dict[Round, FailedRow] | None = None) -> Iterator[Job]:
+    def _jobs(
+        self,
+        only: Collection[int] | None,
+        rounds: dict[Round, FailedRow] | None = None,
+        ids: RepeatedIds | None = None,
+    ) -> Iterator[Job]:
         """Yield the jobs to begin with: of all rows, or of those whose numbers are in ``only``.
 
-        ``rounds`` are asked again; each is taken out when its turn comes.
+        ``rounds`` are asked again; each is taken out when its turn comes. ``ids`` receives the rows' ids.
         """
         rows: Iterator[Row] = itertools.islice(self._task.samples(), self._settings.limit)
         if only is not None:
             rows = (row for row in rows if isinstance(row, Sample) and row.row in only)
         with prepared_rows(self._builder, self._builder.prepare, rows, self._settings.workers) as prepared:
             for made in prepared:
+                if ids is not None and isinstance(made.row, Sample):
+                    ids.add(made.row.id, made.row.row)
                 if isinstance(made, FailedRow):
                     self._fail_unasked(made, rounds)
                     continue
-                facts = self._facts(made.row)
                 try:
-                    check_line(made.row, facts)
-                except MMPromptError as error:
+                    facts = self._facts.of(made.row)
+                except TargetError as error:
                     self._fail(FailedRow(made.row, error), made.row.row)
                     continue
                 requests = self._maker.of(made)
@@ -242,10 +248,10 @@ class Runner:
         for repeat in self._repeats:
             if rounds is not None:
                 rounds.pop((failed.row.row, repeat), None)
-            asked = AskedRow(failed.row, (), self._facts(failed.row), repeat)
-            line = asked.failure(failed.error, self._first_turn)
-            if not _is_same_error(line, asked.stood(self._stood, self._first_turn)):
-                with suppress(MMPromptError):  # its id is not JSON
+            with suppress(TargetError):  # its id or answer is not JSON
+                asked = AskedRow(failed.row, (), self._facts.of(failed.row), repeat)
+                line = asked.failure(failed.error, self._first_turn)
+                if not _is_same_error(line, asked.stood(self._stood, self._first_turn)):
                     self._journal.write([line])
         self._fail(failed, failed.row.row)
 
@@ -267,10 +273,6 @@ class Runner:
         if isinstance(made, FailedRow):
             return made.error
         return next(iter(self._maker.of(made)), None)
-
-    def _facts(self, row: Sample) -> Facts:
-        groups = {name: row.columns[name] for name in self._groups if name in row.columns}
-        return Facts(lambda turn: self._answers.value(row, turn), groups)  # type: ignore[arg-type, return-value]
 
 
 def _is_same_error(line: JournalLine, before: JournalLine | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from mmprompt.errors import MMPromptError, TaskError
@@ -15,11 +15,14 @@ from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.manifest import manifest_of
 from mmprompt.run.model import Model
-from mmprompt.run.models import ServerSettings, model_for
+from mmprompt.run.models import LocalSettings, ServerSettings, model_for
 from mmprompt.run.runner import OnFailed, Runner, RunSettings
+from mmprompt.run.score import NoAnswersError, ScoreReport, score_journal
+from mmprompt.run.scorers import Scorer, scorer_of
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
+from mmprompt.tasks.media import task_policy
 from mmprompt.tasks.task import Task
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
@@ -30,7 +33,8 @@ class RunReport(NamedTuple):
 
     ``journal`` is the file with the replies. ``answered`` rows have a prediction there now; ``kept`` of them had it
     before this run. ``failed`` rows ended with an error. ``stale`` lines of the journal belong to no row of the
-    dataset, and ``torn`` ones cannot be read. ``interrupted`` is True after ``^C``.
+    dataset, and ``torn`` ones cannot be read. ``repeated`` rows have the id of an earlier row. ``interrupted`` is True
+    after ``^C``. ``scores`` is None then, and where no row has a right answer.
     """
 
     journal: str
@@ -39,7 +43,9 @@ class RunReport(NamedTuple):
     failed: int = 0
     stale: int = 0
     torn: int = 0
+    repeated: int = 0
     interrupted: bool = False
+    scores: ScoreReport | None = None
 
 
 class Hooks(NamedTuple):
@@ -59,7 +65,7 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     options: Mapping[str, JSONValue] | None = None,
     limit: int | None = None,
     repeats: int = 1,
-    scorer: str | None = None,
+    scorer: str | Scorer | None = None,
     group_by: Sequence[str] = (),
     concurrency: int | None = None,
     rpm: float | None = None,
@@ -68,6 +74,7 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     overwrite: bool = False,
     policy: MediaPolicy | None = None,
     on_error: Callable[[MMPromptError], None] | None = None,
+    device: str = "cpu",
 ) -> RunReport:
     """Ask a model all requests of a task, and append its replies to a journal as they come.
 
@@ -95,7 +102,8 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     if model is not None and not isinstance(model, str):
         return ask_task(loaded, model, to, settings, plan, hooks)
     server = ServerSettings(timeout=timeout, concurrency=concurrency)
-    with closing(model_for(model, base_url, loaded.config, server)) as asked:
+    local = LocalSettings(device, concurrency, policy or loaded.policy or task_policy(loaded))
+    with closing(model_for(model, base_url, loaded.config, server, local)) as asked:
         return ask_task(loaded, asked, to, settings, plan, hooks)
 
 
@@ -103,7 +111,7 @@ class Plan(NamedTuple):
     """What a run is told beside how to ask. ``task_path`` is the task's file; ``headers`` are ``NAME=VARIABLE``."""
 
     task_path: str | None = None
-    scorer: str | None = None
+    scorer: str | Scorer | None = None
     headers: tuple[str, ...] = ()
     overwrite: bool = False
     media: str | None = None
@@ -121,6 +129,7 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
     journal = output or journal_name(task, plan.task_path, model.name)
     if settings.retry_errors and not os.path.isfile(journal):
         raise TaskError(f"there is no journal {journal}, so there are no errors to retry", "leave out --retry-errors")
+    scorer_of(plan.scorer)
     settings = settings._replace(options={**_stop_tokens(task, model.target), **settings.options})
     manifest = manifest_of(
         task,
@@ -128,7 +137,7 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
         model=model.name,
         target=model.target,
         options=settings.options,
-        scorer=plan.scorer or task.config.scorer,
+        scorer=task.config.scorer if plan.scorer is None else _name_of(plan.scorer),
         limit=settings.limit,
         repeats=settings.repeats,
         headers=dict(item.split("=", 1) for item in plan.headers),
@@ -140,7 +149,12 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
         Interruption(hooks.on_stop) as interruption,
     ):
         runner = Runner(builder, model, file, settings, on_failed=hooks.on_failed, on_row=hooks.on_row)
-        return RunReport(journal, *runner.run(interruption))
+        report = RunReport(journal, *runner.run(interruption))
+    if report.interrupted:
+        return report
+    with suppress(NoAnswersError):
+        report = report._replace(scores=score_journal(journal, plan.scorer, group_by=settings.group_by))
+    return report
 
 
 def _stop_tokens(task: Task, target: str) -> dict[str, JSONValue]:
@@ -149,6 +163,10 @@ def _stop_tokens(task: Task, target: str) -> dict[str, JSONValue]:
     if ids is None or target not in ("vllm", "hf"):
         return {}
     return {"stop_token_ids": list(ids) if isinstance(ids, list) else [ids]}
+
+
+def _name_of(scorer: str | Scorer) -> str:
+    return scorer if isinstance(scorer, str) else getattr(scorer, "__name__", type(scorer).__name__)
 
 
 def journal_name(task: Task, task_path: str | None, model: str) -> str:

@@ -7,21 +7,20 @@ import time
 
 from mmprompt.media.inspection import Content, ImageContent, inspect
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.messages import MediaPart
 
 
-def inspect_or_fail(part: MediaPart, policy: MediaPolicy) -> Content:
+def inspect_or_fail(modality: str, data: bytes, frames: tuple[bytes, ...], policy: MediaPolicy) -> Content:
     """Look inside a medium; crash, hang or swell if its bytes end so."""
-    if part.data.endswith(b"crash"):
+    if data.endswith(b"crash"):
         os.abort()
-    if part.data.endswith(b"hang"):
+    if data.endswith(b"hang"):
         time.sleep(60)
-    if part.data.endswith(b"swell"):
+    if data.endswith(b"swell"):
         bytearray(1 << 40)
-    return inspect(part, policy)
+    return inspect(modality, data, frames, policy)
 
 
-def inspect_now(part: MediaPart, policy: MediaPolicy) -> Content:
+def inspect_now(modality: str, data: bytes, frames: tuple[bytes, ...], policy: MediaPolicy) -> Content:
     """Look inside a picture; in place of its cells return the time."""
-    content = inspect(part, policy)
+    content = inspect(modality, data, frames, policy)
     return content._replace(cells=str(time.monotonic_ns()).encode()) if isinstance(content, ImageContent) else content

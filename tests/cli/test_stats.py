@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import wave
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,33 @@ def test_the_text_says_the_same(data: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[:3] == ["rows: 6", "image: 4, 3 distinct", "  image/png: 4"]
     assert "width of an image, pixels: least 10, median 30, most 100" in lines
     assert lines[-3:] == ["answers: 2 distinct", "  3 A", "  1 B"]
+
+
+def test_tokens_of_media_are_counted_as_each_target_publishes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, size in enumerate([(1024, 1024), (960, 540)]):
+        Image.new("RGB", size).save(tmp_path / f"{number}.png")
+    with wave.open(str(tmp_path / "2.wav"), "wb") as sound:
+        sound.setparams((1, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(range(256)) * 125)  # 2 s
+    rows: list[dict[str, object]] = [{"id": n, "question": "What?", "image": f"{n}.png"} for n in range(2)]
+    rows.append({"id": 2, "question": "What?", "audio": "2.wav"})
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, out, _ = stats(capsys, tmp_path / "data.jsonl", "--output-format", "json")
+    tokens = json.loads(out)["tokens"]
+    media = {target: (count["media"], count["uncounted"]) for target, count in tokens.items() if count}
+    assert media == {
+        "openai": ({"image": 765 + 85 + 170 * 4}, 1),
+        "anthropic": ({"image": 37 * 37 + 35 * 20}, 1),
+        "gemini": ({"image": 258 * (4 + 6), "audio": 64}, 0),
+    }
+    assert tokens["vllm"] is tokens["hf"] is None
+    _, out, _ = stats(capsys, tmp_path / "data.jsonl")
+    assert "  gemini: audio 64, image 2,580 (Gemini 2.0 and 2.5)\n" in out
+    assert "  openai: image 1,530, 1 media without a count (gpt-4o and gpt-4.1 at detail high)\n" in out
+    assert "  vllm, hf" in out
+    assert ": depends on the model\n" in out
 
 
 def test_without_decoding_sides_are_unknown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

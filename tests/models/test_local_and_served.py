@@ -7,9 +7,11 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ pytest.importorskip("torch")
 import drawn  # after the skip
 
 from mmprompt.cli import main
+from mmprompt.run.local_model import LocalModel
+from mmprompt.run.server import ModelServer
 
 pytestmark = pytest.mark.models
 _START = 180.0
@@ -105,6 +109,22 @@ def test_the_predictions_are_the_same(server: str, tmp_path: Path, case: str) ->
     keys = ("row", "id", "turn", "prediction", "answer", "finish_reason", "usage")
     assert [[line[key] for key in keys] for line in here] == [[line[key] for key in keys] for line in there]
     assert [line["prediction"] for line in here] == expected(case, rows)
+
+
+@pytest.mark.parametrize("case", ["two", "every"])
+def test_our_own_server_gives_the_same_predictions(tmp_path: Path, case: str) -> None:
+    make, count, mode = CASES[case]
+    rows = make(tmp_path, count)
+    task = drawn.written(tmp_path, rows, None if mode is None else drawn.dialogue(mode))
+    with closing(LocalModel(drawn.FIXTURE)) as model, ModelServer(model) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            there = asked(task, "there", "--base-url", served.url)
+        finally:
+            served.shutdown()
+            thread.join(30)
+    assert [line["prediction"] for line in there] == expected(case, rows)
 
 
 def test_this_server_gives_no_log_probabilities_and_is_refused(

@@ -329,6 +329,13 @@ def test_importing_the_module_loads_neither_torch_nor_transformers():
     assert done.stdout == "set()\n", done.stderr
 
 
+def test_a_picture_that_is_only_named_is_not_fetched(llava):
+    row = {"image": "https://example.com/cat.png", "question": drawn.COLOUR}
+    [request] = load_task({"dataset": {"rows": [row]}, "media": {"mode": "keep"}}).requests("hf")
+    [answer] = llava.ask([request], {})
+    assert "a local model fetches no image; leave out media: keep" in str(answer.error)
+
+
 def test_the_policy_bounds_the_pictures(tmp_path):
     model = LocalModel(drawn.FIXTURE, policy=MediaPolicy(max_pixels=64))
     [answer] = model.ask(requests(tmp_path, drawn.single(tmp_path, 1)), {})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from mmprompt import load_task
+from mmprompt import load_task, run_task
 
 torch = pytest.importorskip("torch")
 import drawn  # noqa: E402  # after the skip
@@ -80,6 +80,33 @@ def test_the_label_is_that_of_the_greatest_likelihood(llava, by_hand, tmp_path, 
     if image:
         assert sum(chosen[row["id"]] == row["answer"] for row in rows[:17]) == 17
         assert len(set(chosen.values())) > 5
+
+
+def journal(tmp_path: Path, model: Any, rows: list[dict[str, Any]], infer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of the rows of a run, in order."""
+    report = run_task(drawn.written(tmp_path, rows, infer), model, tmp_path / "out.jsonl", overwrite=True)
+    assert (report.answered, report.failed) == (len(rows), 0)
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    return sorted((line for line in lines if line["label"] is None), key=lambda line: line["row"])
+
+
+def test_a_run_compares_the_labels_by_their_perplexity(llava, tmp_path):
+    rows = drawn.single(tmp_path, 12)
+    names = [*drawn.COLOURS, *drawn.SIDES]
+    for order in (names, names[::-1]):
+        lines = journal(tmp_path, llava, rows, drawn.labels("", order, image=True))
+        assert [line["prediction"] for line in lines] == [row["answer"] for row in rows]
+
+
+@pytest.mark.parametrize("image", [False, True], ids=["text", "image"])
+def test_of_labels_that_tie_the_first_is_chosen(llava, tmp_path, image):
+    rows, infer = samples(tmp_path, image=image)
+    templates = infer["prompt_template"]["template"]
+    likely, unlikely = templates["left"], templates["no idea at all"]
+    infer["prompt_template"]["template"] = {"n": unlikely, "b": likely, "a": likely, "c": likely}
+    assert {line["prediction"] for line in journal(tmp_path, llava, rows, infer)} == {"b"}
+    infer["prompt_template"]["template"] = {"a": likely, "n": unlikely, "b": likely}
+    assert {line["prediction"] for line in journal(tmp_path, llava, rows, infer)} == {"a"}
 
 
 def test_the_tokens_of_pictures_are_left_out(llava, tmp_path):

@@ -1,22 +1,27 @@
-"""The reports by the name of their format."""
+"""The reports by the name of their format. A report loads when it is asked for."""
 
 from __future__ import annotations
 
-from mmprompt.check.reports.data import JSONLinesReport, JSONReport
-from mmprompt.check.reports.github import GitHubReport
-from mmprompt.check.reports.html import HTMLReport
-from mmprompt.check.reports.junit import JUnitReport
-from mmprompt.check.reports.report import Report
-from mmprompt.check.reports.sarif import SarifReport
-from mmprompt.check.reports.text import TextReport
+from importlib import import_module
 
-FORMATS: dict[str, type[Report]] = {
-    "text": TextReport,
-    "json": JSONReport,
-    "jsonl": JSONLinesReport,
-    "sarif": SarifReport,
-    "junit": JUnitReport,
-    "github": GitHubReport,
-    "html": HTMLReport,
+from mmprompt.check.reports.report import Report
+
+_CLASSES = {
+    "text": ("text", "TextReport"),
+    "json": ("data", "JSONReport"),
+    "jsonl": ("data", "JSONLinesReport"),
+    "sarif": ("sarif", "SarifReport"),
+    "junit": ("junit", "JUnitReport"),
+    "github": ("github", "GitHubReport"),
+    "html": ("html", "HTMLReport"),
 }
+
+FORMATS = tuple(_CLASSES)
 """What ``--output-format`` takes."""
+
+
+def report_class(name: str) -> type[Report]:
+    """Return the class of the report of one of ``FORMATS``."""
+    module, attribute = _CLASSES[name]
+    found: type[Report] = getattr(import_module(f"mmprompt.check.reports.{module}"), attribute)
+    return found

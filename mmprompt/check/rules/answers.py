@@ -40,7 +40,7 @@ def answer_not_a_choice(row: CheckedRow) -> Iterator[Hit]:
     """The answer names none of the choices."""
     if not row.choices or kind_of(row.answer) in ("null", "blank", "object"):  # MM701 tells that there is none
         return
-    if choice_of(row.answer, row.choices) < 0:
+    if choice_of(row.answer, row.choices, row.task.config.index_base) < 0:
         known = names_in_short(without_letters(row.choices))
         hint = "give the letter, the number or the text of one of the choices"
         yield Hit(f"the answer {shown(row.answer)} is none of the choices {known}", hint, row.task.output_column)
@@ -49,7 +49,7 @@ def answer_not_a_choice(row: CheckedRow) -> Iterator[Hit]:
 @row_rule("MM718")
 def two_readings(row: CheckedRow) -> Iterator[Hit]:
     """The answer can be read as two of the choices, or as one that a scorer does not read."""
-    readings = readings_of(row.answer, row.choices)
+    readings = readings_of(row.answer, row.choices, row.task.config.index_base)
     if not readings:
         return
     texts = without_letters(row.choices)

@@ -123,7 +123,7 @@ def answer_in_file_name(row: CheckedRow) -> Iterator[Hit]:
 def _answer_text(row: CheckedRow) -> str:
     if not isinstance(row.answer, str):
         return ""
-    number = choice_of(row.answer, row.choices) if row.choices else -1
+    number = choice_of(row.answer, row.choices, row.task.config.index_base) if row.choices else -1
     return str(without_letters(row.choices)[number]) if number >= 0 else row.answer
 
 

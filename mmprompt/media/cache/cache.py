@@ -12,7 +12,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import metadata
 
 from mmprompt._version import __version__
 from mmprompt.errors import PolicyError, shown
@@ -172,6 +171,8 @@ def _written(value: object) -> str:
 
 @lru_cache(maxsize=1)
 def _versions() -> str:
+    from importlib import metadata  # noqa: PLC0415  # loads a mail parser, which checks do not need
+
     found = [f"mmprompt {__version__}", f"format {FORMAT}"]
     for name in _LIBRARIES:
         try:

@@ -6,6 +6,7 @@ import io
 import re
 import struct
 from collections.abc import Sequence
+from functools import cache
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFilter import Kernel
 
 SIDE = 40
 """Pixels of the shorter side of the small copy, at least. An eighth of a photo of 480 x 320 has so many."""
@@ -40,6 +42,7 @@ _LEAST_SIDE = 128
 _LEAST_VARIANCE = 4
 """Of grey levels. Below, noise and rounding make up the edges."""
 
+_LEVELS = list(range(256))
 _SQUARES = [level * level for level in range(256)]
 _FROM_MIDDLE = [(level - _MIDDLE) ** 2 for level in range(256)]
 _WHITE = (255, 255, 255)
@@ -153,25 +156,31 @@ def _sharpness(grey: Image, levels: Sequence[int]) -> float | None:
 
     Light and contrast do not count: the ratio of a dark copy is the same. None for an image of nearly one level.
     """
-    from PIL.ImageFilter import Kernel  # noqa: PLC0415  # heavy
-
-    mean = sum(map(mul, levels, range(256))) / sum(levels)
-    spread = sum(map(mul, levels, _SQUARES)) / sum(levels) - mean * mean
+    count = grey.width * grey.height
+    mean = sum(map(mul, levels, _LEVELS)) / count
+    spread = sum(map(mul, levels, _SQUARES)) / count - mean * mean
     if spread < _LEAST_VARIANCE:
         return None
-    edges = grey.filter(Kernel((3, 3), (0, 1, 0, 1, -4, 1, 0, 1, 0), scale=2, offset=_MIDDLE))
+    edges = grey.filter(_second_differences())
     inner = edges.crop((1, 1, edges.width - 1, edges.height - 1))  # the filter copies the border
     sharp = sum(map(mul, inner.histogram(), _FROM_MIDDLE)) / (inner.width * inner.height)
     return float(4 * sharp / spread)
 
 
+@cache
+def _second_differences() -> Kernel:
+    from PIL.ImageFilter import Kernel  # noqa: PLC0415  # heavy
+
+    return Kernel((3, 3), (0, 1, 0, 1, -4, 1, 0, 1, 0), scale=2, offset=_MIDDLE)
+
+
 def _profile(image: Image) -> str:
     """Return the name of the colour profile; empty without one, or if it is sRGB."""
-    from PIL import ImageCms  # noqa: PLC0415  # heavy
-
     profile = image.info.get("icc_profile")
     if not isinstance(profile, bytes) or not profile or re.search(rb"s\0?R\0?G\0?B", profile[:2048]):
         return ""
+    from PIL import ImageCms  # noqa: PLC0415  # heavy, and few pictures need it
+
     try:
         name: str | None = ImageCms.ImageCmsProfile(io.BytesIO(profile)).profile.profile_description
     except OSError:

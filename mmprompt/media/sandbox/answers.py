@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import MMPromptError, Where
@@ -41,6 +42,7 @@ _OURS = re.compile(r"mmprompt\.(errors|messages|media(?:\.\w+)+)\Z")
 _NUMBERS = re.compile(r"[<>|][biuf](?:1|2|4|8)\Z")
 _LONGEST_HEADER = 1 << 23
 """Bytes of JSON; 100,000 frames take 3 MB. As objects it is ten times larger, in a process without a limit."""
+_SCALARS = frozenset((bool, float, int, str, type(None)))
 _COLLECTIONS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
@@ -160,13 +162,15 @@ def _value(plain: Any, blobs: Blobs) -> Any:
         return _array(dtype, shape, _blob(number, blobs))
     found = _named(*rest[:2])
     if kind == "fields" and issubclass(found, tuple) and len(rest) - 2 == len(getattr(found, "_fields", ())) > 0:
-        return tuple.__new__(found, [_value(item, blobs) for item in rest[2:]])
+        items = [item if type(item) in _SCALARS else _value(item, blobs) for item in rest[2:]]
+        return tuple.__new__(found, items)
     if kind == "error" and issubclass(found, MMPromptError):
         what, hint, where, code = rest[2:]
         return found(str(what), str(hint), Where(*where), code if code in RULES else None)
     raise AnswerError("an unknown kind of value")
 
 
+@lru_cache(64)
 def _named(module: str, name: str) -> type:
     if not _OURS.match(module) or not name.isidentifier():
         raise AnswerError("a type that may not be sent")

@@ -11,7 +11,10 @@ import io
 import pickle
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple
+
+from mmprompt.media.policy import MediaPolicy
 
 LONGEST = 1e6
 """Seconds; no time limit is longer."""
@@ -71,7 +74,9 @@ class _Pickler(pickle.Pickler):
         super().__init__(file, protocol)
         self.beside: list[bytes] = []
 
-    def persistent_id(self, value: object) -> int | None:
+    def persistent_id(self, value: object) -> int | bytes | None:
+        if type(value) is MediaPolicy:
+            return _pickled(value)
         if type(value) is not bytes or len(value) < _BESIDE:
             return None
         self.beside.append(value)
@@ -83,5 +88,17 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file)
         self._beside = beside
 
-    def persistent_load(self, number: int) -> bytes:
-        return self._beside[number]
+    def persistent_load(self, known: int | bytes) -> bytes | MediaPolicy:
+        return _unpickled(known) if isinstance(known, bytes) else self._beside[known]
+
+
+@lru_cache(4)
+def _pickled(policy: MediaPolicy) -> bytes:
+    """Return the pickle of a policy, which is made once and not for each job."""
+    return pickle.dumps(policy, 5)
+
+
+@lru_cache(4)
+def _unpickled(policy: bytes) -> MediaPolicy:
+    found: MediaPolicy = pickle.loads(policy)  # noqa: S301  # of our own process
+    return found
