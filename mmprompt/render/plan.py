@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder
 
 
+_MOST_MISSES = 64
+"""After how many rows that name files, and none between them that does not, a plan expects no others."""
+
+
 class _Medium(NamedTuple):
     """The place of a content part with a medium.
 
@@ -102,7 +106,8 @@ class Plan:
         self.sources = frozenset([medium.source for medium in media if medium.source is not None])
         self._simple = all(medium.source is not None and not medium.reads_addresses for medium in media)
         self._direct = self._direct_format()
-        self.line = self._line_format(builder.task.output_column)
+        self._misses = 0
+        self._line = self._line_format(builder.task.output_column)
 
     def _direct_format(self) -> _Direct | None:
         """Return what fills rows of plain texts and URLs at once: a match, a format of ``%`` and the groups in it.
@@ -129,12 +134,29 @@ class Plan:
             end, groups = b',"answer":"%b"}\n', (*groups, whole[answer] + 1)
         return _Direct(direct.match, b'{"id":"%b","messages":' + direct.form + end, groups)
 
+    def line(self, columns: Mapping[str, object]) -> bytes | None:
+        """Return the line of a row of texts and URLs, as ``--emit messages`` writes it; None for all other rows."""
+        if self._line is None or (joined := self.shape.joined(columns)) is None:
+            return None
+        return self._filled_at_once(self._line, joined)
+
+    def _filled_at_once(self, form: _Direct | None, joined: str) -> bytes | None:
+        """Return what ``form`` makes of a row; it is given up where no row was of texts and URLs."""
+        text = None if form is None else form.filled(joined)
+        if text is not None:
+            self._misses = 0
+        elif form is not None:
+            self._misses += 1
+            if self._misses == _MOST_MISSES:
+                self._direct = self._line = None
+        return text
+
     def wire(self, columns: Mapping[str, object]) -> Any:
         """Return the wire form of a row; None if it has to go the long way, False if it is of another shape."""
         joined = self.shape.joined(columns)
         if joined is None:
             return False
-        if self._direct is not None and (text := self._direct.filled(joined)) is not None:
+        if (text := self._filled_at_once(self._direct, joined)) is not None:
             return EncodedJSON(text, [])
         values = self.shape.values(columns)
         return False if values is None else self.filled(values)

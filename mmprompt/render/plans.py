@@ -88,10 +88,8 @@ class Plans:
         if shapes is None:
             return None
         for plan in shapes.proven:
-            if plan.line is not None and (joined := plan.shape.joined(columns)) is not None:
-                line = plan.line.filled(joined)
-                if line is not None:
-                    return line
+            if (line := plan.line(columns)) is not None:
+                return line
         return None
 
     def learn(self, row: Sample, made: WireRequest) -> None:

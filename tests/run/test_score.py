@@ -144,9 +144,7 @@ def test_two_journals_are_compared_row_by_row(tmp_path: Path) -> None:
 def test_journals_of_different_datasets_or_scorers_are_refused(tmp_path: Path) -> None:
     one = write(tmp_path / "a.jsonl", TEN, scorer=None)
     two = write(tmp_path / "b.jsonl", [line._replace(answer="no") for line in TEN], scorer=None)
-    with pytest.raises(
-        TaskError, match=r"10 of 10 rows have other answers or choices in .*b.jsonl' than in .*a.jsonl'"
-    ):
+    with pytest.raises(TaskError, match=r"10 of 10 rows have other answers or choices in .* than in "):
         compare_journals(one, two)
     with pytest.raises(TaskError, match="no row in common"):
         compare_journals(one, write(tmp_path / "c.jsonl", [line._replace(row=line.row + 50) for line in TEN]))
