@@ -124,7 +124,7 @@ class ShardWriter:
     def notes(self) -> Iterator[Note]:
         """Yield notes on rows that are too large, and on shards of an earlier run that are left."""
         if self.larger:
-            what = f"{self.larger} rows are larger than {self._most_bytes:,} bytes, and each has a shard of its own"
+            what = f"rows larger than {self._most_bytes:,} bytes: {self.larger}, each has a shard of its own"
             yield Note("MM805", what, "make their media smaller: --fit or --max-side N")
         left = _shard_name(self._path, len(self.records) + 1)
         if self.records and os.path.exists(left):

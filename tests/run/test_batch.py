@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answering import answering, text_of
 from command_line import run_here
 
 from mmprompt import TaskError, load_task, run_task, score_journal
@@ -119,7 +120,7 @@ def test_shards_of_an_earlier_run_and_rows_that_are_too_large_are_told(task: Pat
     said = render(task, "-o", "batch.jsonl", "--shard-rows", 8).stderr.decode()
     assert "'batch-00004.jsonl' and the shards after it are of an earlier run" in said
     assert "20 of 20 rows written to 3 shards (batch.manifest.json)" in said
-    assert "20 rows are larger than 10 bytes" in render(task, "-o", "b.jsonl", "--shard-bytes", 10).stderr.decode()
+    assert "rows larger than 10 bytes: 20, each has a shard of its own" in render(task, "-o", "b.jsonl", "--shard-bytes", 10).stderr.decode()
 
 
 def test_no_shard_is_left_of_a_run_that_stops(task: Path) -> None:
@@ -197,3 +198,40 @@ def test_a_file_of_something_else_is_refused(task: Path) -> None:
     render(task, "-o", "batch.jsonl")
     with pytest.raises(TaskError, match=r"batch\.jsonl' holds no results of a batch"):
         BatchResults([str(task.parent / "batch.jsonl")])
+
+
+def test_the_command_collects_results_and_goes_on_with_a_server(task: Path) -> None:
+    out, errors = answered(task)
+    with open(out, "a", encoding="utf-8") as file:
+        file.write(json.dumps(result({"custom_id": "of another batch"}, "x")) + "\n")
+    words = ("run", "task.json", "--collect", out, errors, "-o", "journal.jsonl")
+    done = run_here(*words, cwd=task.parent)
+    said = done.stderr.decode()
+    assert done.returncode == 1
+    assert "results that belong to no request of the task: 1, the first has the custom_id 'of another batch'" in said
+    assert "17 of 20 rows answered in journal.jsonl; 3 failed" in said
+    assert done.stdout.decode().splitlines()[2].split()[:4] == ["all", "20", "17", "0.8000"]
+    with answering(lambda body: str(2 * int(text_of(body).split()[0]))) as server:
+        words = ("run", "task.json", "--base-url", server.base_url, "--target", "openai", "-o", "journal.jsonl")
+        done = run_here(*words, cwd=task.parent)
+        assert sorted(server.texts()) == ["11 + 11?", "3 + 3?", "8 + 8?"]
+    assert "20 of 20 rows answered in journal.jsonl; 17 of them before this run" in done.stderr.decode()
+    assert done.stdout.decode().splitlines()[2].split()[:4] == ["all", "20", "20", "0.9500"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--base-url", "http://127.0.0.1:1/v1"), "--collect asks no server; leave out --base-url"),
+        (("-o", "out.jsonl"), "'out.jsonl' is also an input or output"),
+        (
+            ("--collect", "rows.jsonl"),
+            "'rows.jsonl' holds no results of a batch; give the output file and the error file",
+        ),
+    ],
+)
+def test_results_of_nothing_are_refused(task: Path, arguments: tuple[str, ...], said: str) -> None:
+    answered(task)
+    done = run_here("run", "task.json", "--collect", "out.jsonl", *arguments, cwd=task.parent)
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
