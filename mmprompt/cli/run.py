@@ -220,7 +220,8 @@ def _note_unused(results: Model, notes: NoteReport) -> None:
 
     unused = results.unused() if isinstance(results, BatchResults) else []
     if unused:
-        what = f"results that belong to no request of the task: {len(unused)}, the first has the custom_id {shown(unused[0])}"
+        first = f"the first has the custom_id {shown(unused[0])}"
+        what = f"results that belong to no request of the task: {len(unused)}, {first}"
         notes.add(Note("MM024", what, "name the task and the options with which mmprompt render wrote the batch"))
 
 

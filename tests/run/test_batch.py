@@ -120,7 +120,10 @@ def test_shards_of_an_earlier_run_and_rows_that_are_too_large_are_told(task: Pat
     said = render(task, "-o", "batch.jsonl", "--shard-rows", 8).stderr.decode()
     assert "'batch-00004.jsonl' and the shards after it are of an earlier run" in said
     assert "20 of 20 rows written to 3 shards (batch.manifest.json)" in said
-    assert "rows larger than 10 bytes: 20, each has a shard of its own" in render(task, "-o", "b.jsonl", "--shard-bytes", 10).stderr.decode()
+    assert (
+        "rows larger than 10 bytes: 20, each has a shard of its own"
+        in render(task, "-o", "b.jsonl", "--shard-bytes", 10).stderr.decode()
+    )
 
 
 def test_no_shard_is_left_of_a_run_that_stops(task: Path) -> None:
