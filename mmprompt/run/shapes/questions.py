@@ -30,5 +30,5 @@ def question_in(text: str) -> Question:
     place, last = max((lower.rfind(question.text.lower()), question) for question in QUESTIONS)
     if place < 0:
         known = " and ".join([f"'{question.text}'" for question in QUESTIONS])
-        raise ServerError(f"builtin:shapes answers two questions only: {known}", "ask one of them, or use another model")
+        raise ServerError(f"builtin:shapes answers two questions only: {known}", "ask one of them, or another model")
     return last
