@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -253,6 +254,17 @@ def test_code_beside_the_weights_is_not_run(tmp_path):
     with pytest.raises(ServerError, match="cannot be loaded"):
         LocalModel(folder)
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_package_that_a_model_asks_for_is_named(tmp_path):
+    if importlib.util.find_spec("bitsandbytes"):
+        pytest.skip("bitsandbytes is installed")
+    folder = broken(tmp_path)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ServerError, match=r"cannot be loaded: .*bitsandbytes.*; install what it asks for"):
+        LocalModel(folder)
 
 
 def test_a_model_with_missing_weights_is_refused(tmp_path):
