@@ -155,7 +155,7 @@ def test_the_readme_begins_with_the_two_commands_that_install_and_run() -> None:
     first, second = [b.text for b in blocks(DOCUMENTS["README.md"]) if b.language == "sh"][:2]
     install = "python3 -m venv .venv && .venv/bin/pip install "
     assert first.startswith(install)
-    assert "mmprompt render fixtures/tour/tour.jsonl -o requests.jsonl" in first
+    assert first.endswith(".venv/bin/mmprompt run fixtures/shapes/task.yaml --model builtin:shapes\n")
     assert second.startswith(install)
     assert second.endswith(".venv/bin/pytest -n 2\n")
 

@@ -25,6 +25,7 @@ examples:
   mmprompt render vqa.jsonl -o requests.jsonl
   mmprompt render task.yaml --emit string --limit 5
   mmprompt render vqa.jsonl --target anthropic -o claude.jsonl
+  mmprompt render task.yaml --target openai --emit batch --shard-rows 50000 -o batch.jsonl
   mmprompt render vqa.csv --media file --media-root /data/images
   mmprompt render vqa.jsonl --fetch --allow-domain images.example.com
   cat vqa.jsonl | mmprompt render - --media-root images > requests.jsonl
@@ -59,6 +60,9 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add("--emit", default="messages", metavar="WHAT", help="messages, prompt, string or batch")
     add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
     add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
+    shards = "write batch files of at most N requests (50000), named by -o and a number, and a manifest"
+    add("--shard-rows", type=natural, metavar="N", help=shards)
+    add("--shard-bytes", type=natural, metavar="N", help="write batch files of at most N bytes (200000000)")
     add("--strict", action="store_true", help="stop at the first row that cannot be rendered")
     add("--strict-notes", action="store_true", help="exit with 1 if there are notes")
     add("--errors", metavar="FILE.jsonl", help="also write every error to this file, one JSON object a line")
@@ -97,9 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import INTERRUPTION, NoteReport  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.shards import check_shards  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
 
+    check_shards(arguments, *named_files(arguments))
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
     with recorded(arguments.errors):

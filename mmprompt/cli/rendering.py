@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from contextlib import closing
 
-from mmprompt.cli.output import output
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome, logged
+from mmprompt.cli.shards import ShardWriter, rendered_output
 from mmprompt.errors import MMPromptError
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
@@ -24,7 +24,7 @@ def render_rows(
             closing(renderer),
             logged(notes.add),
             progress(counter, errors, task.dataset, arguments.limit),
-            output(arguments.output) as writer,
+            rendered_output(arguments, task) as writer,
         ):
             report = render(
                 renderer,
@@ -45,5 +45,9 @@ def render_rows(
         if not (arguments.strict and errors.count):
             raise
         stopped = "stopped at this row (--strict)"
-    size = 0 if writer is None else writer.bytes_written
-    return Outcome(counter.rows - errors.rows, errors.rows, size, arguments.output, repeated, 0, stopped)
+    size, name = 0 if writer is None else writer.bytes_written, arguments.output
+    if isinstance(writer, ShardWriter):
+        name = str(writer)
+        for note in writer.notes():
+            notes.add(note)
+    return Outcome(counter.rows - errors.rows, errors.rows, size, name, repeated, 0, stopped)

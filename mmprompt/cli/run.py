@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mmprompt.cli import Commands
     from mmprompt.cli.report import ErrorReport, NoteReport
     from mmprompt.errors.findings import Note
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.run.model import Model
     from mmprompt.run.runner import RunSettings
     from mmprompt.run.task_run import RunReport
     from mmprompt.tasks.task import Task
@@ -30,6 +32,7 @@ examples:
   mmprompt run task.yaml --model builtin:shapes
   mmprompt run task.yaml --model ./SmolVLM-256M --temperature 0 --fail-under 0.8
   mmprompt run vqa.jsonl --model gpt-5-mini --base-url https://api.openai.com/v1
+  mmprompt run task.yaml --collect output.jsonl errors.jsonl -o journal.jsonl
 
 The replies are appended to a journal, one JSON object a line. Run the same
 command again to go on: rows with a prediction are not asked again. ^C once
@@ -68,6 +71,8 @@ def _add_model(group: argparse._ArgumentGroup) -> None:
     add("--api-key-env", metavar="VARIABLE", help=key)
     header = "a further header, whose value an environment variable holds (repeatable)"
     add("--header", action="append", default=[], metavar="NAME=VARIABLE", help=header)
+    results = "ask nobody: take the replies from these result and error files of OpenAI's Batch API"
+    add("--collect", nargs="+", default=[], metavar="FILE.jsonl", help=results)
     add("--device", default="cpu", metavar="DEVICE", help="where a local model computes: cpu, cuda or cuda:N (cpu)")
     add("--target", metavar="TARGET", help="what the server accepts: vllm or openai")
     add("--media", metavar="HOW", help="send media inline, by file:// name (file), by URL (url), or as written (keep)")
@@ -115,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
+    check_apart(arguments.output, *arguments.collect)
     check_reports(arguments.report, *named_files(arguments), *filter(None, (arguments.output, arguments.errors)))
     with recorded(arguments.errors):
         check_output(arguments.output)
@@ -175,21 +181,48 @@ def _asked(
 
     from mmprompt.cli.progress import RowCounter, progress  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import logged  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.models import LocalSettings, ServerSettings, model_for  # noqa: PLC0415  # loads with the command
     from mmprompt.run.task_run import Hooks, Plan, ask_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
 
     counter = RowCounter()
-    headers = tuple(arguments.header)
-    server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
     policy = policy_of(arguments, task)
-    local = LocalSettings(arguments.device, arguments.concurrency, policy)
-    model = model_for(arguments.model, arguments.base_url, task.config, server, local)
+    model = _model(arguments, task, policy)
     path = arguments.input[0] if is_task_file(arguments.input[0]) else None
+    headers = tuple(arguments.header)
     plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
     hooks = Hooks(lambda failed, row: errors.report(failed, row, counter.rows), counter, _tell_stop)
     with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):
-        return ask_task(task, model, arguments.output, settings, plan, hooks)
+        report = ask_task(task, model, arguments.output, settings, plan, hooks)
+    if arguments.collect and settings.limit is None and not report.interrupted:
+        _note_unused(model, notes)
+    return report
+
+
+def _model(arguments: argparse.Namespace, task: Task, policy: MediaPolicy) -> Model:
+    from mmprompt.run.batch import BatchResults  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.models import LocalSettings, ServerSettings, model_for  # noqa: PLC0415  # loads with the command
+
+    if arguments.collect:
+        if arguments.base_url is not None:
+            raise TaskError("--collect asks no server", "leave out --base-url")
+        name = arguments.model or task.config.model_name
+        return BatchResults(arguments.collect, name, arguments.target or "openai")
+    headers = tuple(arguments.header)
+    server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
+    local = LocalSettings(arguments.device, arguments.concurrency, policy)
+    return model_for(arguments.model, arguments.base_url, task.config, server, local)
+
+
+def _note_unused(results: Model, notes: NoteReport) -> None:
+    """Note the results that belong to no row."""
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.batch import BatchResults  # noqa: PLC0415  # loads with the command
+
+    unused = results.unused() if isinstance(results, BatchResults) else []
+    if unused:
+        first = f"the first has the custom_id {shown(unused[0])}"
+        what = f"results that belong to no request of the task: {len(unused)}, {first}"
+        notes.add(Note("MM024", what, "name the task and the options with which mmprompt render wrote the batch"))
 
 
 def _tell_stop() -> None:

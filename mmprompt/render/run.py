@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from mmprompt.datasets.repeated_ids import RepeatedIdError, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
@@ -14,9 +14,6 @@ from mmprompt.render.builder import FailedRow, prepared_rows
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.wire_request import RenderedRow
 from mmprompt.tasks.media_slots import UnfilledSlotError
-
-if TYPE_CHECKING:
-    from mmprompt.targets.chunk_writer import ChunkWriter
 
 _LINE_BITS = 31
 _MOST_LINES = (1 << _LINE_BITS) - 1
@@ -30,6 +27,16 @@ OnNote = Callable[[Note], object]
 """Receives a note, with the place of its row."""
 
 
+class RowWriter(Protocol):
+    """Receives the lines of one row after another, such as a ``ChunkWriter``."""
+
+    def write(self, chunks: list[bytes], /) -> None:
+        """Take the lines of a row, in pieces."""
+
+    def flush(self) -> None:
+        """Write what was collected."""
+
+
 class RenderReport(NamedTuple):
     """How many rows were rendered and left out, and how many ids stood before on another line."""
 
@@ -41,7 +48,7 @@ class RenderReport(NamedTuple):
 def render(
     renderer: Renderer,
     rows: Iterable[Row],
-    writer: ChunkWriter,
+    writer: RowWriter,
     *,
     limit: int | None = None,
     strict: bool = False,

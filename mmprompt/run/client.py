@@ -22,7 +22,7 @@ from mmprompt.run.flight import FIRST_PAUSE, LATE_ATTEMPTS, LONGEST_PAUSE, LONGE
 from mmprompt.run.keys import Key
 from mmprompt.run.model import Answer
 from mmprompt.run.options import checked_options
-from mmprompt.run.reply import Reply, said_in, text_of
+from mmprompt.run.reply import Reply, reply_of, said_in
 from mmprompt.run.stream import joined
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.limits import limits
@@ -150,10 +150,7 @@ class ChatClient:
         """Send a request, which is JSON, once, and return the reply; errors as in ``post``."""
         answer = self.post(body)
         try:
-            choice = answer["choices"][0]
-            usage = answer.get("usage")
-            known = usage if isinstance(usage, dict) else None
-            return Reply(text_of(choice["message"]), str(choice.get("finish_reason") or ""), known, choice["message"])
+            return reply_of(answer)
         except (LookupError, TypeError, AttributeError):
             raise self._no_reply(json.dumps(answer).encode()) from None
 

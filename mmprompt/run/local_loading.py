@@ -108,7 +108,8 @@ def _loading_errors(folder: str) -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001  # files of any content, read by many classes
         said = shown(" ".join(str(error).split()) or type(error).__name__, _WORDS)
-        raise ServerError(f"the model in {shown(folder)} cannot be loaded: {said}", _FOLDER) from None
+        hint = "install what it asks for" if isinstance(error, ImportError) else _FOLDER
+        raise ServerError(f"the model in {shown(folder)} cannot be loaded: {said}", hint) from None
 
 
 @contextmanager

@@ -39,6 +39,19 @@ class Reply(str):
         return self
 
 
+def reply_of(answer: Mapping[str, Any]) -> Reply:
+    """Return the first reply in the body of a server's answer.
+
+    Raises:
+        LookupError: there is none.
+        TypeError: it is not text.
+        AttributeError: a part of the body is not a mapping.
+    """
+    choice, usage = answer["choices"][0], answer.get("usage")
+    known = usage if isinstance(usage, dict) else None
+    return Reply(text_of(choice["message"]), str(choice.get("finish_reason") or ""), known, choice["message"])
+
+
 def text_of(message: Mapping[str, JSONValue]) -> str:
     """Return the text of a model's message: its content, or its refusal.
 

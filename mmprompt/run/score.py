@@ -138,7 +138,7 @@ class JournalScorer:
             what = f"{self.unscored} of {self.unscored + self.scored} rows have no right answer and are not scored"
             notes.append(Note("MM701", what, "name the column with the answer: --map COLUMN=answer"))
         if self._torn:
-            what = f"{len(self._torn)} lines are torn and left out, the first is line {self._torn[0]}"
+            what = f"torn lines that are left out: {len(self._torn)}, the first is line {self._torn[0]}"
             notes.append(Note("MM002", what, "run mmprompt run again: it asks their rows anew", Where(self._path)))
         return tuple(notes)
 

@@ -53,8 +53,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
     low, high = comparison.interval
     yield f"{'difference':{width}}  {comparison.difference:+7.4f}   {low:+.4f} to {high:+.4f} (95%, paired bootstrap)"
     test = "" if comparison.p_value is None else f"; p = {comparison.p_value:.4g} (McNemar's exact test)"
-    yield f"{comparison.better:,} rows are better, {comparison.worse:,} worse{test}"
-    yield from [f"{side.only:,} rows are in {side.journal} only" for side in sides if side.only]
+    yield f"better: {comparison.better:,}, worse: {comparison.worse:,}{test}"
+    yield from [f"rows in {side.journal} only: {side.only:,}" for side in sides if side.only]
     for name, count, sign in (("worse", comparison.worse, -1), ("better", comparison.better, 1)):
         changes = [one for one in comparison.changed if (one.score_after - one.score_before) * sign > 0]
         if changes:

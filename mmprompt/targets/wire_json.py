@@ -69,11 +69,16 @@ def custom_id(sample_id: object) -> str:
     return sample_id if isinstance(sample_id, str) else json.dumps(sample_id, ensure_ascii=False)
 
 
-def batch_line(sample_id: object, turn: int | None, body: Wire) -> Wire:
-    """Return a line of OpenAI's batch files. The ``custom_id`` of a turn ends in ``#`` and the number of the turn."""
+def batch_id(sample_id: object, turn: int | None) -> str:
+    """Return the ``custom_id`` of a request. That of a turn ends in ``#`` and the number of the turn."""
     name = custom_id(sample_id)
+    return name if turn is None else f"{name}#{turn}"
+
+
+def batch_line(sample_id: object, turn: int | None, body: Wire) -> Wire:
+    """Return a line of OpenAI's batch files."""
     return {
-        "custom_id": name if turn is None else f"{name}#{turn}",
+        "custom_id": batch_id(sample_id, turn),
         "method": "POST",
         "url": "/v1/chat/completions",
         "body": body,

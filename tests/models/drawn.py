@@ -8,6 +8,8 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "llava"
 _SCRIPT = runpy.run_path(str(FIXTURE / "train.py"))
 COLOURS, SIDES, picture = list(_SCRIPT["COLOURS"]), _SCRIPT["SIDES"], _SCRIPT["picture"]
@@ -39,6 +41,27 @@ def single(folder: Path, count: int, start: int = 0) -> list[dict[str, Any]]:
         file, colour, side = draw(folder, number)
         question, answer = (COLOUR, colour) if number % 2 else (SIDE, side)
         rows.append({"id": f"one-{number}", "image": file, "question": question, "answer": answer})
+    return rows
+
+
+def odd(folder: Path, count: int) -> list[dict[str, Any]]:
+    """Rows of pictures as other programs save them: with a palette, alpha, an orientation, lossy, or grey."""
+    rows = single(folder, count)
+    for number, row in enumerate(rows):
+        with Image.open(folder / row["image"]) as plain:
+            image = plain.convert("RGB")
+        exif = Image.Exif()
+        exif[0x0112] = 3
+        name, made, options = (
+            ("palette.png", image.quantize(32), {}),
+            ("alpha.png", image.convert("RGBA"), {}),
+            ("turned.jpg", image.rotate(180), {"exif": exif, "quality": 95}),
+            ("lossy.webp", image, {"quality": 60}),
+            ("grey.png", image.convert("L"), {}),
+            ("clear.png", image.quantize(16), {"transparency": 0}),
+        )[number % 6]
+        row["image"] = f"{number}-{name}"
+        made.save(folder / row["image"], **options)
     return rows
 
 

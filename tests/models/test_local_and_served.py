@@ -81,6 +81,7 @@ def asked(task: Path, name: str, *options: str) -> list[dict[str, Any]]:
 
 CASES = {
     "single": (drawn.single, 24, None),
+    "odd": (drawn.odd, 24, None),
     "two": (drawn.pairs, 12, None),
     "every": (drawn.dialogues, 8, "every"),
     "every_with_gt": (drawn.dialogues, 8, "every_with_gt"),
@@ -90,7 +91,7 @@ CASES = {
 
 def expected(case: str, rows: list[dict[str, Any]]) -> list[str]:
     """What a model that sees, and reads the conversation, says."""
-    if case in ("single", "two"):
+    if case in ("single", "two", "odd"):
         return [row["answer"] for row in rows]
     if case == "every":
         return [row["true"] for row in rows for _ in range(2)]
@@ -108,7 +109,12 @@ def test_the_predictions_are_the_same(server: str, tmp_path: Path, case: str) ->
     there = asked(task, "there", "--base-url", server)
     keys = ("row", "id", "turn", "prediction", "answer", "finish_reason", "usage")
     assert [[line[key] for key in keys] for line in here] == [[line[key] for key in keys] for line in there]
-    assert [line["prediction"] for line in here] == expected(case, rows)
+    said = [line["prediction"] for line in here]
+    right = expected(case, rows)
+    if case == "odd":  # of a grey picture the colour, and of a clear one the pixels, cannot be known
+        assert [said[n] for n in range(24) if n % 6 < 4] == [right[n] for n in range(24) if n % 6 < 4]
+    else:
+        assert said == right
 
 
 @pytest.mark.parametrize("case", ["two", "every"])

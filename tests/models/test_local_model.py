@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -16,7 +17,17 @@ import pytest
 import soundfile
 from PIL import Image
 
-from mmprompt import MediaPart, MediaPolicy, Message, MMPromptError, ServerError, TargetError, TextPart, load_task
+from mmprompt import (
+    MediaPart,
+    MediaPolicy,
+    Message,
+    MMPromptError,
+    ServerError,
+    TargetError,
+    TextPart,
+    load_task,
+    run_task,
+)
 
 torch = pytest.importorskip("torch")
 import drawn  # noqa: E402  # after the skip
@@ -117,6 +128,16 @@ def test_the_task_and_the_caller_set_the_length_and_the_end(llava, tmp_path):
     ids = llava._tokenizer(" then")["input_ids"]
     assert len(ids) == 1
     assert llava.ask([plain], {"stop_token_ids": ids})[0].reply == first
+
+
+def test_the_end_token_of_the_meta_template_ends_a_reply(llava, tmp_path):
+    [end] = llava._tokenizer(" then")["input_ids"]
+    rows = drawn.pairs(tmp_path, 3)
+    meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT"}], "eos_token_id": end}
+    report = run_task(drawn.written(tmp_path, rows, model={"meta_template": meta}), llava, tmp_path / "out.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert {line["id"]: line["prediction"] for line in lines} == {row["id"]: row["answer"].split()[0] for row in rows}
+    assert report.answered == 3
 
 
 def test_requests_with_other_settings_are_not_mixed(llava, tmp_path):
@@ -253,6 +274,17 @@ def test_code_beside_the_weights_is_not_run(tmp_path):
     with pytest.raises(ServerError, match="cannot be loaded"):
         LocalModel(folder)
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_package_that_a_model_asks_for_is_named(tmp_path):
+    if importlib.util.find_spec("bitsandbytes"):
+        pytest.skip("bitsandbytes is installed")
+    folder = broken(tmp_path)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ServerError, match=r"cannot be loaded: .*bitsandbytes.*; install what it asks for"):
+        LocalModel(folder)
 
 
 def test_a_model_with_missing_weights_is_refused(tmp_path):

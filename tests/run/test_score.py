@@ -244,7 +244,7 @@ def test_the_command_compares(tmp_path: Path) -> None:
     assert lines[0] == "10 rows scored by exact"
     assert lines[1].split()[:3] == ["a.jsonl", "(m)", "0.8000"]
     assert lines[3].split()[:2] == ["difference", "-0.2000"]
-    assert lines[4] == "0 rows are better, 2 worse; p = 0.5 (McNemar's exact test)"
+    assert lines[4] == "better: 0, worse: 2; p = 0.5 (McNemar's exact test)"
     assert lines[5:] == [
         "worse:",
         "  row 0 (sample q-0) 1 -> 0: 'yes' -> 'no'",

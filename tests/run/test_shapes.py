@@ -74,7 +74,7 @@ def test_without_its_picture_it_is_right_by_chance(model: ShapesModel) -> None:
 def test_another_question_is_refused_by_name(model: ShapesModel, text: str) -> None:
     with pytest.raises(ServerError, match="two questions only: 'What colour is the shape") as caught:
         model.reply([Message("user", text)], {})
-    assert caught.value.hint == "ask one of the two, or use another model"
+    assert caught.value.hint == "ask one of them, or another model"
 
 
 def test_the_last_question_counts_whatever_is_written_around_it(model: ShapesModel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mmprompt.errors import ServerError, shown
+from mmprompt.errors import ServerError
 
 
 class Question(NamedTuple):
@@ -30,6 +30,5 @@ def question_in(text: str) -> Question:
     place, last = max((lower.rfind(question.text.lower()), question) for question in QUESTIONS)
     if place < 0:
         known = " and ".join([f"'{question.text}'" for question in QUESTIONS])
-        what = f"builtin:shapes answers two questions only: {known}; this one is {shown(text)}"
-        raise ServerError(what, "ask one of the two, or use another model")
+        raise ServerError(f"builtin:shapes answers two questions only: {known}", "ask one of them, or another model")
     return last

@@ -1,0 +1,151 @@
+"""Batch files in shards: each holds so many requests and bytes, and a manifest beside them names them all."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from glob import escape, glob
+from hashlib import sha256
+from types import TracebackType
+
+from mmprompt._version import __version__
+from mmprompt.cli.output import check_apart, check_output, output
+from mmprompt.errors import TaskError, shown
+from mmprompt.errors.findings import Note
+from mmprompt.targets.chunk_writer import ChunkWriter
+from mmprompt.targets.json_values import JSONValue
+from mmprompt.tasks.task import Task
+
+MOST_ROWS, MOST_BYTES = 50_000, 200_000_000
+"""The requests and the bytes of one input file that OpenAI's Batch API takes."""
+
+
+def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
+    """Refuse shards of what is no batch, or without a name, and those that the run reads.
+
+    Raises:
+        TaskError: the options do not go together.
+    """
+    if arguments.shard_rows is None and arguments.shard_bytes is None:
+        return
+    if arguments.emit != "batch":
+        raise TaskError("--shard-rows and --shard-bytes are for batch files", "add --emit batch")
+    if arguments.output in (None, "-"):
+        raise TaskError("shards need a name", "give it with -o: with requests.jsonl the first is requests-00001.jsonl")
+    check_output(_shard_name(arguments.output, 1))
+    stem, ending = os.path.splitext(arguments.output)
+    for name in (_manifest_name(arguments.output), *glob(f"{escape(stem)}-[0-9]*{escape(ending)}")):
+        check_apart(name, *inputs)
+
+
+@contextmanager
+def rendered_output(arguments: argparse.Namespace, task: Task) -> Iterator[ChunkWriter | ShardWriter]:
+    """Open the output of a command: one file, or shards where the options ask for them."""
+    if arguments.shard_rows is None and arguments.shard_bytes is None:
+        with output(arguments.output) as writer:
+            yield writer
+        return
+    most = arguments.shard_rows or MOST_ROWS, arguments.shard_bytes or MOST_BYTES
+    with ShardWriter(arguments.output, *most) as shards:
+        yield shards
+        shards.finish()
+    if shards.records:
+        dataset = None if task.dataset is None else task.dataset.path
+        about = {"input": list(arguments.input), "dataset": dataset, "target": arguments.target}
+        _write_manifest(arguments.output, {**about, "model": task.config.model_name}, shards)
+
+
+class ShardWriter:
+    """Writes requests into shards. A row's lines stand in one shard; each shard appears when it is complete.
+
+    ``records`` says of each shard its file, requests, bytes and hash. ``larger`` counts the rows that are larger than a
+    shard may be: each has one of its own.
+    """
+
+    def __init__(self, path: str, most_rows: int, most_bytes: int) -> None:
+        self.bytes_written = 0
+        self.discarded = False
+        self.records: list[dict[str, JSONValue]] = []
+        self.larger = 0
+        self._path, self._most_rows, self._most_bytes = path, most_rows, most_bytes
+        self._stack = ExitStack()
+        self._writer: ChunkWriter | None = None
+        self._rows = self._size = 0
+        self._digest = sha256()
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove all shards if an exception leaves the block."""
+        self._stack.__exit__(kind, error, trace)
+        for number in range(len(self.records) if kind is not None else 0):
+            os.unlink(_shard_name(self._path, number + 1))
+
+    def __str__(self) -> str:
+        """Return how many shards there are, and the manifest that names them."""
+        return f"{len(self.records)} shards ({os.path.basename(_manifest_name(self._path))})"
+
+    def write(self, chunks: list[bytes]) -> None:
+        """Take the lines of one row."""
+        size, rows = sum(map(len, chunks)), sum([chunk.endswith(b"\n") for chunk in chunks])
+        if self._rows and (self._rows + rows > self._most_rows or self._size + size > self._most_bytes):
+            self.finish()
+        if self._writer is None:
+            name = _shard_name(self._path, len(self.records) + 1)
+            self._writer = self._stack.enter_context(output(name))
+        self.larger += size > self._most_bytes
+        self._writer.write(chunks)
+        for chunk in chunks:
+            self._digest.update(chunk)
+        self._rows, self._size, self.bytes_written = self._rows + rows, self._size + size, self.bytes_written + size
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def finish(self) -> None:
+        """Complete the shard that is open."""
+        if self._writer is None:
+            return
+        self._writer.flush()
+        self._stack.close()
+        name = os.path.basename(_shard_name(self._path, len(self.records) + 1))
+        digest = self._digest.hexdigest()
+        self.records.append({"file": name, "requests": self._rows, "bytes": self._size, "sha256": digest})
+        self._writer, self._rows, self._size, self._digest = None, 0, 0, sha256()
+
+    def notes(self) -> Iterator[Note]:
+        """Yield notes on rows that are too large, and on shards of an earlier run that are left."""
+        if self.larger:
+            what = f"rows larger than {self._most_bytes:,} bytes: {self.larger}, each has a shard of its own"
+            yield Note("MM805", what, "make their media smaller: --fit or --max-side N")
+        left = _shard_name(self._path, len(self.records) + 1)
+        if self.records and os.path.exists(left):
+            what = f"{shown(left)} and the shards after it are of an earlier run"
+            yield Note("MM900", what, "remove them, or send only the files that the manifest names")
+
+
+def _shard_name(path: str, number: int) -> str:
+    stem, ending = os.path.splitext(path)
+    return f"{stem}-{number:05d}{ending}"
+
+
+def _manifest_name(path: str) -> str:
+    return f"{os.path.splitext(path)[0]}.manifest.json"
+
+
+def _write_manifest(path: str, about: dict[str, JSONValue], shards: ShardWriter) -> None:
+    requests = sum([int(str(record["requests"])) for record in shards.records])
+    total: dict[str, JSONValue] = {"requests": requests, "bytes": shards.bytes_written}
+    records: list[JSONValue] = [*shards.records]
+    manifest = {"version": 1, "mmprompt": __version__, **about, **total, "shards": records}
+    with output(_manifest_name(path)) as writer:
+        writer.write([json.dumps(manifest, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace"), b"\n"])
+        writer.flush()
