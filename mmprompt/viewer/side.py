@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mmprompt.datasets.sample import Sample
@@ -14,6 +14,7 @@ from mmprompt.tasks.task import Task
 from mmprompt.viewer.index import Counts, entry_of
 from mmprompt.viewer.media_files import MediaFiles
 from mmprompt.viewer.overview import plots_of, tiles_of
+from mmprompt.viewer.replies import Replies
 from mmprompt.viewer.row_view import RowViews
 from mmprompt.viewer.viewed_rows import ViewedRow
 
@@ -22,14 +23,12 @@ CHUNK = 20
 
 
 class Exhibit(NamedTuple):
-    """What one side of a page shows: a task under a title."""
+    """What one side of a page shows: a task under a title, and what a journal says of its rows."""
 
     title: str
     task: Task
+    replies: Replies | None = None
 
-
-Replies = Callable[[int], Sequence[Mapping[str, Any]]]
-"""Returns the lines that a journal has on a row."""
 
 PutRows = Callable[[str, str], None]
 """Takes the name of a chunk, and the chunk."""
@@ -43,6 +42,7 @@ class Side:
         self.counts = Counts()
         self._number = number
         self._task = exhibit.task
+        self._replies = exhibit.replies
         self._views = views
         self._media = media
         self._put = put
@@ -52,7 +52,7 @@ class Side:
         self._whole: list[Finding] = []
         self._statistics: Any = None
 
-    def add(self, viewed: ViewedRow, replies: Replies | None = None) -> None:
+    def add(self, viewed: ViewedRow) -> None:
         """Add a row, or the findings on the whole dataset."""
         view = viewed.view
         if view is None:
@@ -60,13 +60,13 @@ class Side:
             return
         row = view.row
         answer = row.columns.get(self._task.output_column) if isinstance(row, Sample) else None
-        told = replies(viewed.number) if replies is not None and viewed.number is not None else ()
+        told = self._replies.of(viewed.number) if self._replies is not None and viewed.number is not None else []
         for medium, part in zip(view.media, view.parts, strict=True):
             if part is not None:
                 self._media.add(medium.digests, part)
         findings = viewed.findings
         self._index.append(entry_of(view, viewed.number, findings, answer, told))
-        data = {**self._views.data(view), "findings": [f._asdict() for f in findings], "replies": list(told)}
+        data = {**self._views.data(view), "findings": [f._asdict() for f in findings], "replies": told}
         self._rows.append(data)
         if len(self._rows) == CHUNK:
             self._flush()

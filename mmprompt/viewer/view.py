@@ -17,13 +17,14 @@ from mmprompt.tasks.task import Task
 from mmprompt.viewer.html_page import page_chunks
 from mmprompt.viewer.index import rules_of
 from mmprompt.viewer.media_files import EXTENSIONS, LARGEST_PAGE, MediaFiles, folder_of
+from mmprompt.viewer.replies import Replies, is_journal, task_of_journal
 from mmprompt.viewer.row_view import TARGETS, RowViews
 from mmprompt.viewer.side import CHUNK, Exhibit, Side
 from mmprompt.viewer.viewed_rows import Choice, viewed_rows
 
 Path = Union[str, "os.PathLike[str]"]
 Source = Union[Task, Path, Sequence[Path], Mapping[str, Any]]
-"""A task, the name of a task file or a dataset, several files of one dataset, or a task as a mapping."""
+"""A task, the name of a task file, a dataset or a journal, several files of one dataset, or a task as a mapping."""
 
 
 class ViewReport(NamedTuple):
@@ -40,6 +41,7 @@ def view_html(
     path: Path,
     other: Source | None = None,
     *,
+    journal: Path | None = None,
     target: str = "vllm",
     policy: MediaPolicy | None = None,
     limit: int | None = None,
@@ -48,15 +50,16 @@ def view_html(
     decode: bool = True,
     workers: int = 1,
 ) -> ViewReport:
-    """Write the rows of a task or dataset as one page of HTML, which loads nothing from the network.
+    """Write the rows of a task, a dataset or a journal as one page of HTML, which loads nothing from the network.
 
     The page holds its media while it stays below 20 MB. Else it holds small pictures, and the media go to a folder
     beside it: ``OUT/assets`` for ``OUT.html``.
 
     Args:
-        source: the task or dataset.
+        source: the task, the dataset, or the journal of a run, whose manifest names the task.
         path: the page to write.
         other: another one, to be compared with it.
+        journal: the journal with the replies to ``source``, where that is no journal.
         target: the target whose requests are shown first.
         policy: which media may be read; by default those below the dataset's folder, as the task says.
         limit: the most rows to show.
@@ -70,19 +73,29 @@ def view_html(
         TargetError: the target is unknown.
         OSError: the page cannot be written.
     """
-    exhibits = [exhibit_of(each) for each in (source, other) if each is not None]
+    exhibits = [exhibit_of(source, journal), *([] if other is None else [exhibit_of(other)])]
     choice = Choice(target, policy, limit, None, check, decode, select, workers)
     return write_page(exhibits, os.fspath(path), choice)
 
 
-def exhibit_of(source: Source) -> Exhibit:
-    """Return the side of a page that shows a source."""
+def exhibit_of(source: Source, journal: Path | None = None) -> Exhibit:
+    """Return the side of a page that shows a source, with the replies of a journal.
+
+    Raises:
+        TaskError: the source is no task, or the journal is none.
+        DatasetError: the dataset cannot be opened.
+    """
+    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    if name is not None and journal is None and is_journal(name):
+        return Exhibit(os.path.basename(name), task_of_journal(name), Replies(name))
     if isinstance(source, Task):
-        return Exhibit(_title(source), source)
-    if isinstance(source, (str, os.PathLike)):
-        return Exhibit(os.path.basename(os.fspath(source).rstrip("/")), load_task(source))
-    task = load_task(source) if isinstance(source, Mapping) else dataset_task(source)
-    return Exhibit(_title(task), task)
+        task = source
+    elif isinstance(source, (str, os.PathLike, Mapping)):
+        task = load_task(source)
+    else:
+        task = dataset_task(source)
+    title = _title(task) if name is None else os.path.basename(name.rstrip("/"))
+    return Exhibit(title, task, None if journal is None else Replies(os.fspath(journal)))
 
 
 def _title(task: Task) -> str:
