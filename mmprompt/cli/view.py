@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mmprompt.cli import Commands
     from mmprompt.datasets.sample import Row
     from mmprompt.tasks.task import Task
-    from mmprompt.viewer.side import Exhibit
+    from mmprompt.viewer.exhibit import Exhibit
     from mmprompt.viewer.terminal import TerminalText
     from mmprompt.viewer.viewed_rows import Choice, ViewedRow
 
@@ -53,6 +53,8 @@ def add_parser(commands: Commands) -> None:
     add = group.add_argument
     add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
     add("--html", metavar="OUT.html", help="write a page that shows all with its media, for a browser")
+    add("--serve", action="store_true", help="show the page from a server on this machine, for many rows")
+    add("--port", type=natural, default=0, metavar="N", help="the port of --serve (a free one)")
     add("-n", "--non-interactive", action="store_true", help="do not wait after each prompt, and show the first ones")
     add("-a", "--all", action="store_true", help="show all prompts without waiting")
     add("-c", "--count", type=natural, metavar="COUNT", help="how many prompts -n shows (1)")
@@ -77,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.other is not None and arguments.html is None:
         raise TaskError("two inputs are compared on a page", "add --html OUT.html")
+    if arguments.serve:
+        return _serve(arguments)
     if arguments.html is not None:
         return _page(arguments)
     return _in_terminal(arguments)
@@ -84,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _exhibit(arguments: argparse.Namespace, name: str, journal: str | None = None) -> Exhibit:
     """Return a task, a dataset or a journal as the options say."""
+    from mmprompt.viewer.exhibit import Exhibit  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.replies import Replies, is_journal, task_of_journal  # noqa: PLC0415  # loads with the command
-    from mmprompt.viewer.side import Exhibit  # noqa: PLC0415  # loads with the command
 
     title = os.path.basename(name.rstrip("/"))
     if journal is None and is_journal(name):
@@ -106,6 +110,24 @@ def _page(arguments: argparse.Namespace) -> int:
     report = write_page(exhibits, arguments.html, _choice(arguments, exhibits[0].task))
     beside = "" if report.folder is None else f", its media in {report.folder}"
     say(f"mmprompt: {report.rows:,} samples, {report.size:,} bytes written to {report.path}{beside}")
+    return OK
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from mmprompt.viewer.served_rows import ServedRows  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.server import PageServer  # noqa: PLC0415  # loads with the command
+
+    exhibit = _exhibit(arguments, arguments.input, arguments.journal)
+    with (
+        closing(ServedRows(exhibit, _choice(arguments, exhibit.task))) as rows,
+        PageServer(rows, arguments.port) as server,
+    ):
+        print(server.address, flush=True)  # noqa: T201  # the answer goes to standard output
+        say("mmprompt: open this address in a browser; ^C ends")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return OK
     return OK
 
 
@@ -155,12 +177,11 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
 
 
 def _show(text: TerminalText, viewed: ViewedRow, exhibit: Exhibit) -> None:
-    view, replies = viewed.view, exhibit.replies
+    view = viewed.view
     if view is None:
         return
     answer = None if view.sample is None else view.sample.columns.get(exhibit.task.output_column)
-    told = [] if replies is None or viewed.number is None else replies.of(viewed.number)
-    lines = "\n".join(text.lines(view, viewed.findings, told, answer))
+    lines = "\n".join(text.lines(view, viewed.findings, exhibit.told(viewed.number), answer))
     sys.stdout.buffer.write(f"{lines}\n\n".encode("utf-8", "backslashreplace"))
     sys.stdout.flush()
 

@@ -14,7 +14,18 @@ from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.load import dataset_task, load_task
 from mmprompt.tasks.task import Task
 
-_SHOWN = ("turn", "label", "repeat", "prediction", "error", "perplexity", "usage", "seconds", "attempts", "finish_reason")
+_SHOWN = (
+    "turn",
+    "label",
+    "repeat",
+    "prediction",
+    "error",
+    "perplexity",
+    "usage",
+    "seconds",
+    "attempts",
+    "finish_reason",
+)
 
 
 class Replies:
@@ -66,7 +77,9 @@ def task_of_journal(path: str) -> Task:
         return task if facts.dataset in (None, own) else load_task(facts.task, facts.dataset)
     if facts.dataset is not None:
         return dataset_task(facts.dataset)
-    raise TaskError(f"the manifest of {shown(path)} names no file of rows", f"name the task: view TASK --journal {path}")
+    raise TaskError(
+        f"the manifest of {shown(path)} names no file of rows", f"name the task: view TASK --journal {path}"
+    )
 
 
 def facts_of(path: str) -> TaskFacts:

@@ -190,6 +190,16 @@ class RowViews:
         return found
 
 
+def request_view(
+    wire: Sequence[Mapping[str, Any]], turn: int | None, label: object
+) -> tuple[RequestView, list[Medium], list[MediaPart | None]]:
+    """Return the view of messages in OpenAI's form, with its media; the origin of the texts is unknown."""
+    media: list[Medium] = []
+    parts: list[MediaPart | None] = []
+    spans = iter([[Span("unknown", text)] for text in _texts(wire)])
+    return _request(WireRequest(wire, turn, label), spans, media, parts, None), media, parts
+
+
 def _request(
     wire: WireRequest,
     spans: Iterator[list[Span]],

@@ -6,25 +6,19 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 from mmprompt.check.check import Codes
 from mmprompt.datasets.writers.output_file import create_bytes, write_medium
 from mmprompt.errors import TaskError, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.tasks.load import dataset_task, load_task
-from mmprompt.tasks.task import Task
+from mmprompt.viewer.exhibit import Exhibit, Path, Source, exhibit_of
 from mmprompt.viewer.html_page import page_chunks
 from mmprompt.viewer.index import rules_of
 from mmprompt.viewer.media_files import EXTENSIONS, LARGEST_PAGE, MediaFiles, folder_of
-from mmprompt.viewer.replies import Replies, is_journal, task_of_journal
 from mmprompt.viewer.row_view import TARGETS, RowViews
-from mmprompt.viewer.side import CHUNK, Exhibit, Side
+from mmprompt.viewer.side import CHUNK, Side
 from mmprompt.viewer.viewed_rows import Choice, viewed_rows
-
-Path = Union[str, "os.PathLike[str]"]
-Source = Union[Task, Path, Sequence[Path], Mapping[str, Any]]
-"""A task, the name of a task file, a dataset or a journal, several files of one dataset, or a task as a mapping."""
 
 
 class ViewReport(NamedTuple):
@@ -76,30 +70,6 @@ def view_html(
     exhibits = [exhibit_of(source, journal), *([] if other is None else [exhibit_of(other)])]
     choice = Choice(target, policy, limit, None, check, decode, select, workers)
     return write_page(exhibits, os.fspath(path), choice)
-
-
-def exhibit_of(source: Source, journal: Path | None = None) -> Exhibit:
-    """Return the side of a page that shows a source, with the replies of a journal.
-
-    Raises:
-        TaskError: the source is no task, or the journal is none.
-        DatasetError: the dataset cannot be opened.
-    """
-    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-    if name is not None and journal is None and is_journal(name):
-        return Exhibit(os.path.basename(name), task_of_journal(name), Replies(name))
-    if isinstance(source, Task):
-        task = source
-    elif isinstance(source, (str, os.PathLike, Mapping)):
-        task = load_task(source)
-    else:
-        task = dataset_task(source)
-    title = _title(task) if name is None else os.path.basename(name.rstrip("/"))
-    return Exhibit(title, task, None if journal is None else Replies(os.fspath(journal)))
-
-
-def _title(task: Task) -> str:
-    return "rows" if task.dataset is None or task.dataset.path is None else os.path.basename(task.dataset.path)
 
 
 def write_page(exhibits: Sequence[Exhibit], path: str, choice: Choice, most: int = LARGEST_PAGE) -> ViewReport:
