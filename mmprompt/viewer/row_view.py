@@ -26,6 +26,7 @@ from mmprompt.tasks.task import Task
 from mmprompt.viewer.medium import Medium, Seconds, medium_of
 from mmprompt.viewer.provenance import Provenance, Span, sample_view
 from mmprompt.viewer.short_json import pretty_json, short_value
+from mmprompt.viewer.unsent_requests import unsent_requests
 
 TARGETS = ("vllm", "openai", "anthropic", "gemini", "hf")
 """The targets whose requests a page shows."""
@@ -66,7 +67,8 @@ class RequestView(NamedTuple):
 class RowView(NamedTuple):
     """A row as it is shown. ``media`` are numbered through all requests; ``parts`` hold their bytes.
 
-    ``error`` is why it cannot be sent. ``sample`` is None where it cannot be read.
+    ``error`` is why it cannot be sent; its requests then show its messages as far as
+    they can be made. ``sample`` is None where it cannot be read.
     """
 
     row: Row
@@ -113,14 +115,18 @@ class RowViews:
     def view(self, row: Row, seconds: Seconds | None = None) -> RowView:
         """Return the view of a row."""
         prepared = self.builders[self.target].prepare(row)
+        error = None
         if isinstance(prepared, FailedRow):
-            return RowView(row, row if isinstance(row, Sample) else None, error=prepared.error)
+            error = prepared.error
+            if not isinstance(row, Sample):
+                return RowView(row, None, error=error)
+            prepared = PreparedRow(row, unsent_requests(self.builders[self.target], row))
         sample = prepared.row if isinstance(prepared.row, Sample) else None
         spans = iter(self._spans(prepared))
         media: list[Medium] = []
         parts: list[MediaPart | None] = []
         requests = tuple([_request(wire, spans, media, parts, seconds) for wire in prepared.requests])
-        return RowView(row, sample, requests, tuple(media), tuple(parts))
+        return RowView(row, sample, requests, tuple(media), tuple(parts), error)
 
     def _spans(self, prepared: PreparedRow) -> list[list[Span]]:
         """Return the spans of all texts of the requests of a row; those of unknown origin are whole."""
@@ -247,7 +253,8 @@ def _media(part: Any, seconds: Seconds | None) -> list[tuple[Medium, MediaPart |
     if held or not isinstance(part, dict) or "type" not in part:
         return held
     named = [(Medium(sent.modality, "", "", url=sent.origin), None) for sent in sent_media(part)]
-    return [*named] or [(Medium(next((m for m in MODALITIES if m in str(part["type"])), "image"), "", ""), None)]
+    modality = next((m for m in MODALITIES if m in str(part["type"])), "image")
+    return [*named] or [(Medium(modality, "", str(part.get("name", ""))), None)]
 
 
 def _request_data(request: RequestView) -> dict[str, Any]:
