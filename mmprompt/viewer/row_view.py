@@ -132,7 +132,7 @@ class RowViews:
         """Return the spans of all texts of the requests of a row; those of unknown origin are whole."""
         texts = [text for wire in prepared.requests for text in _texts(wire.wire)]
         found = None
-        if isinstance(prepared.row, Sample):
+        if texts and isinstance(prepared.row, Sample):
             found = self._provenance.texts(prepared.row, self._assembled(prepared.row))
         if found is None or ["".join([span.text for span in spans]) for spans in found] != texts:
             return [[Span("unknown", text)] for text in texts]
