@@ -10,7 +10,8 @@ from mmprompt.icl.assembly import Assembled
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.sources import in_short
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
-from mmprompt.render.builder import FAULTS, RequestBuilder, WireRequest
+from mmprompt.render.builder import FAULTS, RequestBuilder
+from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.part_writer import Payload
 from mmprompt.tasks.media import in_own_folder
 from mmprompt.tasks.task import Task
