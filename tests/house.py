@@ -25,8 +25,12 @@ ORDER = [
 ]  # fmt: skip
 """The rooms; each imports those before it only."""
 
-AGAINST_THE_ORDER = {("mmprompt.tasks.task", "render")}
-"""The imports that may go up the order: ``Task.requests`` imports ``render`` when it is called."""
+AGAINST_THE_ORDER = {
+    ("mmprompt.tasks.task", "render"),
+    *((f"mmprompt.{name}", "viewer") for name in ("tasks.task", "render.request", "run.task_run")),
+}
+"""The imports that may go up the order, made inside a method: ``Task.requests`` imports ``render``, and what shows
+itself in notebooks imports ``viewer``."""
 
 CONTAINERS = frozenset(
     {

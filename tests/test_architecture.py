@@ -133,6 +133,7 @@ NO_REQUESTS = {
     "check/row_check.py": "names the media of a row's requests, which render then writes",
     "viewer/provenance.py": "makes prompts in disguise, to tell the texts of the row from those of the template",
     "viewer/row_view.py": "shows the prompts before the meta template beside the requests that render makes",
+    "viewer/unsent_requests.py": "shows the messages of rows that render refuses",
     "testing.py": "shows messages that the caller wrote by hand",
     "plugins/inspect_ai/messages.py": "to_inspect converts messages of the caller",
     "plugins/bridge/task_rows.py": "AISBench takes prompts, before its model's own meta template",
@@ -186,6 +187,7 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         "run/client.py",
         "run/connections.py",
         "run/server.py",  # answers on the loopback address, and asks nobody
+        "viewer/server.py",  # likewise
     }
 
 

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 from mmprompt.cli import OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
 from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+from mmprompt.errors import TaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mmprompt.cli import Commands
     from mmprompt.datasets.sample import Row
-    from mmprompt.errors.findings import Finding
     from mmprompt.tasks.task import Task
-    from mmprompt.viewer.row_view import RowView
+    from mmprompt.viewer.exhibit import Exhibit
     from mmprompt.viewer.terminal import TerminalText
-    from mmprompt.viewer.viewed_rows import Choice
+    from mmprompt.viewer.viewed_rows import Choice, ViewedRow
 
 _EPILOG = """\
 examples:
@@ -30,6 +28,8 @@ examples:
   mmprompt view task.yaml --id q-14
   mmprompt view task.yaml -n -c 3
   mmprompt view task.yaml --html page.html
+  mmprompt view run.jsonl --html page.html
+  mmprompt view before.jsonl after.jsonl --html page.html
 
 On a terminal one prompt is shown after the other: Enter shows the next one, q
 ends. Text from the template is dim, text from the row is plain. Media are shown
@@ -46,15 +46,19 @@ def add_parser(commands: Commands) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
-    parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
+    what = "a task file, a dataset (a file, a folder, a pattern, or - for standard input), or the journal of a run"
+    parser.add_argument("input", metavar="TASK_OR_DATASET_OR_JOURNAL", help=what)
+    parser.add_argument("other", nargs="?", metavar="OTHER", help="another one, to compare it with on a page")
     group = parser.add_argument_group("what is shown")
     add = group.add_argument
     add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
     add("--html", metavar="OUT.html", help="write a page that shows all with its media, for a browser")
+    add("--serve", action="store_true", help="show the page from a server on this machine, for many rows")
+    add("--port", type=natural, default=0, metavar="N", help="the port of --serve (a free one)")
     add("-n", "--non-interactive", action="store_true", help="do not wait after each prompt, and show the first ones")
     add("-a", "--all", action="store_true", help="show all prompts without waiting")
     add("-c", "--count", type=natural, metavar="COUNT", help="how many prompts -n shows (1)")
+    add("--journal", metavar="FILE", help="the journal with the replies, where the input is no journal")
     add("--no-check", action="store_true", help="do not look for findings")
     add("--no-decode", action="store_true", help="do not look inside media")
     rows = parser.add_argument_group("which rows")
@@ -73,24 +77,57 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         MMPromptError: an option is wrong, or the task cannot be opened.
     """
-    task = task_of(arguments, arguments.input)
-    tell_format(task.dataset, arguments.format)
+    if arguments.other is not None and arguments.html is None:
+        raise TaskError("two inputs are compared on a page", "add --html OUT.html")
+    if arguments.serve:
+        return _serve(arguments)
     if arguments.html is not None:
-        return _page(arguments, task)
-    return _in_terminal(arguments, task)
+        return _page(arguments)
+    return _in_terminal(arguments)
 
 
-def _page(arguments: argparse.Namespace, task: Task) -> int:
+def _exhibit(arguments: argparse.Namespace, name: str, journal: str | None = None) -> Exhibit:
+    """Return a task, a dataset or a journal as the options say."""
+    from mmprompt.viewer.exhibit import Exhibit  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.replies import Replies, is_journal, task_of_journal  # noqa: PLC0415  # loads with the command
+
+    title = os.path.basename(name.rstrip("/"))
+    if journal is None and is_journal(name):
+        return Exhibit(title, task_of_journal(name), Replies(name))
+    task = task_of(arguments, [name])
+    tell_format(task.dataset, arguments.format)
+    return Exhibit(title, task, None if journal is None else Replies(journal))
+
+
+def _page(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
-    from mmprompt.viewer.side import Exhibit  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.view import write_page  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.html)
-    check_apart(arguments.html, *named_files(arguments))
-    name = os.path.basename(arguments.input[0].rstrip("/"))
-    report = write_page([Exhibit(name, task)], arguments.html, _choice(arguments, task))
+    check_apart(arguments.html, *named_files(arguments), arguments.other, arguments.journal)
+    exhibits = [_exhibit(arguments, arguments.input, arguments.journal)]
+    exhibits += [] if arguments.other is None else [_exhibit(arguments, arguments.other)]
+    report = write_page(exhibits, arguments.html, _choice(arguments, exhibits[0].task))
     beside = "" if report.folder is None else f", its media in {report.folder}"
     say(f"mmprompt: {report.rows:,} samples, {report.size:,} bytes written to {report.path}{beside}")
+    return OK
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from mmprompt.viewer.served_rows import ServedRows  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.server import PageServer  # noqa: PLC0415  # loads with the command
+
+    exhibit = _exhibit(arguments, arguments.input, arguments.journal)
+    with (
+        closing(ServedRows(exhibit, _choice(arguments, exhibit.task))) as rows,
+        PageServer(rows, arguments.port) as server,
+    ):
+        print(server.address, flush=True)  # noqa: T201  # the answer goes to standard output
+        say("mmprompt: open this address in a browser; ^C ends")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return OK
     return OK
 
 
@@ -113,7 +150,7 @@ def _choice(arguments: argparse.Namespace, task: Task) -> Choice:
     return Choice(arguments.target, policy_of(arguments, task), limit, picks, check, decode, workers=arguments.workers)
 
 
-def _in_terminal(arguments: argparse.Namespace, task: Task) -> int:
+def _in_terminal(arguments: argparse.Namespace) -> int:
     from mmprompt.viewer.row_view import RowViews  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.terminal import TerminalText  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.viewed_rows import viewed_rows  # noqa: PLC0415  # loads with the command
@@ -122,7 +159,8 @@ def _in_terminal(arguments: argparse.Namespace, task: Task) -> int:
     text = TerminalText(styled=terminal and not os.environ.get("NO_COLOR"))
     waits = terminal and sys.stdin is not None and sys.stdin.isatty()
     waits = waits and not (arguments.non_interactive or arguments.all)
-    choice, shown = _choice(arguments, task), 0
+    exhibit = _exhibit(arguments, arguments.input, arguments.journal)
+    task, choice, shown = exhibit.task, _choice(arguments, exhibit.task), 0
     if legend := text.legend():
         say(legend)
     with closing(RowViews(task, choice.target, choice.policy, targets=())) as views:
@@ -132,15 +170,18 @@ def _in_terminal(arguments: argparse.Namespace, task: Task) -> int:
             if shown and waits and not _goes_on():
                 break
             shown += 1
-            _show(text, viewed.view, viewed.findings, task)
+            _show(text, viewed, exhibit)
     if not shown:
         say("mmprompt: no row to show")
     return OK
 
 
-def _show(text: TerminalText, view: RowView, findings: Sequence[Finding], task: Task) -> None:
-    answer = None if view.sample is None else view.sample.columns.get(task.output_column)
-    lines = "\n".join(text.lines(view, findings, answer=answer))
+def _show(text: TerminalText, viewed: ViewedRow, exhibit: Exhibit) -> None:
+    view = viewed.view
+    if view is None:
+        return
+    answer = None if view.sample is None else view.sample.columns.get(exhibit.task.output_column)
+    lines = "\n".join(text.lines(view, viewed.findings, exhibit.told(viewed.number), answer))
     sys.stdout.buffer.write(f"{lines}\n\n".encode("utf-8", "backslashreplace"))
     sys.stdout.flush()
 

@@ -19,12 +19,17 @@ _NONE: frozenset[str] = frozenset()
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 
 
-class _Once:
+class Once:
     """An iterable of rows, with a clear error if it is an iterator that is read again."""
 
     def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
         self._rows = rows
         self._spent = False
+
+    @property
+    def spends(self) -> bool:
+        """Whether the rows are an iterator, of which a second reading fails."""
+        return isinstance(self._rows, Iterator)
 
     def __iter__(self) -> Iterator[object]:
         iterator = iter(self._rows)
@@ -42,17 +47,17 @@ def read_rows(
 
     ``columns`` maps column to role. Without ``layouts`` no published layout is recognised.
     """
-    return partial(_read, _Once(_undecoded(rows)), columns, layouts)
+    return partial(_read, Once(_undecoded(rows)), columns, layouts)
 
 
-def _read(rows: _Once, columns: Mapping[str, str], layouts: bool, notes: Notes) -> Iterator[Row]:
+def _read(rows: Once, columns: Mapping[str, str], layouts: bool, notes: Notes) -> Iterator[Row]:
     read = _python_rows(rows)
     if columns:
         read = with_roles(read, columns, templates=True)
     return openai_chat.of_rows(recognised(read, notes) if layouts else read)
 
 
-def _python_rows(rows: _Once) -> Iterator[Row]:
+def _python_rows(rows: Once) -> Iterator[Row]:
     for row, columns in enumerate(rows):
         if not isinstance(columns, Mapping):  # what callers give is not checked by a type checker
             yield RowError(

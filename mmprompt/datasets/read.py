@@ -11,7 +11,7 @@ from mmprompt.datasets import openai_chat
 from mmprompt.datasets.column_roles import check_roles
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.parts import FORMATS, Part, Settings, parts_of, rows_of
-from mmprompt.datasets.python_rows import read_rows
+from mmprompt.datasets.python_rows import Once, read_rows
 from mmprompt.datasets.readers.join import Missing, join_table, joined, table_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, nearest, shown
@@ -63,6 +63,17 @@ class Dataset:
             parts, asked = self._iterate.args
             return [*[part.source.name for part in parts], *[name.rpartition(":")[0] for name in asked.join]]
         return [] if self.path is None else [self.path]
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows can be read once only: those of standard input, of a pipe, or of an iterator."""
+        if self.path is not None:
+            return not all(os.path.isfile(name) or os.path.isdir(name) for name in self.files)
+        return (
+            isinstance(self._iterate, partial)
+            and isinstance(self._iterate.args[0], Once)
+            and self._iterate.args[0].spends
+        )
 
     def __repr__(self) -> str:
         """Show path and format."""

@@ -91,6 +91,12 @@ class Request(Mapping[str, Any]):
         name = f"{str(self.id)[:_SHOWN]!r}{''.join(beside)} for {self._settings.target}"
         return f"<Request {name}: {len(media)} media, {sum(map(part_bytes, media)):,} bytes>"
 
+    def _repr_html_(self) -> str:
+        """Return the request for a notebook."""
+        from mmprompt.viewer.notebook import request_html  # noqa: PLC0415  # an import against the order
+
+        return request_html(self)
+
     @property
     def id(self) -> object:
         """The row's id, with its type."""

@@ -47,6 +47,12 @@ class RunReport(NamedTuple):
     interrupted: bool = False
     scores: ScoreReport | None = None
 
+    def _repr_html_(self) -> str:
+        """Return the first replies for a notebook."""
+        from mmprompt.viewer.notebook import report_html  # noqa: PLC0415  # an import against the order
+
+        return report_html(self)
+
 
 class Hooks(NamedTuple):
     """What a run calls: for a row without a prediction, after each row, and after the first ``^C``."""

@@ -183,11 +183,17 @@ class Task:
             TaskError: a change is unknown, or the task names no dataset.
             MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
         """
-        from mmprompt.render.request import task_requests  # noqa: PLC0415  # the one import against the order
+        from mmprompt.render.request import task_requests  # noqa: PLC0415  # an import against the order
 
         return task_requests(
             self, target, media=media, policy=policy, changes=changes, workers=workers, on_error=on_error
         )
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook."""
+        from mmprompt.viewer.notebook import task_html  # noqa: PLC0415  # an import against the order
+
+        return task_html(self)
 
     def prompts(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Prompts]]:
         """Give ``(id, prompt)`` before the meta template: a string or a PromptList, under PPL a dict by label.

@@ -11,7 +11,7 @@ from typing import Any
 
 from mmprompt.media.base64_text import encode_text
 
-SCRIPTS = ("data", "list", "filters", "sample", "conversation", "overview", "main")
+SCRIPTS = ("data", "list", "served", "filters", "sample", "conversation", "overview", "main")
 
 
 def page_chunks(

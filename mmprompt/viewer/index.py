@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors.findings import Finding
+from mmprompt.errors import Where
 from mmprompt.errors.rules import RULES
 from mmprompt.messages import MODALITIES
+from mmprompt.viewer.exhibit import Exhibit
 from mmprompt.viewer.row_view import GROUPS, RowView
+from mmprompt.viewer.viewed_rows import ViewedRow
 
 SEARCHED = 4000
 """Characters of a row's texts that a search looks at."""
@@ -24,12 +27,12 @@ _MOST_VALUES = 200
 _Entry = dict[str, Any]
 
 
-def entry_of(
-    view: RowView, number: int | None, findings: Sequence[Finding], answer: object, replies: Sequence[Mapping[str, Any]]
-) -> _Entry:
-    """Return the entry of a row; ``replies`` are the lines of a journal on it."""
-    row = view.row
-    sample = row if isinstance(row, Sample) else None
+def entry_of(view: RowView, viewed: ViewedRow, exhibit: Exhibit) -> _Entry:
+    """Return the entry of a row."""
+    row, number, findings = view.row, viewed.number, viewed.findings
+    replies = exhibit.told(number)
+    sample, place = (row, Where(row.file, row.line)) if isinstance(row, Sample) else (None, row.where)
+    answer = None if sample is None else sample.columns.get(exhibit.task.output_column)
     texts = [m.text for request in view.requests for m in request.messages if m.role not in ("system", "assistant")]
     picture = next((m for m in view.media if m.modality == "image" and m.digests), None)
     picture = picture or next((m for m in view.media if m.digests and m.modality == "video"), None)
@@ -38,8 +41,8 @@ def entry_of(
         "key": json.dumps(number if sample is None else sample.id, default=str),
         "id": "" if sample is None else sample.label,
         "row": number,
-        "file": row.where.file if sample is None else sample.file,  # type: ignore[union-attr]  # a RowError
-        "line": row.where.line if sample is None else sample.line,  # type: ignore[union-attr]  # a RowError
+        "file": os.path.basename(place.file or ""),
+        "line": place.line,
         "text": "\n".join(texts)[:SEARCHED] or ("" if view.error is None else view.error.what[:_SHORT]),
         "answer": "" if answer is None else str(answer)[:_SHORT],
         "modalities": [name for name in MODALITIES if any(m.modality == name for m in view.media)],
@@ -71,7 +74,7 @@ class Counts:
         self.errors += entry["error"]
         self.modalities.update(entry["modalities"] or ["text"])
         self.codes.update(entry["codes"])
-        self.scores[_score_kind(entry)] += 1
+        self.scores[score_kind(entry)] += 1
         for name, value in (("", ""), *entry["groups"].items()):
             if name:
                 self.groups.setdefault(name, Counter())[str(value)] += 1
@@ -99,7 +102,8 @@ def rules_of(codes: Iterable[str]) -> dict[str, dict[str, str]]:
     }
 
 
-def _score_kind(entry: _Entry) -> str:
+def score_kind(entry: _Entry) -> str:
+    """Return how good the replies to a row are, in one word."""
     if entry["failed"]:
         return "failed"
     if entry["score"] is None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mmprompt.check.statistics import Statistics
+from mmprompt.errors.rules import RULES
 from mmprompt.viewer.index import Counts
 
 _MOST_BARS = 12
+
+WORDS = {"right": "right", "partly": "partly right", "wrong": "wrong", "failed": "no reply", "none": "without score"}
+"""What each kind of score is called."""
 
 
 def tiles_of(counts: Counts, statistics: Statistics | None) -> list[tuple[str, str]]:
@@ -24,13 +28,14 @@ def tiles_of(counts: Counts, statistics: Statistics | None) -> list[tuple[str, s
 
 def plots_of(counts: Counts, statistics: Statistics | None) -> list[dict[str, Any]]:
     """Return the plots: scores by group, findings, answers, and the distributions of texts and media."""
-    plots = [_scores(name, counts) for name in ("", *counts.groups) if any(key[0] == name for key in counts.scored)]
+    plots = [_scores(name, counts) for name in counts.groups if any(key[0] == name for key in counts.scored)]
     if len(counts.scores) > 1:
-        plots.append(_bars("Scores", dict(counts.scores)))
+        plots.append(_bars("Replies", {WORDS[kind]: counts.scores[kind] for kind in WORDS if counts.scores[kind]}))
     for name, values in counts.groups.items():
         plots.append(_bars(f"Samples by {name}", dict(values.most_common(_MOST_BARS))))
     if counts.codes:
-        plots.append(_bars("Findings", dict(counts.codes.most_common(_MOST_BARS))))
+        found = counts.codes.most_common(_MOST_BARS)
+        plots.append(_bars("Findings", {f"{code} {RULES[code].name.replace('-', ' ')}": n for code, n in found}))
     if statistics is not None:
         if max(statistics.answers.values(), default=0) > 1:
             plots.append(_bars(f"Most frequent of {statistics.distinct_answers:,} answers", statistics.answers))
@@ -50,5 +55,5 @@ def _scores(name: str, counts: Counts) -> dict[str, Any]:
     found = sorted(
         (value, total / rows, rows) for (group, value), (total, rows) in counts.scored.items() if group == name
     )
-    bars = [{"name": value or "all", "value": mean, "rows": int(rows)} for value, mean, rows in found[:_MOST_BARS]]
-    return {"title": f"Mean score by {name}" if name else "Mean score", "most": 1, "bars": bars}
+    bars = [{"name": value, "value": mean, "rows": int(rows)} for value, mean, rows in found[:_MOST_BARS]]
+    return {"title": f"Mean score by {name}", "most": 1, "bars": bars}

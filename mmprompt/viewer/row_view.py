@@ -26,6 +26,7 @@ from mmprompt.tasks.task import Task
 from mmprompt.viewer.medium import Medium, Seconds, medium_of
 from mmprompt.viewer.provenance import Provenance, Span, sample_view
 from mmprompt.viewer.short_json import pretty_json, short_value
+from mmprompt.viewer.unsent_requests import unsent_requests
 
 TARGETS = ("vllm", "openai", "anthropic", "gemini", "hf")
 """The targets whose requests a page shows."""
@@ -66,7 +67,8 @@ class RequestView(NamedTuple):
 class RowView(NamedTuple):
     """A row as it is shown. ``media`` are numbered through all requests; ``parts`` hold their bytes.
 
-    ``error`` is why it cannot be sent. ``sample`` is None where it cannot be read.
+    ``error`` is why it cannot be sent; its requests then show its messages as far as
+    they can be made. ``sample`` is None where it cannot be read.
     """
 
     row: Row
@@ -113,20 +115,24 @@ class RowViews:
     def view(self, row: Row, seconds: Seconds | None = None) -> RowView:
         """Return the view of a row."""
         prepared = self.builders[self.target].prepare(row)
+        error = None
         if isinstance(prepared, FailedRow):
-            return RowView(row, row if isinstance(row, Sample) else None, error=prepared.error)
+            error = prepared.error
+            if not isinstance(row, Sample):
+                return RowView(row, None, error=error)
+            prepared = PreparedRow(row, unsent_requests(self.builders[self.target], row))
         sample = prepared.row if isinstance(prepared.row, Sample) else None
         spans = iter(self._spans(prepared))
         media: list[Medium] = []
         parts: list[MediaPart | None] = []
         requests = tuple([_request(wire, spans, media, parts, seconds) for wire in prepared.requests])
-        return RowView(row, sample, requests, tuple(media), tuple(parts))
+        return RowView(row, sample, requests, tuple(media), tuple(parts), error)
 
     def _spans(self, prepared: PreparedRow) -> list[list[Span]]:
         """Return the spans of all texts of the requests of a row; those of unknown origin are whole."""
         texts = [text for wire in prepared.requests for text in _texts(wire.wire)]
         found = None
-        if isinstance(prepared.row, Sample):
+        if texts and isinstance(prepared.row, Sample):
             found = self._provenance.texts(prepared.row, self._assembled(prepared.row))
         if found is None or ["".join([span.text for span in spans]) for spans in found] != texts:
             return [[Span("unknown", text)] for text in texts]
@@ -190,6 +196,16 @@ class RowViews:
         return found
 
 
+def request_view(
+    wire: Sequence[Mapping[str, Any]], turn: int | None, label: object
+) -> tuple[RequestView, list[Medium], list[MediaPart | None]]:
+    """Return the view of messages in OpenAI's form, with its media; the origin of the texts is unknown."""
+    media: list[Medium] = []
+    parts: list[MediaPart | None] = []
+    spans = iter([[Span("unknown", text)] for text in _texts(wire)])
+    return _request(WireRequest(wire, turn, label), spans, media, parts, None), media, parts
+
+
 def _request(
     wire: WireRequest,
     spans: Iterator[list[Span]],
@@ -237,7 +253,8 @@ def _media(part: Any, seconds: Seconds | None) -> list[tuple[Medium, MediaPart |
     if held or not isinstance(part, dict) or "type" not in part:
         return held
     named = [(Medium(sent.modality, "", "", url=sent.origin), None) for sent in sent_media(part)]
-    return [*named] or [(Medium(next((m for m in MODALITIES if m in str(part["type"])), "image"), "", ""), None)]
+    modality = next((m for m in MODALITIES if m in str(part["type"])), "image")
+    return [*named] or [(Medium(modality, "", str(part.get("name", ""))), None)]
 
 
 def _request_data(request: RequestView) -> dict[str, Any]:

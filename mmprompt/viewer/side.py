@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-from mmprompt.datasets.sample import Sample
 from mmprompt.errors.findings import Finding
 from mmprompt.media.base64_text import encode_text
-from mmprompt.tasks.task import Task
+from mmprompt.viewer.exhibit import Exhibit
 from mmprompt.viewer.index import Counts, entry_of
 from mmprompt.viewer.media_files import MediaFiles
 from mmprompt.viewer.overview import plots_of, tiles_of
-from mmprompt.viewer.row_view import RowViews
+from mmprompt.viewer.row_view import RowView, RowViews
 from mmprompt.viewer.viewed_rows import ViewedRow
 
 CHUNK = 20
 """Rows that a page unpacks together."""
 
-
-class Exhibit(NamedTuple):
-    """What one side of a page shows: a task under a title."""
-
-    title: str
-    task: Task
-
-
-Replies = Callable[[int], Sequence[Mapping[str, Any]]]
-"""Returns the lines that a journal has on a row."""
 
 PutRows = Callable[[str, str], None]
 """Takes the name of a chunk, and the chunk."""
@@ -42,7 +31,7 @@ class Side:
         self.title = exhibit.title
         self.counts = Counts()
         self._number = number
-        self._task = exhibit.task
+        self._exhibit = exhibit
         self._views = views
         self._media = media
         self._put = put
@@ -52,22 +41,17 @@ class Side:
         self._whole: list[Finding] = []
         self._statistics: Any = None
 
-    def add(self, viewed: ViewedRow, replies: Replies | None = None) -> None:
+    def add(self, viewed: ViewedRow) -> None:
         """Add a row, or the findings on the whole dataset."""
         view = viewed.view
         if view is None:
             self._whole, self._statistics = viewed.findings, viewed.statistics
             return
-        row = view.row
-        answer = row.columns.get(self._task.output_column) if isinstance(row, Sample) else None
-        told = replies(viewed.number) if replies is not None and viewed.number is not None else ()
         for medium, part in zip(view.media, view.parts, strict=True):
             if part is not None:
                 self._media.add(medium.digests, part)
-        findings = viewed.findings
-        self._index.append(entry_of(view, viewed.number, findings, answer, told))
-        data = {**self._views.data(view), "findings": [f._asdict() for f in findings], "replies": list(told)}
-        self._rows.append(data)
+        self._index.append(entry_of(view, viewed, self._exhibit))
+        self._rows.append(row_data(self._views, view, viewed, self._exhibit))
         if len(self._rows) == CHUNK:
             self._flush()
 
@@ -101,6 +85,12 @@ class Side:
         self._put(f"rows-{self._number}-{self._chunks}", packed(self._rows))
         self._chunks += 1
         self._rows = []
+
+
+def row_data(views: RowViews, view: RowView, viewed: ViewedRow, exhibit: Exhibit) -> dict[str, Any]:
+    """Return all that a page shows of a row."""
+    findings = [finding._asdict() for finding in viewed.findings]
+    return {**views.data(view), "findings": findings, "replies": exhibit.told(viewed.number)}
 
 
 def packed(value: object) -> str:

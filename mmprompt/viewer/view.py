@@ -6,24 +6,19 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 from mmprompt.check.check import Codes
 from mmprompt.datasets.writers.output_file import create_bytes, write_medium
 from mmprompt.errors import TaskError, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.tasks.load import dataset_task, load_task
-from mmprompt.tasks.task import Task
+from mmprompt.viewer.exhibit import Exhibit, Path, Source, exhibit_of
 from mmprompt.viewer.html_page import page_chunks
 from mmprompt.viewer.index import rules_of
 from mmprompt.viewer.media_files import EXTENSIONS, LARGEST_PAGE, MediaFiles, folder_of
 from mmprompt.viewer.row_view import TARGETS, RowViews
-from mmprompt.viewer.side import CHUNK, Exhibit, Side
+from mmprompt.viewer.side import CHUNK, Side
 from mmprompt.viewer.viewed_rows import Choice, viewed_rows
-
-Path = Union[str, "os.PathLike[str]"]
-Source = Union[Task, Path, Sequence[Path], Mapping[str, Any]]
-"""A task, the name of a task file or a dataset, several files of one dataset, or a task as a mapping."""
 
 
 class ViewReport(NamedTuple):
@@ -40,6 +35,7 @@ def view_html(
     path: Path,
     other: Source | None = None,
     *,
+    journal: Path | None = None,
     target: str = "vllm",
     policy: MediaPolicy | None = None,
     limit: int | None = None,
@@ -48,15 +44,16 @@ def view_html(
     decode: bool = True,
     workers: int = 1,
 ) -> ViewReport:
-    """Write the rows of a task or dataset as one page of HTML, which loads nothing from the network.
+    """Write the rows of a task, a dataset or a journal as one page of HTML, which loads nothing from the network.
 
     The page holds its media while it stays below 20 MB. Else it holds small pictures, and the media go to a folder
     beside it: ``OUT/assets`` for ``OUT.html``.
 
     Args:
-        source: the task or dataset.
+        source: the task, the dataset, or the journal of a run, whose manifest names the task.
         path: the page to write.
         other: another one, to be compared with it.
+        journal: the journal with the replies to ``source``, where that is no journal.
         target: the target whose requests are shown first.
         policy: which media may be read; by default those below the dataset's folder, as the task says.
         limit: the most rows to show.
@@ -70,23 +67,9 @@ def view_html(
         TargetError: the target is unknown.
         OSError: the page cannot be written.
     """
-    exhibits = [exhibit_of(each) for each in (source, other) if each is not None]
+    exhibits = [exhibit_of(source, journal), *([] if other is None else [exhibit_of(other)])]
     choice = Choice(target, policy, limit, None, check, decode, select, workers)
     return write_page(exhibits, os.fspath(path), choice)
-
-
-def exhibit_of(source: Source) -> Exhibit:
-    """Return the side of a page that shows a source."""
-    if isinstance(source, Task):
-        return Exhibit(_title(source), source)
-    if isinstance(source, (str, os.PathLike)):
-        return Exhibit(os.path.basename(os.fspath(source).rstrip("/")), load_task(source))
-    task = load_task(source) if isinstance(source, Mapping) else dataset_task(source)
-    return Exhibit(_title(task), task)
-
-
-def _title(task: Task) -> str:
-    return "rows" if task.dataset is None or task.dataset.path is None else os.path.basename(task.dataset.path)
 
 
 def write_page(exhibits: Sequence[Exhibit], path: str, choice: Choice, most: int = LARGEST_PAGE) -> ViewReport:

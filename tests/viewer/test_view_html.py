@@ -151,7 +151,10 @@ def test_findings_of_rows_and_of_the_whole_dataset_stand_at_their_rows(tmp_path:
     assert "MM707" in [*first["codes"], *second["codes"]]
     assert third["error"]
     assert "MM201" in third["codes"]
-    assert page.rows()[2]["error"]["message"].startswith("no such file")
+    refused = page.rows()[2]
+    assert refused["error"]["message"].startswith("no such file")
+    assert [p.get("spans") for p in refused["requests"][0]["messages"][0]["parts"]] == [None, [["row", "How?"]]]
+    assert refused["media"] == [{"modality": "image", "name": "none.png"}]
     assert page.head["counts"]["codes"]["MM201"] == 1
     assert page.head["codes"]["MM201"]["severity"] == "error"
 

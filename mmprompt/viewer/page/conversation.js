@@ -76,7 +76,7 @@ function mediumOf(medium) {
   const caption = element("figcaption", {}, text(factsOf(medium)));
   const note = (words) => element("p", { class: "note" }, words);
   if (medium.url) made.append(note(`Sent by its address; this page fetches nothing: ${medium.url}`));
-  else if (!medium.digests) made.append(note("Sent by its name, not read."));
+  else if (!medium.digests) made.append(note("This medium is not read."));
   else if (!PLAYED.has(medium.media_type)) made.append(note(`Browsers do not show ${medium.media_type}.`));
   else show(medium, made, caption, note);
   made.append(caption);

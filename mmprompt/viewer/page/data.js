@@ -80,7 +80,7 @@ async function addressOf(digest, type, small = false) {
     addresses.set(key, (async () => {
       const held = await packed(key);
       if (held) return URL.createObjectURL(new Blob([bytesOf(held)], { type: small ? "image/jpeg" : type }));
-      if (small) return null;
+      if (small) return head.served ? `small/${name}` : null;
       return head.folder ? `${head.folder}/${name}${extensionOf(type)}` : null;
     })());
   }

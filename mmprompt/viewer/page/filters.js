@@ -14,6 +14,7 @@ function choice(label, options, change) {
 
 function showFilters() {
   const box = document.getElementById("choices");
+  box.replaceChildren();
   const set = (name) => (value) => { state.filters[name] = value; };
   const counts = head.counts;
   const modalities = Object.entries(counts.modalities).map(([name, n]) => [name, `${name} (${n.toLocaleString("en")})`]);

@@ -71,14 +71,16 @@ async function filter() {
   const all = head.served ? state.total : state.index.length;
   const [found, of] = [state.shown.length, all].map((n) => n.toLocaleString("en"));
   document.getElementById("count").textContent = found === of ? `${of} samples` : `${found} of ${of} samples`;
+  if (head.served && !head.done) document.getElementById("count").textContent += ", reading on";
   list.scrollTop = 0;
   draw();
 }
 
 function draw() {
-  const first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 4);
-  const last = Math.min(state.shown.length, Math.ceil((list.scrollTop + list.clientHeight) / HEIGHT) + 4);
+  const first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 2);
+  const last = Math.min(state.shown.length, Math.ceil((list.scrollTop + list.clientHeight) / HEIGHT) + 2);
   for (const [place, item] of made) if (place < first || place >= last) { item.remove(); made.delete(place); }
+  const fresh = document.createDocumentFragment();
   for (let place = first; place < last; place++) {
     if (made.has(place)) continue;
     const row = head.served ? servedRow(place) : state.shown[place];
@@ -86,14 +88,26 @@ function draw() {
     const item = itemOf(row, place);
     item.style.transform = `translateY(${place * HEIGHT}px)`;
     made.set(place, item);
-    list.append(item);
+    fresh.append(item);
+  }
+  list.append(fresh);
+  clearTimeout(resting);
+  resting = setTimeout(showPictures, 80);
+}
+
+let resting;
+function showPictures() { // when the list rests: a medium that flies past is not unpacked
+  for (const item of made.values()) {
+    const look = item.firstChild;
+    if (look.picture) showSmall(look, look.picture);
+    look.picture = null;
   }
 }
 
 function itemOf(row, place) {
   const entry = row.entries[0] ?? row.entries[1];
   const look = element("span", { class: "look", "aria-hidden": "true" }, icon(entry.modalities[0] ?? "text"));
-  if (entry.picture) showSmall(look, entry.picture);
+  if (entry.picture) look.picture = entry.picture;
   const tags = element("div", { class: "tags" });
   for (const mark of row.marks ?? []) tags.append(element("span", { class: "badge warning" }, mark));
   if (!row.marks && entry.score != null)
@@ -112,7 +126,7 @@ function itemOf(row, place) {
 async function showSmall(look, picture) {
   const address = (await addressOf(picture[0], picture[1], true)) ??
     (head.folder || !picture[1].startsWith("image/") ? null : await addressOf(...picture));
-  if (address) look.replaceChildren(element("img", { src: address, alt: "" }));
+  if (address) look.replaceChildren(element("img", { src: address, alt: "", onerror: (event) => event.target.replaceWith(icon("image")) }));
 }
 
 function select(place, focus = false) {

@@ -1,0 +1,104 @@
+"""What a journal says of each row: replies, errors and scores; and the task that the journal is of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mmprompt.errors import TaskError, shown
+from mmprompt.run.journal import JournalLine, read_journal
+from mmprompt.run.manifest import manifest_path, read_manifest
+from mmprompt.run.scorers import Scorer, answers_of, scorer_of
+from mmprompt.targets.json_values import JSONValue
+from mmprompt.tasks.load import dataset_task, load_task
+from mmprompt.tasks.task import Task
+
+_SHOWN = (
+    "turn",
+    "label",
+    "repeat",
+    "prediction",
+    "error",
+    "perplexity",
+    "usage",
+    "seconds",
+    "attempts",
+    "finish_reason",
+)
+
+
+class Replies:
+    """The lines of a journal by row, each with the score of its prediction.
+
+    Raises:
+        TaskError: the file is not a journal, or its manifest names an unknown scorer.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: str) -> None:
+        facts = read_manifest(path) if is_journal(path) else {}
+        self.title = os.path.basename(path)
+        self.model = facts.get("model")
+        scorer, base = facts.get("scorer"), facts.get("index_base")
+        self._score = scorer_of(scorer if isinstance(scorer, str) else None, base if isinstance(base, int) else None)
+        self._rows: dict[int, list[JournalLine]] = {}
+        for line in read_journal(path):
+            self._rows.setdefault(line.row, []).append(line)
+
+    def of(self, row: int) -> list[dict[str, JSONValue]]:
+        """Return what the journal says of a row, by 0-based number."""
+        return [_shown_line(line, self._score) for line in self._rows.get(row, ())]
+
+
+class TaskFacts(NamedTuple):
+    """Where the task and the dataset of a journal are, as its manifest says; None for what has no file."""
+
+    task: str | None
+    dataset: str | None
+
+
+def is_journal(path: str) -> bool:
+    """Return whether a file is a journal: its manifest lies beside it."""
+    return os.path.isfile(manifest_path(path))
+
+
+def task_of_journal(path: str) -> Task:
+    """Return the task of a journal, found by its manifest.
+
+    Raises:
+        TaskError: the manifest names no file, or the task is wrong.
+        DatasetError: the dataset is not there any more.
+    """
+    facts = facts_of(path)
+    if facts.task is not None:
+        task = load_task(facts.task)
+        own = None if task.dataset is None or task.dataset.path is None else os.path.abspath(task.dataset.path)
+        return task if facts.dataset in (None, own) else load_task(facts.task, facts.dataset)
+    if facts.dataset is not None:
+        return dataset_task(facts.dataset)
+    raise TaskError(
+        f"the manifest of {shown(path)} names no file of rows", f"name the task: view TASK --journal {path}"
+    )
+
+
+def facts_of(path: str) -> TaskFacts:
+    """Return where the task and the dataset of a journal are.
+
+    Raises:
+        TaskError: it has no manifest.
+    """
+    facts = read_manifest(path)
+    task, dataset = facts.get("task"), facts.get("dataset")
+    rows = dataset.get("path") if isinstance(dataset, Mapping) else None
+    return TaskFacts(task if isinstance(task, str) else None, rows if isinstance(rows, str) else None)
+
+
+def _shown_line(line: JournalLine, score: Scorer) -> dict[str, Any]:
+    found = {name: value for name in _SHOWN if (value := getattr(line, name)) not in (None, "", {})}
+    answers: Sequence[JSONValue] = answers_of(line.answer)
+    if line.prediction is not None and line.label is None and answers:
+        found["score"] = float(score(line.prediction, answers, line.choices))
+    if line.groups:
+        found["groups"] = dict(line.groups)
+    return found

@@ -1,0 +1,90 @@
+"""A page of a journal: replies, scores and comparisons; the journal finds its task by its manifest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from opened_page import OpenedPage
+
+from mmprompt import TaskError, load_task, run_task, view_html
+from mmprompt.cli import main
+
+SHAPES = Path(__file__).parent.parent.parent / "fixtures/shapes/task.yaml"
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The journal of the built-in model on twelve rows."""
+    path = tmp_path_factory.mktemp("journal") / "shapes.jsonl"
+    assert run_task(SHAPES, "builtin:shapes", path, limit=12).answered == 12
+    return path
+
+
+def test_a_journal_finds_its_task_and_shows_replies_with_scores(journal: Path, tmp_path: Path) -> None:
+    view_html(journal, tmp_path / "page.html", limit=12, check=False)
+    page = OpenedPage(tmp_path / "page.html")
+    lines = {line["row"]: line for line in map(json.loads, journal.read_text().splitlines())}
+    assert len(page.index()) == 12
+    for entry, row in zip(page.index(), page.rows(), strict=True):
+        line = lines[entry["row"]]
+        [reply] = row["replies"]
+        assert reply["prediction"] == line["prediction"] == entry["prediction"]
+        assert entry["score"] == reply["score"] == float(line["prediction"] == line["answer"])
+        assert entry["groups"]["category"] in ("shape", "colour")
+    assert page.head["counts"]["scores"]["right"] >= 10
+    assert any(plot["title"] == "Mean score by category" for plot in page.head["sides"][0]["plots"])
+
+
+def changed(journal: Path, folder: Path) -> Path:
+    """Write the journal with the reply of row 4 changed and an error in place of that of row 7."""
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    for line in lines:
+        if line["row"] == 4:
+            line["prediction"] = "a dodecahedron"
+        if line["row"] == 7:
+            del line["prediction"]
+            line["error"] = "MM906 the server hung up"
+    other = folder / "other.jsonl"
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "other.jsonl.manifest.json").write_text(Path(f"{journal}.manifest.json").read_text())
+    return other
+
+
+def test_two_journals_are_compared_row_by_row(journal: Path, tmp_path: Path) -> None:
+    other = changed(journal, tmp_path)
+    assert main(["view", str(journal), str(other), "--html", str(tmp_path / "page.html"), "--no-check"]) == 0
+    page = OpenedPage(tmp_path / "page.html")
+    differ = [a["row"] for a, b in zip(page.index(0), page.index(1), strict=True) if a["prediction"] != b["prediction"]]
+    assert differ == [4, 7]
+    assert page.index(1)[4]["score"] == 0
+    assert page.index(1)[7]["failed"]
+    assert page.index(1)[7]["score"] is None
+    assert page.rows(1)[7]["replies"][0]["error"] == "MM906 the server hung up"
+
+
+def test_the_terminal_shows_reply_and_score(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(journal), "--id", "shapes-02", "--no-check"]) == 0
+    assert "  model  circle  score 1\n" in capsys.readouterr().out
+
+
+def test_a_journal_is_named_beside_a_task(journal: Path, tmp_path: Path) -> None:
+    view_html(load_task(SHAPES), tmp_path / "page.html", journal=journal, limit=2, check=False)
+    assert [row["replies"][0]["prediction"] for row in OpenedPage(tmp_path / "page.html").rows()]
+
+
+def test_a_journal_whose_rows_had_no_file_says_how_to_name_the_task(tmp_path: Path) -> None:
+    journal = tmp_path / "rows.jsonl"
+    run_task(SHAPES, "builtin:shapes", journal, limit=1)
+    manifest = Path(f"{journal}.manifest.json")
+    facts = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**facts, "task": None, "dataset": {"path": None}}))
+    with pytest.raises(TaskError, match="view TASK --journal"):
+        view_html(journal, tmp_path / "page.html")
+    assert main(["view", str(SHAPES), "--journal", str(journal), "-n", "--no-check"]) == 0
+
+
+def test_two_inputs_need_a_page(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(journal), str(journal)]) == 2
+    assert "add --html OUT.html" in capsys.readouterr().err

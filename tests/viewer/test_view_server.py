@@ -1,0 +1,125 @@
+"""``mmprompt view --serve``: a page from loopback, for those who know its token."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from email.message import Message
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from mmprompt.viewer.exhibit import exhibit_of
+from mmprompt.viewer.served_rows import ServedRows
+from mmprompt.viewer.server import PageServer
+from mmprompt.viewer.viewed_rows import Choice
+
+
+@pytest.fixture
+def server(tour: Path) -> Iterator[PageServer]:
+    with closing(ServedRows(exhibit_of(tour / "task.yaml"), Choice(decode=False))) as rows, PageServer(rows) as found:
+        thread = threading.Thread(target=found.serve_forever)
+        thread.start()
+        try:
+            yield found
+        finally:
+            found.shutdown()
+            thread.join()
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Message
+    body: bytes
+
+
+def get(server: PageServer, path: str, **headers: str) -> Answer:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)) as connection:
+        connection.request("GET", path, headers=headers)
+        with connection.getresponse() as found:
+            return Answer(found.status, found.headers, found.read())
+
+
+def data(server: PageServer, path: str) -> Any:
+    answer = get(server, f"/{server.token}/{path}")
+    assert answer.status == 200, answer
+    return json.loads(answer.body)
+
+
+def when_read(server: PageServer) -> dict[str, Any]:
+    for _ in range(300):
+        if (head := data(server, "head"))["done"]:
+            assert head["fault"] == ""
+            return head
+        time.sleep(0.1)
+    raise AssertionError("the rows are not read")
+
+
+def test_rows_come_in_pages_and_match_what_is_asked(server: PageServer) -> None:
+    head = when_read(server)
+    assert head["sides"][0]["rows"] == 25
+    assert head["counts"]["modalities"]["audio"] == 5
+    page = data(server, "rows?from=20&count=10")
+    assert page["total"] == 25
+    assert [row["entry"]["id"] for row in page["rows"]] == [f"tour-{n}" for n in range(21, 26)]
+    assert data(server, "rows?count=5&modality=video")["total"] == 2
+    assert data(server, "rows?count=5&query=train+LEAVES")["total"] == 1
+    assert data(server, "rows?count=5&code=MM705")["total"] == 1
+    assert data(server, "rows?count=5&score=none")["total"] == 25
+    assert data(server, "rows?count=5&group.category=none")["total"] == 0
+
+
+def test_a_row_and_its_media_are_made_when_they_are_asked_for(server: PageServer, tour: Path) -> None:
+    when_read(server)
+    row = data(server, "row/6")
+    [medium] = row["media"]
+    clip = (tour / "media/clip.mp4").read_bytes()
+    address = f"/{server.token}/media/{medium['digests'][0][:20]}.mp4"
+    answer = get(server, address)
+    assert answer.body == clip
+    assert answer.headers["Content-Type"] == "video/mp4"
+    part = get(server, address, Range="bytes=10-19")
+    assert (part.status, part.body) == (206, clip[10:20])
+    assert get(server, address, Range=f"bytes={len(clip)}-").status == 416
+    small = get(server, f"/{server.token}/small/{medium['digests'][0][:20]}")
+    assert small.body[:3] == b"\xff\xd8\xff"
+
+
+@pytest.mark.parametrize("path", ["row/25", "row/-1", "row/x", "media/../x", "media/00", "etc/passwd"])
+def test_what_is_not_there_is_not_found(server: PageServer, path: str) -> None:
+    when_read(server)
+    assert get(server, f"/{server.token}/{path}").status == 404
+
+
+def test_only_those_who_know_the_token_and_the_address_are_answered(server: PageServer) -> None:
+    assert get(server, "/").status == 403
+    assert get(server, f"/{server.token[:-1]}/").status == 403
+    assert get(server, f"/{server.token}/", Host="evil.example").status == 403
+    page = get(server, f"/{server.token}/")
+    assert page.status == 200
+    assert "connect-src &#39;self&#39;" in page.body.decode()
+    assert page.headers["Cache-Control"] == "no-store"
+    assert server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_the_command_prints_its_address_and_ends_when_it_is_interrupted(tour: Path) -> None:
+    command = [sys.executable, "-m", "mmprompt", "view", str(tour / "tour.jsonl"), "--serve", "--no-check"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        url = urlsplit(process.stdout.readline().strip())
+        with closing(http.client.HTTPConnection(url.netloc, timeout=30)) as connection:
+            connection.request("GET", url.path)
+            with connection.getresponse() as page:
+                assert "<h1>tour.jsonl</h1>" in page.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
