@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import random
 import signal
 import subprocess
@@ -60,6 +61,7 @@ def server() -> Iterator[Answering]:
         yield served
 
 
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 @pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_benchmark_is_scored_killed_resumed_and_compared(
     count: int, server: Answering, tmp_path: Path, interrupted_environment: dict[str, str]
