@@ -94,4 +94,4 @@ def test_a_benchmark_is_scored_killed_resumed_and_compared(
     told, said = begin("compare", "MMBench_DRAWN-bright.jsonl", "MMBench_DRAWN-dim.jsonl").communicate(timeout=60)
     cells = [line.split("\t") for line in data.read_text("utf-8").splitlines()[1:]]
     blue = sum(row[3 + "ABCD".index(row[7])] == "blue" for row in cells)
-    assert f"0 rows are better, {blue} worse; p = " in told.decode(), said
+    assert f"better: 0, worse: {blue}; p = " in told.decode(), said
