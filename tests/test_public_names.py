@@ -132,6 +132,11 @@ SIGNATURES = {
             "(template, entry, reply, *, infer_mode='every', meta_template=None, output_field=None, ice=None, "
             "max_out_len=None)"
         ),
+        "run_task": (
+            "(task, model=None, output=None, *, base_url=None, options=None, limit=None, repeats=1, scorer=None, "
+            "group_by=(), concurrency=None, rpm=None, timeout=None, retry_errors=False, overwrite=False, policy=None, "
+            "on_error=None)"
+        ),
         "convert_dataset": "(source, output, *, to, store=None, format=None, map_columns=None, key=None, join=(), split=None, encoding=None, media_roots=(), policy=None, on_error=None)",
         "dataset_task": "(path, *, format=None, map_columns=None)",
         "from_openai": "(messages)",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mmprompt.cli.report import ErrorReport, NoteReport
     from mmprompt.errors.findings import Note
     from mmprompt.media.policy import MediaPolicy
+    from mmprompt.render.builder import FailedRow
     from mmprompt.run.model import Model
     from mmprompt.run.runner import RunSettings
     from mmprompt.run.task_run import RunReport
@@ -127,6 +128,9 @@ def run(arguments: argparse.Namespace) -> int:
         check_apart(arguments.output, *named_files(arguments))
         settings = _settings(arguments)
         task = task_of(arguments, arguments.input)
+        opened = [dataset.path for dataset in (task.dataset, task.train) if dataset is not None]
+        for written in (arguments.errors, arguments.output, *arguments.report):
+            check_apart(written, *opened)
         tell_format(task.dataset, arguments.format)
     notes = NoteReport()
     with error_report(arguments.errors) as errors:
@@ -190,7 +194,13 @@ def _asked(
     path = arguments.input[0] if is_task_file(arguments.input[0]) else None
     headers = tuple(arguments.header)
     plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
-    hooks = Hooks(lambda failed, row: errors.report(failed, row, counter.rows), counter, _tell_stop)
+
+    def tell_failed(failed: FailedRow, row: int | None) -> None:
+        errors.report(failed, row, counter.rows)
+        if counter.tell is not None:
+            counter.tell(f"{errors.rows} failed")
+
+    hooks = Hooks(tell_failed, counter, _tell_stop)
     with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):
         report = ask_task(task, model, arguments.output, settings, plan, hooks)
     if arguments.collect and settings.limit is None and not report.interrupted:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from mmprompt.errors import TaskError, shown
 from mmprompt.run.journal import JournalLine, journal_lines, parsed_line
-from mmprompt.run.manifest import Manifest
+from mmprompt.run.manifest import Manifest, manifest_path
 from mmprompt.run.side_lock import SideLock
 
 _SYNC_SECONDS = 1.0
+_LONGEST_LINE = 1 << 28
 
 
 class JournalFile:
@@ -24,7 +25,7 @@ class JournalFile:
     Args:
         path: where it is; what is there is gone on with.
         manifest: what the run is about.
-        overwrite: begin anew.
+        overwrite: begin anew; what is there is lost.
 
     Raises:
         TaskError: another run writes it, it is no journal, or it was begun with other settings.
@@ -36,25 +37,35 @@ class JournalFile:
         self.torn = 0
         self.failed_rows: set[int] = set()
         self._places: dict[int, int] = {}
-        if os.path.exists(path) and not os.path.isfile(path):
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
             raise TaskError(f"the journal {shown(path)} is not a file", "write to another file with -o")
+        if overwrite:
+            _require_journal(path)
         self._lock = SideLock(path)
         try:
-            goes_on = not overwrite and os.path.isfile(path) and os.path.getsize(path) > 0
-            if goes_on:
-                manifest.require_same(path)
-            manifest.save(path)
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-            self._descriptor = os.open(path, flags if goes_on else flags | os.O_TRUNC, 0o666)
+            self._open(manifest, overwrite=overwrite)
         except BaseException:
             self._lock.close()
             raise
-        self._reader = open(path, "rb")  # noqa: SIM115  # closed with the journal
-        self._size = self._scanned() if goes_on else 0
         self._unsynced = False
         self._ended = threading.Event()
         self._syncing = threading.Thread(target=self._sync, name="mmprompt-journal", daemon=True)
         self._syncing.start()
+
+    def _open(self, manifest: Manifest, *, overwrite: bool) -> None:
+        """Open the file, and look up what stands there if the run goes on with it."""
+        goes_on = not overwrite and os.path.isfile(self.path) and os.path.getsize(self.path) > 0
+        if goes_on:
+            manifest.require_same(self.path)
+        manifest.save(self.path)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        self._descriptor = os.open(self.path, flags if goes_on else flags | os.O_TRUNC, 0o666)
+        self._reader = open(self.path, "rb")  # noqa: SIM115  # closed with the journal
+        try:
+            self._size = self._scanned() if goes_on else 0
+        except BaseException:
+            self._close()
+            raise
 
     def __enter__(self) -> JournalFile:
         return self
@@ -66,9 +77,12 @@ class JournalFile:
         try:
             os.fsync(self._descriptor)
         finally:
-            os.close(self._descriptor)
-            self._reader.close()
+            self._close()
             self._lock.close()
+
+    def _close(self) -> None:
+        os.close(self._descriptor)
+        self._reader.close()
 
     def __len__(self) -> int:
         """Return how many lines stood there that no row has taken."""
@@ -111,7 +125,8 @@ class JournalFile:
             raise
         places = []
         for line, text in zip(lines, texts, strict=True):
-            self._places.pop(line.key, None)
+            if self._places:
+                self._places.pop(line.key, None)
             places.append(self._size)
             self._size += len(text)
         self._unsynced = True
@@ -140,3 +155,17 @@ class JournalFile:
             if self._unsynced:
                 self._unsynced = False
                 os.fsync(self._descriptor)
+
+
+def _require_journal(path: str) -> None:
+    """Refuse to overwrite a file that is no journal: it may be a dataset.
+
+    Raises:
+        TaskError: it holds something else.
+    """
+    if not os.path.isfile(path) or os.path.exists(manifest_path(path)):
+        return
+    with open(path, "rb") as file:
+        first = file.readline(_LONGEST_LINE)
+    if first and parsed_line(first) is None:
+        raise TaskError(f"{shown(path)} is not a journal of mmprompt run", "write to another file with -o")

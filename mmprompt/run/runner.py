@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from typing import NamedTuple
 
 from mmprompt.datasets.repeated_ids import RepeatedIds
@@ -107,13 +107,14 @@ class Runner:
             OSError: the journal cannot be written.
         """
         only = self._journal.failed_rows if self._settings.retry_errors else None
-        with RepeatedIds() as ids:
-            self._ask(self._jobs(only, ids=ids), interruption)
+        with RepeatedIds() as ids, closing(self._jobs(only, ids=ids)) as jobs:
+            self._ask(jobs, interruption)
             repeated = sum(1 for _ in ids.repeats())
         again, self._again = self._again or {}, None
         if again and not interruption:
-            with suppress(DatasetError):  # standard input cannot be read again
-                self._ask(self._jobs({row for row, _ in again}, again), interruption)
+            numbers = {row for row, _ in again}
+            with suppress(DatasetError), closing(self._jobs(numbers, again)) as jobs:  # unless it was standard input
+                self._ask(jobs, interruption)
         for (number, _), failed in again.items():
             self._fail(failed, number)
         whole = self._settings.limit is None and only is None and not interruption
@@ -185,7 +186,7 @@ class Runner:
         only: Collection[int] | None,
         rounds: dict[Round, FailedRow] | None = None,
         ids: RepeatedIds | None = None,
-    ) -> Iterator[Job]:
+    ) -> Generator[Job, None, None]:
         """Yield the jobs to begin with: of all rows, or of those whose numbers are in ``only``.
 
         ``rounds`` are asked again; each is taken out when its turn comes. ``ids`` receives the rows' ids.
@@ -223,16 +224,19 @@ class Runner:
 
     def _finish(self, asked: AskedRow) -> None:
         """Write the lines of a row, without errors that stand there word for word."""
-        before = {line.key: line for line in asked.kept}
-        lines = [line for line in asked.lines() if not _is_same_error(line, before.get(line.key))]
-        places = dict(zip([line.key for line in lines], self._journal.write(lines), strict=True))
+        lines = asked.lines()
+        if asked.kept:
+            before = {line.key: line for line in asked.kept}
+            lines = [line for line in lines if not _is_same_error(line, before.get(line.key))]
+        places = self._journal.write(lines)
         row, error = asked.row, asked.error
         if error is None:
             self._answered += 1
         elif asked.may_pass and self._again is not None:
             slim = row._replace(columns={}, messages=None)
             self._again[row.row, asked.repeat] = FailedRow(slim, row.located(error))
-            for key, place in {**asked.places, **places}.items():
+            written = zip([line.key for line in lines], places, strict=True)
+            for key, place in (*asked.places.items(), *written):
                 self._journal.remember(key, place)
             return
         else:

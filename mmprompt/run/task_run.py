@@ -82,10 +82,12 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     on_error: Callable[[MMPromptError], None] | None = None,
     device: str = "cpu",
 ) -> RunReport:
-    """Ask a model all requests of a task, and append its replies to a journal as they come.
+    """Ask a model all requests of a task, append its replies to a journal as they come, and score them.
 
-    A journal that is there is gone on with: rows with a prediction are not asked again, rows with an error are. The
-    arguments that are not listed here are options of ``mmprompt run``.
+        report = run_task("vqa.jsonl", "qwen", base_url="http://127.0.0.1:8000/v1")
+        print(report.scores.total.score)
+
+    A journal that is there is gone on with. The arguments that are not listed here are options of ``mmprompt run``.
 
     Args:
         task: a task, or what ``load_task`` takes.
@@ -97,7 +99,7 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
 
     Raises:
         TaskError: the journal is in use or was begun with other settings, or no model is given.
-        ServerError: every request would fail: the server is not there, or refuses the key or the model.
+        ServerError: every request would fail, because the server is not there, or refuses the key or the model.
     """
     path = os.fspath(task) if isinstance(task, (str, os.PathLike)) else None
     loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
@@ -107,9 +109,8 @@ def run_task(  # noqa: D417  # the other arguments are options of the command
     to = None if output is None else os.fspath(output)
     if model is not None and not isinstance(model, str):
         return ask_task(loaded, model, to, settings, plan, hooks)
-    server = ServerSettings(timeout=timeout, concurrency=concurrency)
     local = LocalSettings(device, concurrency, policy or loaded.policy or task_policy(loaded))
-    with closing(model_for(model, base_url, loaded.config, server, local)) as asked:
+    with closing(model_for(model, base_url, loaded.config, ServerSettings(None, timeout, concurrency), local)) as asked:
         return ask_task(loaded, asked, to, settings, plan, hooks)
 
 

@@ -17,6 +17,8 @@ from mmprompt.render.request import Request
 from mmprompt.run.journal import JournalLine, read_journal
 from mmprompt.run.model import Answer
 from mmprompt.run.reply import Reply
+from mmprompt.run.runner import RunSettings
+from mmprompt.run.task_run import Hooks, Plan, RunReport, ask_task
 
 TURNS = {
     "type": "MultiTurnPromptTemplate",
@@ -63,6 +65,7 @@ class Echo:
         self.options: list[Mapping[str, Any]] = []
         self.worth: dict[str, float] = {}
         self.failing: set[str] = set()
+        self.passing: list[str] = []
         self._lock = threading.Lock()
 
     def ask(self, requests: Sequence[Request], options: Mapping[str, Any]) -> list[Answer]:
@@ -74,6 +77,9 @@ class Echo:
         return [self._answer(text, len(request.messages or [])) for text, request in zip(texts, requests, strict=True)]
 
     def _answer(self, text: str, messages: int) -> Answer:
+        if text in self.passing:
+            self.passing.remove(text)
+            return Answer(error=ServerError("busy"), passing=True)
         if text in self.failing:
             return Answer(error=ServerError("no reply"))
         return Answer(Reply(f"{messages}:{text}", "stop"), seconds=0.5)
@@ -82,7 +88,12 @@ class Echo:
         texts = [str((request.messages or [{}])[-1]["content"]) for request in requests]
         with self._lock:
             self.calls.append(texts)
-        return [Answer(perplexity=self.worth[text.split()[1]], seconds=0.5) for text in texts]
+        return [
+            self._answer(text, 1)
+            if text in self.passing
+            else Answer(perplexity=self.worth[text.split()[1]], seconds=0.5)
+            for text in texts
+        ]
 
     def close(self) -> None:
         pass
@@ -148,6 +159,39 @@ def test_a_dialogue_ends_at_a_turn_without_a_reply_and_goes_on_there(out: Path) 
     report = run_task(dialogues("every"), model, out)
     assert (report.answered, report.kept, report.failed) == (2, 1, 0)
     assert model.calls == [["two"], ["three"]]
+    assert [(line.id, line.turn, line.prediction, line.answer) for line in journal(out)] == EVERY
+
+
+def asked_again(task: dict[str, Any], model: Echo, out: Path) -> RunReport:
+    """Run with one attempt a request, so that only the second pass asks again."""
+    return ask_task(load_task(task), model, str(out), RunSettings(attempts=1), Plan(), Hooks())
+
+
+def test_a_dialogue_whose_error_may_pass_goes_on_in_the_second_pass(out: Path) -> None:
+    model = Echo(concurrency=1)
+    model.passing = ["two"]
+    report = asked_again(dialogues("every"), model, out)
+    assert (report.answered, report.failed) == (2, 0)
+    assert model.calls == [["one"], ["four"], ["two"], ["five"], ["two"], ["three"]]
+    assert [(line.id, line.turn, line.prediction, line.answer) for line in journal(out)] == EVERY
+
+
+def test_labels_are_compared_again_in_the_second_pass(out: Path) -> None:
+    model = Echo(concurrency=1)
+    model.worth = {"yes": 3.0, "no": 1.5, "?": 9.0}
+    model.passing = ["q1 no"]
+    report = asked_again(labels(2), model, out)
+    assert (report.answered, report.failed) == (2, 0)
+    assert len(model.calls) == 9
+    assert [line.prediction for line in journal(out) if line.label is None] == ["no", "no"]
+
+
+def test_of_several_turns_only_the_failed_one_is_asked_again(out: Path) -> None:
+    model = Echo(concurrency=1)
+    model.passing = ["two"]
+    report = asked_again(dialogues("every_with_gt"), model, out)
+    assert (report.answered, report.failed) == (2, 0)
+    assert [texts[0] for texts in model.calls] == ["one", "two", "three", "four", "five", "two"]
     assert [(line.id, line.turn, line.prediction, line.answer) for line in journal(out)] == EVERY
 
 

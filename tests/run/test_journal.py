@@ -131,9 +131,11 @@ def test_a_journal_without_its_manifest_is_refused(server: Answering, tmp_path: 
 def test_a_dataset_is_not_taken_for_a_journal(server: Answering, tmp_path: Path) -> None:
     data = rows(tmp_path, 2)
     before = data.read_bytes()
-    with pytest.raises(TaskError):
-        run_task(data, "m", data, base_url=server.base_url)
+    for overwrite in (False, True):
+        with pytest.raises(TaskError):
+            run_task(data, "m", data, base_url=server.base_url, overwrite=overwrite)
     assert data.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["rows.jsonl"]
 
 
 def test_the_manifest_says_what_was_asked(server: Answering, tmp_path: Path) -> None:
