@@ -147,6 +147,8 @@ class _Scored:
         for line in read_journal(self.path):
             if line.label is None and (key := _key(line)) in keys:
                 found.setdefault(key, line)
+                if len(found) == len(keys):
+                    break
         return found
 
 

@@ -20,6 +20,21 @@ _KEY_BYTES = 7
 """Two among a million lines have the same key with a chance of 1 in 100,000."""
 
 
+_NONE = type(None)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "row": (int,),
+    **dict.fromkeys(("turn", "repeat"), (int, _NONE)),
+    **dict.fromkeys(("label", "request", "prediction", "error"), (str, _NONE)),
+    "perplexity": (float, int, _NONE),
+    "choices": (list, _NONE),
+    **dict.fromkeys(("groups", "usage"), (dict,)),
+    "seconds": (float, int),
+    "attempts": (int,),
+    "finish_reason": (str,),
+}
+"""What the values of a line are in JSON; the others may be anything."""
+
+
 class JournalLine(NamedTuple):
     """One line: what was asked, and the ``prediction`` or the ``error``.
 
@@ -71,13 +86,15 @@ class JournalLine(NamedTuple):
     @classmethod
     def of(cls, value: object) -> JournalLine | None:
         """Return the line of a parsed JSON value; None if it is no line of a journal."""
-        if not isinstance(value, dict) or not {"row", "id"} <= value.keys() or type(value["row"]) is not int:
+        if not isinstance(value, dict) or not {"row", "id"} <= value.keys():
             return None
         if not {"prediction", "error", "perplexity"} & value.keys():
             return None
         known = {name: value[name] for name in cls._fields if name in value}
-        known["choices"] = tuple(known.get("choices") or ())
-        return cls(**known)
+        if any(type(item) not in _TYPES.get(name, (type(item),)) for name, item in known.items()):
+            return None
+        choices = known["choices"] = tuple(known.get("choices") or ())
+        return cls(**known) if all(type(choice) is str for choice in choices) else None
 
 
 def line_key(row: int, name: JSONValue, turn: int | None, label: str | None, repeat: int | None) -> int:

@@ -251,3 +251,22 @@ def test_the_command_compares(tmp_path: Path) -> None:
         "  row 1 (sample q-1) 1 -> 0: 'yes' -> 'no'",
     ]
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["worse"] == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"prediction": 5}, {"prediction": ["B"]}, {"choices": [1, None]}, {"choices": True}, {"groups": ["a"]}, {"groups": None},
+        {"turn": [[1]]}, {"row": "7"}, {"repeat": "x"}, {"label": 1.5}, {"usage": "x"}, {"error": {}, "prediction": None},
+    ],
+)  # fmt: skip
+def test_a_line_whose_values_are_of_another_kind_is_left_out(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = write(tmp_path / "j.jsonl", TEN)
+    record = {**json.loads(said(20, "yes").to_json()), **wrong}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+    report = score_journal(path)
+    assert report.total.rows == 10
+    assert [str(note) for note in report.notes] == [
+        f"{path}: torn lines that are left out: 1, the first is line 11; run mmprompt run again: it asks their rows anew"
+    ]
