@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         MMPromptError: an option is wrong, or the task cannot be opened.
     """
-    if arguments.other is not None and arguments.html is None:
+    if arguments.other is not None and (arguments.html is None or arguments.serve):
         raise TaskError("two inputs are compared on a page", "add --html OUT.html")
     if arguments.serve:
         return _serve(arguments)
@@ -162,7 +162,7 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
     exhibit = _exhibit(arguments, arguments.input, arguments.journal)
     task, choice, shown = exhibit.task, _choice(arguments, exhibit.task), 0
     if legend := text.legend():
-        say(legend)
+        print(f"{legend}\n", flush=True)  # noqa: T201  # it has styles, which say would escape
     with closing(RowViews(task, choice.target, choice.policy, targets=())) as views:
         for viewed in viewed_rows(task, views, choice):
             if viewed.view is None:

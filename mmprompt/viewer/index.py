@@ -7,13 +7,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import Where
 from mmprompt.errors.rules import RULES
 from mmprompt.messages import MODALITIES
 from mmprompt.viewer.exhibit import Exhibit
+from mmprompt.viewer.medium import Medium
 from mmprompt.viewer.row_view import GROUPS, RowView
 from mmprompt.viewer.viewed_rows import ViewedRow
 
@@ -33,9 +34,9 @@ def entry_of(view: RowView, viewed: ViewedRow, exhibit: Exhibit) -> _Entry:
     replies = exhibit.told(number)
     sample, place = (row, Where(row.file, row.line)) if isinstance(row, Sample) else (None, row.where)
     answer = None if sample is None else sample.columns.get(exhibit.task.output_column)
-    texts = [m.text for request in view.requests for m in request.messages if m.role not in ("system", "assistant")]
-    picture = next((m for m in view.media if m.modality == "image" and m.digests), None)
-    picture = picture or next((m for m in view.media if m.digests and m.modality == "video"), None)
+    asked = _asked(view)
+    picture = next((m for m in asked.media if m.modality == "image" and m.digests), None)
+    picture = picture or next((m for m in asked.media if m.digests and m.modality == "video"), None)
     scores = [reply["score"] for reply in replies if reply.get("score") is not None]
     return {
         "key": json.dumps(number if sample is None else sample.id, default=str),
@@ -43,7 +44,7 @@ def entry_of(view: RowView, viewed: ViewedRow, exhibit: Exhibit) -> _Entry:
         "row": number,
         "file": os.path.basename(place.file or ""),
         "line": place.line,
-        "text": "\n".join(texts)[:SEARCHED] or ("" if view.error is None else view.error.what[:_SHORT]),
+        "text": asked.text[:SEARCHED] or ("" if view.error is None else view.error.what[:_SHORT]),
         "answer": "" if answer is None else str(answer)[:_SHORT],
         "modalities": [name for name in MODALITIES if any(m.modality == name for m in view.media)],
         "codes": list(dict.fromkeys(finding.code for finding in findings)),
@@ -55,6 +56,20 @@ def entry_of(view: RowView, viewed: ViewedRow, exhibit: Exhibit) -> _Entry:
         "hash": _digest(view),
         "prediction": "\n".join([str(reply.get("prediction", "")) for reply in replies])[:SEARCHED],
     }
+
+
+class _Asked(NamedTuple):
+    text: str
+    media: list[Medium]
+
+
+def _asked(view: RowView) -> _Asked:
+    """Return what a row itself asks: the texts of its own, else all of its user messages, and the last one's media."""
+    users = [m for request in view.requests[:1] for m in request.messages if m.role not in ("system", "assistant")]
+    own = [span.text for m in users for part in m.parts for span in part.spans if span.origin == "row"]
+    every = [span.text for m in users for part in m.parts for span in part.spans]
+    numbers = [part.medium for part in (users[-1].parts if users else ()) if part.medium is not None]
+    return _Asked(" ".join(own or every), [view.media[number] for number in numbers])
 
 
 class Counts:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from mmprompt.errors import MMPromptError
 from mmprompt.media.image.headers import picture_size
 from mmprompt.messages import MediaPart
+from mmprompt.targets.media_tokens import MEDIA_TOKENS
 
 Seconds = Callable[[str], "float | None"]
 """Returns how long the medium with a digest plays, where a check has found it out."""
@@ -49,7 +50,15 @@ class Medium(NamedTuple):
     @property
     def data(self) -> dict[str, object]:
         """The medium for a page."""
-        return {name: value for name, value in self._asdict().items() if value not in ("", 0, None, ())}
+        found = {name: value for name, value in self._asdict().items() if value not in ("", 0, None, ())}
+        return {**found, "tokens": self.tokens} if self.tokens else found
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """How many tokens targets count for it, where their makers publish how."""
+        size = (self.width or None, self.height or None)
+        counted = {name: by.of(self.modality, *size, self.seconds) for name, by in MEDIA_TOKENS.items()}
+        return {name: count for name, count in counted.items() if count and self.digests}
 
 
 def medium_of(part: MediaPart, seconds: Seconds | None = None) -> Medium:

@@ -118,8 +118,8 @@ function factsOf(medium) {
 }
 
 function mediaTable(detail) {
-  return table(["medium", "type", "pixels", "length", "size", "changed", "SHA-256"], detail.media.map((medium) => [
+  return table(["medium", "type", "pixels", "length", "size", "tokens", "changed", "SHA-256"], detail.media.map((medium) => [
     medium.name ?? medium.url, medium.media_type ?? medium.modality, medium.width ? `${medium.width}×${medium.height}` : "",
     medium.seconds != null ? `${medium.seconds.toFixed(2)} s` : "", medium.size ? sized(medium.size) : "",
-    (medium.changes ?? ["no"]).join("\n"), medium.digests?.[0].slice(0, 16) ?? ""]));
+    Object.entries(medium.tokens ?? {}).map(([name, count]) => `${name} ${count.toLocaleString("en")}`).join("\n"), (medium.changes ?? ["no"]).join("\n"), medium.digests?.[0].slice(0, 16) ?? ""]));
 }

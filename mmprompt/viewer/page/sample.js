@@ -118,7 +118,7 @@ function table(names, rows) {
 function jsonOf(json) {
   const pre = element("pre", { tabindex: "0" }, json);
   const copy = element("button", { class: "copy", onclick: async () => { await copied(pre); copy.textContent = "Copied"; } }, "Copy");
-  return element("div", {}, copy, pre);
+  return element("div", { class: "copied" }, pre, copy);
 }
 
 async function copied(pre) {
