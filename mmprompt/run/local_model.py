@@ -66,6 +66,8 @@ class LocalModel:
         self.name = folder
         self.batch = batch
         self._model, self._processor, self._tokenizer, self._media_ids = load_model(folder, device)
+        self._longest = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        self._about = f"{type(self._model).__name__} on {self._model.device}"
         self._policy = policy or MediaPolicy()
         self._decoder = decoder(self._policy)
         self._rate = getattr(getattr(self._processor, "feature_extractor", None), "sampling_rate", None)
@@ -73,7 +75,7 @@ class LocalModel:
 
     def __repr__(self) -> str:
         """Show the folder and the class of the model."""
-        return f"<LocalModel {self.name}: {type(self._model).__name__} on {self._model.device}>"
+        return f"<LocalModel {self.name}: {self._about}>"
 
     def ask(self, requests: Sequence[Request], options: Mapping[str, JSONValue]) -> list[Answer]:
         """Return the replies, one for each request in order; see ``Model.ask``. Errors are answers too."""
@@ -195,7 +197,7 @@ class LocalModel:
         """Return the model's inputs, padded on one side: ``left`` for replies, ``right`` for predictions.
 
         Raises:
-            PromptError: the chat template refuses the messages.
+            PromptError: the chat template refuses the messages, or a prompt is longer than the model takes.
         """
         from jinja2 import TemplateError as JinjaError  # noqa: PLC0415  # only where a chat template is used
 
@@ -216,6 +218,10 @@ class LocalModel:
             said = shown(str(error) or type(error).__name__, _WORDS)
             hint = "change the roles of the prompt, or their order"
             raise PromptError(f"the chat template refuses the messages: {said}", hint) from None
+        length, most = int(made["attention_mask"].sum(1).max()), self._longest
+        if most is not None and length > most:
+            hint = "leave out examples, or make the media smaller or fewer"
+            raise PromptError(f"the prompt has {length} tokens, and the model takes {most}", hint)
         device, dtype = self._model.device, self._model.dtype
         return {
             key: value.to(device, dtype if value.is_floating_point() else None) if hasattr(value, "to") else value

@@ -102,6 +102,15 @@ def test_what_fails_in_a_batch_costs_no_other_request(llava, tmp_path):
     assert not any(a.passing for a in answers)
 
 
+def test_a_prompt_that_the_model_has_no_room_for_is_refused(llava, tmp_path):
+    rows = drawn.single(tmp_path, 3)
+    rows[1]["question"] = "red " * 600
+    made = requests(tmp_path, rows)
+    for answers in (llava.ask(made, drawn.SHORT), llava.perplexities(made)):
+        assert [a.error is None for a in answers] == [True, False, True]
+        assert "tokens, and the model takes 512; leave out examples" in str(answers[1].error)
+
+
 def test_a_picture_is_turned_as_its_file_asks(llava):
     upright = drawn.picture("red", "left", 2**41)
     buffer = io.BytesIO()

@@ -14,7 +14,7 @@ from typing import Any
 import loopback
 import pytest
 
-from mmprompt import ServerError, load_task
+from mmprompt import ServerError, load_task, run_task
 from mmprompt.run.prompt_logprobs import PromptToken, perplexity_of
 from mmprompt.run.server_model import ServerModel
 
@@ -63,7 +63,8 @@ def like_vllm(body: dict[str, Any]) -> tuple[int, Any]:
     return 200, {"choices": CHOICES, "prompt_logprobs": tokens}
 
 
-def requests(folder: Path, labels: list[str], count: int = 1, *, image: bool = False) -> list[Any]:
+def labelled(labels: list[str], count: int = 1, *, image: bool = False) -> dict[str, Any]:
+    """A task that compares labels."""
     asked: Any = {"role": "HUMAN", "prompt": "Which one ?"}
     if image:
         asked = {"role": "HUMAN", "prompt_mm": {"image": {"type": "image_url", "image_url": {"url": "{image}"}}}}
@@ -72,13 +73,16 @@ def requests(folder: Path, labels: list[str], count: int = 1, *, image: bool = F
     infer = {"prompt_template": {"type": kind, "template": templates}, "inferencer": {"type": "PPLInferencer"}}
     pixel = Path(__file__).parents[2] / "fixtures/tour/media/alpha.png"
     rows = [{"id": n, "image": pixel.name} for n in range(count)]
-    task = {"dataset": {"rows": rows}, "infer_cfg": infer, "media": {"roots": [str(pixel.parent)]}}
-    return list(load_task(task).requests())
+    return {"dataset": {"rows": rows}, "infer_cfg": infer, "media": {"roots": [str(pixel.parent)]}}
 
 
-def test_the_request_is_vllms_and_the_mean_is_over_all_tokens_after_the_first(tmp_path: Path) -> None:
+def requests(labels: list[str], count: int = 1, *, image: bool = False) -> list[Any]:
+    return list(load_task(labelled(labels, count, image=image)).requests())
+
+
+def test_the_request_is_vllms_and_the_mean_is_over_all_tokens_after_the_first() -> None:
     with serving(like_vllm) as (model, bodies):
-        [answer] = model.perplexities(requests(tmp_path, ["A cat"]))
+        [answer] = model.perplexities(requests(["A cat"]))
     assert answer.error is None
     assert answer.perplexity == pytest.approx(math.exp((0.5 + 0.3 + 0.1 + 0.1 + 0.3) / 5))
     [body] = bodies
@@ -88,9 +92,9 @@ def test_the_request_is_vllms_and_the_mean_is_over_all_tokens_after_the_first(tm
     assert "continue_final_message" not in body  # False by default; the label's turn is complete
 
 
-def test_the_tokens_of_media_are_left_out(tmp_path: Path) -> None:
+def test_the_tokens_of_media_are_left_out() -> None:
     with serving(like_vllm) as (model, _):
-        [answer] = model.perplexities(requests(tmp_path, ["A cat"], image=True))
+        [answer] = model.perplexities(requests(["A cat"], image=True))
     assert answer.perplexity == pytest.approx(math.exp((0.1 + 0.3) / 2))
 
 
@@ -104,8 +108,8 @@ def test_the_tokens_of_media_are_left_out(tmp_path: Path) -> None:
     ],
     ids=["ignored", "null", "transformers", "openai"],
 )
-def test_a_server_that_does_not_give_them_gets_no_second_request(tmp_path: Path, refusal: tuple[int, Any]) -> None:
-    made = requests(tmp_path, ["yes", "no"], 8)
+def test_a_server_that_does_not_give_them_gets_no_second_request(refusal: tuple[int, Any]) -> None:
+    made = requests(["yes", "no"], 8)
     assert len(made) == 16
     faults: list[ServerError] = []
 
@@ -127,10 +131,27 @@ def test_a_server_that_does_not_give_them_gets_no_second_request(tmp_path: Path,
     assert "give --model the folder of a local model" in str(faults[0])
 
 
-def test_a_fault_that_may_pass_refuses_no_server(tmp_path: Path) -> None:
+def test_a_run_ends_at_the_first_answer_without_them(tmp_path: Path) -> None:
+    with serving(lambda _: (200, {"choices": CHOICES})) as (model, bodies):
+        with pytest.raises(ServerError, match="gives no log-probabilities of prompts"):
+            run_task(labelled(["yes", "no"], 20), model, tmp_path / "out.jsonl")
+        assert len(bodies) == 1
+
+
+@pytest.mark.parametrize("image", [False, True], ids=["text", "image"])
+def test_a_run_chooses_the_likeliest_label_and_the_first_of_equal_ones(tmp_path: Path, image: bool) -> None:
+    with serving(like_vllm) as (model, bodies):
+        task = labelled(["longer words", "oak", "elm", "the ash"], 20, image=image)
+        report = run_task(task, model, tmp_path / "out.jsonl")
+    assert (report.answered, report.failed, len(bodies)) == (20, 0, 80)
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert {line["prediction"] for line in lines if line["label"] is None} == {"oak"}
+
+
+def test_a_fault_that_may_pass_refuses_no_server() -> None:
     answers: list[Any] = [(503, {}), (400, {"error": {"message": "the prompt is too long"}})]
     with serving(lambda body: answers.pop(0) if answers else like_vllm(body)) as (model, bodies):
-        busy, long, good = model.perplexities(requests(tmp_path, ["a", "b", "c"]))
+        busy, long, good = model.perplexities(requests(["a", "b", "c"]))
     assert (busy.passing, busy.kind) == (True, "busy")
     assert (long.passing, "too long" in str(long.error)) == (False, True)
     assert good.perplexity is not None
@@ -138,9 +159,9 @@ def test_a_fault_that_may_pass_refuses_no_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entries", [[None, {}], [None, 3], "text", [None, {"7": {"logprob": "x"}}], {"a": 1}])
-def test_log_probabilities_in_another_form_are_an_error_of_the_request(tmp_path: Path, entries: Any) -> None:
+def test_log_probabilities_in_another_form_are_an_error_of_the_request(entries: Any) -> None:
     with serving(lambda _: (200, {"choices": CHOICES, "prompt_logprobs": entries})) as (model, _):
-        [answer] = model.perplexities(requests(tmp_path, ["a"]))
+        [answer] = model.perplexities(requests(["a"]))
     assert "not in vLLM's form" in str(answer.error)
 
 
