@@ -59,5 +59,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
         write_report(arguments.report, json_of(comparison_data(found)))
     for note in found.notes:
-        say(f"mmprompt: note: {note}")
+        say(f"note: {note.finding}")
     return OK

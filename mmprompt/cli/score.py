@@ -97,7 +97,7 @@ def tell_scores(report: ScoreReport, reports: Iterable[str], fail_under: float |
     for path in reports:
         write_report(path, json_of(score_data(report)) if path.endswith(".json") else score_page(report))
     for note in report.notes:
-        say(f"mmprompt: note: {note}")
+        say(f"note: {note.finding}")
     return FINDINGS if fail_under is not None and _is_below(report.total, fail_under) else OK
 
 

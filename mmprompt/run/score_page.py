@@ -35,7 +35,7 @@ svg path { stroke: currentColor; fill: none; } svg path.grid { stroke: var(--lin
 table { border-collapse: collapse; width: 100%; }
 th { text-align: left; font-weight: 600; } th, td { padding: .4rem .8rem .4rem 0; vertical-align: top; }
 td { border-top: 1px solid var(--line); overflow-wrap: anywhere; }
-td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+td:first-child { min-width: 6rem; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.reply, td.answer { white-space: pre-wrap; } td.reply { width: 50%; } td.answer { width: 20%; }
 .zero { color: var(--bad); } summary { cursor: pointer; color: var(--soft); } ul { padding-left: 1.2rem; }
 """
