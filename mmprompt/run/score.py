@@ -145,12 +145,12 @@ class JournalScorer:
     def _look_at(self, answer: JSONValue, line: JournalLine) -> None:
         """Note an answer that names no choice, or that can be read as two."""
         if right_choice(answer, line.choices, self._base) < 0 and not several_letters(answer, line.choices):
-            hint = "write the letter or the text of one; for integers from 1 set eval_cfg.index_base, or score --index-base 1"
+            hint = "write the letter or the text of one; for integers from 1 set eval_cfg.index_base to 1"
             self._note("MM702", f"the answer {shown(answer)} is none of the {len(line.choices)} choices", hint, line)
         elif readings_of(answer, line.choices, self._base):
             read = line.choices[right_choice(answer, line.choices, self._base)]
             what = f"the answer {shown(answer)} can be read in two ways, and is taken for the choice {shown(read)}"
-            hint = "write the letter; for integers set eval_cfg.index_base to 0 or 1, or score --index-base"
+            hint = "write the letter; for integers set eval_cfg.index_base to 0 or 1"
             self._note("MM718", what, hint, line)
 
     def _note(self, code: str, what: str, hint: str, line: JournalLine) -> None:
