@@ -35,6 +35,8 @@ _NEW = 2
 """The same without those that wait."""
 
 _NEVER = float("inf")
+_AWAKE = 0.2
+"""Seconds after which a thread that waits for answers wakes up."""
 
 
 class _Job(Generic[_T]):
@@ -133,7 +135,7 @@ class Flight(Generic[_T]):
             self._taker_waits = True
             while not (self._done or self._fault or self._finished()):
                 self._work.notify()  # what does not fill a batch may begin now
-                self._news.wait()
+                self._news.wait(_AWAKE)  # a signal may reach another thread; its handler runs in this one
             self._taker_waits = False
             if self._done:
                 return self._done.popleft()

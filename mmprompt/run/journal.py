@@ -99,7 +99,8 @@ class JournalLine(NamedTuple):
 
 def line_key(row: int, name: JSONValue, turn: int | None, label: str | None, repeat: int | None) -> int:
     """Return a hash of what a line is about."""
-    text = exact_json.dumps([row, name, turn, label, repeat or 0])
+    about = (row, turn, label, repeat or 0)
+    text = repr((name, about)).encode() if type(name) in (str, int) else exact_json.dumps([name, *about])
     return int.from_bytes(blake2b(text, digest_size=_KEY_BYTES).digest(), "big")
 
 
@@ -121,16 +122,16 @@ def read_journal(path: str, on_torn: Callable[[int], object] | None = None) -> I
         for lines, line in journal_lines(file, path):
             if line is None:
                 continue
-            if line.key in seen:
-                last[line.key] = lines
-            seen.add(line.key)
+            if (key := line.key) in seen:
+                last[key] = lines
+            seen.add(key)
         del seen
         file.seek(0)
         for number, line in islice(journal_lines(file, path), lines):
             if line is None:
                 if on_torn is not None:
                     on_torn(number)
-            elif last.get(line.key, number) <= number:
+            elif not last or last.get(line.key, number) <= number:
                 yield line
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 from answering import answering
+from time_taken import GENEROUS
 
 from mmprompt import ServerError, TaskError, load_task, run_task
 from mmprompt.render.request import Request
@@ -238,6 +241,34 @@ def test_compared_labels_are_kept(out: Path) -> None:
     report = run_task(labels(4), model, out, overwrite=False)
     assert (report.answered, report.kept, report.stale) == (4, 2, 0)
     assert len(model.calls) == 6
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_an_interrupted_dialogue_keeps_its_turns_and_goes_on_after_them(out: Path) -> None:
+    class Interrupted(Echo):
+        def _answer(self, text: str, messages: int) -> Answer:
+            if text == "two":
+                os.kill(os.getpid(), signal.SIGINT)
+                assert stopped.wait(GENEROUS)
+            return super()._answer(text, messages)
+
+    stopped = threading.Event()
+    hooks = Hooks(on_stop=stopped.set)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        task, model = load_task(dialogues("every")), Interrupted(concurrency=1)
+        report = ask_task(task, model, str(out), RunSettings(), Plan(), hooks)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (report.interrupted, report.answered, report.scores) == (True, 0, None)
+    kept = [(line.turn, line.prediction) for line in journal(out) if line.row == 0]
+    assert kept == [(0, "1:one"), (1, "3:two")]
+    model = Echo()
+    assert run_task(dialogues("every"), model, out).answered == 2
+    assert ["one"] not in model.calls
+    assert ["three"] in model.calls
+    assert [(line.id, line.turn, line.prediction, line.answer) for line in journal(out)] == EVERY
 
 
 def test_a_model_without_log_probabilities_is_asked_once(out: Path) -> None:
