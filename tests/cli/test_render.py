@@ -874,7 +874,7 @@ def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
     assert (code, len(lines)) == (1, 1)
     assert err.count("give media_placeholder={'image': '…'}") == 2  # at its first row, and with the count
     assert "data.jsonl:1: MM605 the prompt holds image" in err
-    assert re.search("… and 2 more rows have this error: .*; give media_placeholder", err)
+    assert re.search(r"… and 2 more rows have this error: MM\d{3} .*; give media_placeholder", err)
     assert all(f"data.jsonl:{line}: MM" in err for line in (5, 6))  # a fault of each row is told at each
 
     done = command("render", "-", stdin=data.read_bytes())
