@@ -166,6 +166,8 @@ def test_an_empty_choice_is_found_where_a_template_sends_choices_itself(tmp_path
         ("concatenate.jpg", "cat", False),
         ("no_parking_3.jpg", "no", False),
         ("b.jpg", "B", False),
+        ("black cat/black_cat_3.jpg", "black cat", False),
+        ("cat/cat_dog_3.jpg", "dog", True),
     ],
 )
 def test_an_answer_in_a_file_name_is_a_whole_word(tmp_path: Path, name: str, answer: str, found: bool) -> None:
