@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: the arguments are wrong, or ask for help.
     """
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the command line
+    from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command line
 
     try:
         arguments = _arguments(argv)
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence(sys.stdout)
         return OK
     except MMPromptError as error:
-        say(f"mmprompt: {error}")
+        say(f"mmprompt: {Finding.of(error)}")
         return USAGE
     except OSError as error:
         say(f"mmprompt: {error.strerror or 'cannot write'}: {error.filename or 'output'}")
