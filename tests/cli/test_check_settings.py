@@ -71,7 +71,7 @@ def test_a_file_that_is_no_baseline_is_refused(text: str, capsys: pytest.Capture
 
 def test_a_baseline_that_is_missing_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json")
-    assert (code, err) == (2, "mmprompt: no such baseline: 'known.json'; write it with --write-baseline\n")
+    assert (code, err) == (2, "mmprompt: MM602 no such baseline: 'known.json'; write it with --write-baseline\n")
 
 
 def test_codes_in_lower_case_are_ignored_too(capsys: pytest.CaptureFixture[str]) -> None:

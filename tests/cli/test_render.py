@@ -301,7 +301,7 @@ def test_a_dataset_that_cannot_be_read_at_all_is_a_usage_error(
     data = tmp_path / "data.csv"
     data.write_text("question,question\nq,q\n")
     assert main(["render", str(data), *strict]) == 2
-    assert "data.csv:1: the header names 'question' twice; " in capfd.readouterr().err
+    assert "data.csv:1: MM015 the header names 'question' twice; " in capfd.readouterr().err
 
 
 def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) -> None:
