@@ -170,6 +170,15 @@ class Store:
         for (data,) in self.query(sql, finding.row, *[finding.column] * 2, *[finding.part] * 2):
             yield data
 
+    def pictures(self, finding: Finding) -> Iterator[str]:
+        """Yield the names of the pictures that were read and that a finding is about, chosen as in ``thumbnails``."""
+        sql = (
+            "SELECT DISTINCT name FROM media WHERE modality = 'image' AND size > 0 AND row = ?"
+            " AND (? IS NULL OR column_name = ?) AND (? IS NULL OR number = ?) LIMIT 4"
+        )
+        for (name,) in self.query(sql, finding.row, *[finding.column] * 2, *[finding.part] * 2):
+            yield name
+
     def findings_of(self, code: str, most: int = -1) -> Iterator[Finding]:
         """Yield the first findings of a code, in the order of rows."""
         for (data,) in self.query("SELECT data FROM findings WHERE code = ? ORDER BY row, rowid LIMIT ?", code, most):

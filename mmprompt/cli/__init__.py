@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: the arguments are wrong, or ask for help.
     """
     from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the command line
+    from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command line
 
     try:
         arguments = _arguments(argv)
@@ -53,10 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence(sys.stdout)
         return OK
     except MMPromptError as error:
-        say(f"mmprompt: {error}")
+        say(f"mmprompt: {Finding.of(error)}")
         return USAGE
     except OSError as error:
-        say(f"mmprompt: {error.strerror or 'cannot write'}: {error.filename or 'output'}")
+        say(f"mmprompt: {system_words(error)}")
         return USAGE
     except Exception:  # noqa: BLE001  # the outermost boundary: our own faults have an exit code
         import traceback  # noqa: PLC0415  # only for a fault of ours
@@ -103,6 +104,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if arguments.command is None:
         parser.print_help(sys.stderr)
     return arguments
+
+
+def system_words(error: OSError) -> str:
+    """Return what the system says of a file that cannot be read or written."""
+    return f"{error.strerror or 'cannot write'}: {error.filename or 'output'}"
 
 
 def say(text: str) -> None:

@@ -23,6 +23,7 @@ from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.task_options import other_dataset, policy_of, task_of
 from mmprompt.errors import DatasetError, MMPromptError, TargetError, TaskError
 from mmprompt.errors.findings import Finding
+from mmprompt.run.side_lock import SideLock
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.task import Task
 
@@ -68,6 +69,8 @@ class Run:
                     mending.require(each.paths, each.task.dataset)
         with ExitStack() as opened:
             files = state_files(self._arguments.output_file, len(inputs))
+            for file in files[:1]:
+                opened.callback(SideLock(file, "--output-file").close)
             stores = [opened.enter_context(self._store(*each)) for each in itertools.zip_longest(files, inputs)]
             checked = list(zip(inputs, stores, strict=True))
             known = self._settings.write_known

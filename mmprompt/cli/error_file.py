@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mmprompt.cli import say
+from mmprompt.cli import say, system_words
 from mmprompt.cli.output import data_output, first_line
 from mmprompt.cli.report import ErrorReport
-from mmprompt.errors import MMPromptError, shown
+from mmprompt.errors import MMPromptError, Where, shown
 from mmprompt.errors.findings import Finding
 
 
@@ -21,8 +21,9 @@ def error_report(path: str | None) -> Iterator[ErrorReport]:
         errors = ErrorReport(data)
         try:
             yield errors
-        except MMPromptError as error:
-            errors.record(Finding.of(error))
+        except (MMPromptError, OSError) as error:
+            if not isinstance(error, BrokenPipeError) and getattr(error, "filename", None) != path:
+                errors.record(_finding(error))
             raise
 
 
@@ -34,13 +35,20 @@ def recorded(path: str | None) -> Iterator[None]:
     """
     try:
         yield
-    except MMPromptError as error:
+    except (MMPromptError, OSError) as error:
         if path is not None and os.path.isfile(path) and not _holds_errors(path):
             say(f"note: {shown(path)} holds something else than errors, so the error is not written to it")
         elif path is not None:
             with data_output(path) as data:
-                ErrorReport(data).record(Finding.of(error))
+                ErrorReport(data).record(_finding(error))
         raise
+
+
+def _finding(error: MMPromptError | OSError) -> Finding:
+    """Return an error as data. One of the system, such as a full disk, has the words of the command's last line."""
+    if isinstance(error, MMPromptError):
+        return Finding.of(error)
+    return Finding.at("MM900", system_words(error), "", Where())
 
 
 def _holds_errors(path: str) -> bool:

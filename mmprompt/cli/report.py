@@ -29,11 +29,11 @@ _OF_A_KIND = 20
 """How many messages are written that differ in quoted values and numbers only."""
 
 _KINDS = 100
-_OTHER = ("of several kinds", "")
+_OTHER = ("", "of several kinds", "")
 _VALUES = re.compile(r"'[^']*'|\d+")
 
-Message = tuple[str, str]
-"""What is wrong or odd, and what to do about it."""
+Message = tuple[str, str, str]
+"""A code, what is wrong or odd, and what to do about it."""
 
 
 class ErrorReport:
@@ -57,7 +57,7 @@ class ErrorReport:
         self.rows += row is not None and not isinstance(error, RepeatedIdError)
         finding = Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None)
         self.record(finding)
-        if self._alike.shows((error.what, error.hint), self._most(error, read)):
+        if self._alike.shows((error.code, error.what, error.hint), self._most(error, read)):
             if self.make_room is not None:
                 self.make_room()
             say(str(finding))
@@ -102,7 +102,7 @@ class NoteReport:
     def add_of_row(self, note: Note) -> None:
         """Keep a note on a row, or count it."""
         self.count += 1
-        if self._alike.shows((note.what, note.hint), _ALIKE):
+        if self._alike.shows((note.code, note.what, note.hint), _ALIKE):
             self._kept.append(f"note: {note.finding}")
 
     def texts(self) -> list[str]:
@@ -130,7 +130,7 @@ class _AlikeMessages:
 
     def shows(self, message: Message, most: int) -> bool:
         """Return whether to show a message; one that is not shown is counted."""
-        kind = (_VALUES.sub("…", message[0]), _VALUES.sub("…", message[1]))
+        kind = (message[0], _VALUES.sub("…", message[1]), _VALUES.sub("…", message[2]))
         if kind not in self._kinds and len(self._kinds) >= _KINDS:
             kind = _OTHER
         of_kind = self._kinds.setdefault(kind, _Kind())
@@ -147,7 +147,9 @@ class _AlikeMessages:
 
 
 def _text(message: Message) -> str:
-    return "; ".join(filter(None, message))
+    code, what, hint = message
+    text = f"{code} {what}" if code else what
+    return f"{text}; {hint}" if hint else text
 
 
 class Outcome(NamedTuple):

@@ -65,6 +65,12 @@ class Part(NamedTuple):
     own_folder: bool = False
 
     @property
+    def files(self) -> list[str]:
+        """The file, and the annotations that are read with it."""
+        beside = vqav2.annotations_beside(self.source.name) if self.reader == "vqav2" else None
+        return [self.source.name] if beside is None else [self.source.name, beside]
+
+    @property
     def format(self) -> str:
         """The name of the format."""
         return "imagefolder" if self.folder else self.layout or self.reader

@@ -61,7 +61,7 @@ class Dataset:
         """The files that hold the rows and what is joined to them, as far as they have names."""
         if isinstance(self._iterate, partial) and self._iterate.func is _read:
             parts, asked = self._iterate.args
-            return [*[part.source.name for part in parts], *[name.rpartition(":")[0] for name in asked.join]]
+            return [*[file for part in parts for file in part.files], *[name.rpartition(":")[0] for name in asked.join]]
         return [] if self.path is None else [self.path]
 
     @property

@@ -175,5 +175,5 @@ internal."""
 
 
 def page_of(code: str) -> str:
-    """Return the place of a rule's page in the project: ``mmprompt/check/pages/MM2.md#mm204``."""
-    return f"mmprompt/check/pages/{code[:3]}.md#{code.lower()}"
+    """Return the place of a rule's page in the project: ``mmprompt/check/pages/MM2.md#mm204-wrong-media-type``."""
+    return f"mmprompt/check/pages/{code[:3]}.md#{code.lower()}-{RULES[code].name}"

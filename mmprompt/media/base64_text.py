@@ -85,7 +85,7 @@ def _check_length(text: str, limit: int) -> None:
     if payload > (limit + 2) // 3 * 4:
         raise SourceError(
             f"the base64 text has {payload} characters, more than {limit} bytes decoded",
-            "raise max_bytes to allow it",
+            "raise max_bytes to allow it, or use --policy trusted",
             code="MM211",
         )
 

@@ -140,7 +140,11 @@ def outside(name: str, *, linked: bool = False) -> PolicyError:
 
 def too_large(name: str, limit: int) -> PolicyError:
     """Return the error of a file of more than ``limit`` bytes."""
-    return PolicyError(f"{shown(name)} is larger than max_bytes ({limit})", "raise max_bytes to allow it", code="MM211")
+    return PolicyError(
+        f"{shown(name)} is larger than max_bytes ({limit})",
+        "raise max_bytes to allow it, or use --policy trusted",
+        code="MM211",
+    )
 
 
 def empty(name: str) -> SourceError:

@@ -72,7 +72,9 @@ def _checked(frames: Iterable[bytes], most: int) -> tuple[bytes, ...]:
         left -= len(data)
         if left < 0:
             raise PolicyError(
-                f"the frames have more than max_bytes ({most})", "raise max_bytes to allow it", code="MM211"
+                f"the frames have more than max_bytes ({most})",
+                "raise max_bytes to allow it, or use --policy trusted",
+                code="MM211",
             )
         kind = sniff(data)
         if kind is not JPEG:

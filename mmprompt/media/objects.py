@@ -174,7 +174,9 @@ def _read_bounded(stream: Any, limit: int) -> bytes:
         count += len(piece)
     if count > limit:
         raise PolicyError(
-            f"the open file is larger than max_bytes ({limit})", "raise max_bytes to allow it", code="MM211"
+            f"the open file is larger than max_bytes ({limit})",
+            "raise max_bytes to allow it, or use --policy trusted",
+            code="MM211",
         )
     if not count:
         raise SourceError("the open file is empty, or read to its end", "seek to its start", code="MM202")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MODES = ("inline", "file", "url", "keep")
 _ADDRESS = {"file": "file:// address", "url": "URL"}
-_RAISE = "raise max_bytes to allow it"
+_RAISE = "raise max_bytes to allow it, or use --policy trusted"
 _new = tuple.__new__  # half the time of the class, and this runs for every file
 
 

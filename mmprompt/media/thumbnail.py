@@ -20,11 +20,13 @@ _QUALITY = 75
 def thumbnail(part: MediaPart, policy: MediaPolicy) -> bytes:
     """Return a small JPEG, on grey where the picture is transparent; empty for a medium that shows nothing.
 
+    Of a damaged picture it shows what can be decoded.
+
     Raises:
         SourceError: it cannot be decoded.
     """
     from mmprompt.media.image.pixels import encoded, in_mode, size_within, turned  # noqa: PLC0415  # heavy
-    from mmprompt.media.image.reading import decode_image, image_facts  # noqa: PLC0415  # heavy
+    from mmprompt.media.image.reading import decode_rest, image_facts  # noqa: PLC0415  # heavy
 
     if part.modality == "audio":
         return b""
@@ -32,7 +34,7 @@ def thumbnail(part: MediaPart, policy: MediaPolicy) -> bytes:
         image, orientation = _first_frame(part.data, policy), 1
     else:
         data = part.frames[0] if part.frames else part.data
-        image, orientation = decode_image(data, policy), image_facts(data, policy).orientation
+        image, orientation = decode_rest(data, policy), image_facts(data, policy).orientation
     image = turned(image, orientation)
     small = image.resize(size_within(image.width, image.height, SIDE, None))
     return encoded(in_mode(small, "RGB", _GREY), "JPEG", _QUALITY)

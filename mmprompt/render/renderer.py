@@ -101,6 +101,11 @@ class Renderer:
         """The dataset's file, for messages about lines of it."""
         return None if self._task.dataset is None else self._task.dataset.path
 
+    @property
+    def in_batch(self) -> bool:
+        """Whether requests are lines of a batch, whose results are joined by id."""
+        return self._batch is not None
+
     def remembering(self, ids: RepeatedIds) -> Callable[[object, int], None]:
         """Return a function that stores an id and its line; in a batch the ids 2 and "2" are the same."""
         if self._batch is None:

@@ -94,10 +94,10 @@ def render(
                     writer.flush()
                     raise rendered.error
         writer.flush()
-        return RenderReport(done, failed, _repeats(ids, renderer.file, report))
+        return RenderReport(done, failed, _repeats(ids, renderer, report))
 
 
-def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
+def _repeats(ids: RepeatedIds, renderer: Renderer, on_error: OnError) -> int:
     """Report the ids that stood before, and return how many."""
     repeated = 0
     for place, first in ids.repeats():
@@ -106,8 +106,8 @@ def _repeats(ids: RepeatedIds, file: str | None, on_error: OnError) -> int:
         what = f"row {row} has the id of row {first >> _LINE_BITS} (counted from 0)"
         if line:
             what = f"the same id stands in line {first_line}"
-        again = RepeatedIdError(what, "give each row its own id", code="MM009")
-        again = again.located(file=file, line=line or None, column="id")
+        again = RepeatedIdError(what, "give each row its own id", code="MM808" if renderer.in_batch else "MM009")
+        again = again.located(file=renderer.file, line=line or None, column="id")
         on_error(FailedRow(again, again), row)
     return repeated
 

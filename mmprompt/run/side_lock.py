@@ -11,12 +11,16 @@ from mmprompt.errors import TaskError, shown
 class SideLock:
     """Holds ``NAME.lock`` until it is closed. Where the system has no ``flock``, such as on Windows, it holds nothing.
 
+    Args:
+        path: the file.
+        option: the option that names another file.
+
     Raises:
         TaskError: another run holds it.
         OSError: the file cannot be made.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, option: str = "-o") -> None:
         self.path = f"{path}.lock"
         self._descriptor: int | None = None
         try:
@@ -30,7 +34,7 @@ class SideLock:
                 if _is_named(descriptor, self.path):
                     self._descriptor = descriptor
             except BlockingIOError:
-                hint = "wait until that run ends, or write to another file with -o"
+                hint = f"wait until that run ends, or write to another file with {option}"
                 raise TaskError(f"another run writes to {shown(path)}", hint) from None
             finally:
                 if self._descriptor is None:

@@ -107,7 +107,7 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
             named = {"path": named["path"], "join": named["join"]} if "path" in named else {}
         checked = granted_config(checked, named, base, grants)
         notes += [] if grants.decided else folder_notes(named, base)
-    own, train = _open_datasets(checked.dataset, layouts=file.rows is None)
+    own, train = _open_datasets(checked.dataset, layouts=file.rows is None and not file.upstream)
     if file.rows is not None:
         own, train = file.rows.shaped(own, train)
     return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=notes, policy=policy)

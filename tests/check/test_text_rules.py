@@ -53,6 +53,21 @@ def test_ordinary_texts_are_no_fault(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Why does é turn into Ã© when UTF-8 is read as Latin-1?", False),
+        ("In cp1252, 'café' becomes 'cafÃ©': what is this called?", False),
+        ("What is the mojibake “Ã¼” of?", False),
+        ("Which encoding does the cafÃ© use?", True),
+        ("Où est le cafÃ© ?", True),
+        ("Ã© ist ein Zeichen", True),
+    ],
+)
+def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, found: bool) -> None:
+    assert ("MM005" in codes_of(tmp_path, {"id": 1, "question": text, "answer": "x"})) is found
+
+
+@pytest.mark.parametrize(
     ("wrong", "right"),
     [
         ("caf\u00c3\u00a9", "café"),
@@ -166,6 +181,8 @@ def test_an_empty_choice_is_found_where_a_template_sends_choices_itself(tmp_path
         ("concatenate.jpg", "cat", False),
         ("no_parking_3.jpg", "no", False),
         ("b.jpg", "B", False),
+        ("black cat/black_cat_3.jpg", "black cat", False),
+        ("cat/cat_dog_3.jpg", "dog", True),
     ],
 )
 def test_an_answer_in_a_file_name_is_a_whole_word(tmp_path: Path, name: str, answer: str, found: bool) -> None:

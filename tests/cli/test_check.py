@@ -91,7 +91,7 @@ def test_selected_codes_alone_are_told_and_decide_the_exit_code(data: Path, caps
 
 def test_an_unknown_code_is_wrong_usage(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = check(capsys, data, "--select", "MX2")
-    assert (code, out, err) == (2, "", "mmprompt: unknown code 'MX2'; did you mean 'MM2'?\n")
+    assert (code, out, err) == (2, "", "mmprompt: MM602 unknown code 'MX2'; did you mean 'MM2'?\n")
 
 
 @pytest.mark.parametrize(
@@ -172,4 +172,7 @@ def test_a_code_to_explain_may_be_in_lower_case(capsys: pytest.CaptureFixture[st
 
 
 def test_a_code_to_explain_must_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(capsys, "--explain", "MM2044")[::2] == (2, "mmprompt: unknown code 'MM2044'; did you mean 'MM204'?\n")
+    assert check(capsys, "--explain", "MM2044")[::2] == (
+        2,
+        "mmprompt: MM602 unknown code 'MM2044'; did you mean 'MM204'?\n",
+    )

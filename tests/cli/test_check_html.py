@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 import shutil
@@ -102,6 +104,26 @@ def test_findings_show_their_pictures_and_the_rest_is_counted(page: Path) -> Non
     assert not any(missing)
     assert "and 10 more" in text  # of MM201
     assert text.count("<svg") >= 4
+
+
+def test_of_a_damaged_picture_its_rest_or_its_name_is_shown(tmp_path: Path) -> None:
+    for name, kept in (("half.jpg", 0.5), ("head.jpg", 0.0)):
+        Image.effect_noise((300, 200), 90).save(tmp_path / name)
+        data = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(data[: max(700, int(len(data) * kept))])
+    rows = [{"id": n, "question": "Why?", "image": name} for n, name in enumerate(("half.jpg", "head.jpg"))]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written = tmp_path / "r.html"
+    options = ["--select", "MM3", "--output-format", "html", "--output-file", str(written)]
+    assert main(["check", str(tmp_path / "data.jsonl"), *options]) == 1
+    found = re.findall(r'<td class="look">(.*?)</td><td class="place">(.*?)</td>', written.read_text(encoding="utf-8"))
+    looks = {place: look for look, place in found}
+    shown = looks["data.jsonl:1<br>sample 0<br>image"].partition("base64,")[2].partition('"')[0]
+    with Image.open(io.BytesIO(base64.b64decode(shown))) as image:
+        assert (image.width, image.height) == (160, 107)
+        top, bottom = image.convert("L").crop((0, 0, 160, 40)), image.convert("L").crop((0, 75, 160, 107))
+    assert top.getextrema()[1] > 100 > bottom.getextrema()[1]
+    assert looks["data.jsonl:2<br>sample 1<br>image"] == '<div class="unseen">cannot be shown<br>head.jpg</div>'
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")

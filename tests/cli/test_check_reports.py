@@ -119,3 +119,18 @@ def test_a_report_in_a_file_is_sorted_by_row_and_leaves_no_state(
     rows = [json.loads(line)["row"] for line in Path("out.jsonl").read_text().splitlines()]
     assert rows == sorted(rows)
     assert sorted(path.name for path in Path().iterdir()) == ["my data.jsonl", "out.jsonl"]
+
+
+def test_the_text_report_folds_findings_that_are_alike_and_the_data_do_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": n, "question": "What?", "image": "gone.png", "answer": "A"} for n in range(8)]
+    Path("vqa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    told = report(capsys, "vqa.jsonl", "--select", "MM201").splitlines()
+    assert [line.partition(": ")[0] for line in told[:4]] == [*[f"vqa.jsonl:{n}" for n in (1, 2, 3)], "vqa.jsonl"]
+    assert told[3].startswith("vqa.jsonl: … and 5 more: MM201 no such file: 'gone.png'; ")
+    assert told[4:] == ["… --output-format jsonl tells each of them"]
+    assert len(report(capsys, "vqa.jsonl", "--select", "MM201", "--output-format", "jsonl").splitlines()) == 8
+    Path("vqa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:3]), encoding="utf-8")
+    assert len(report(capsys, "vqa.jsonl", "--select", "MM201").splitlines()) == 3

@@ -18,6 +18,7 @@ from PIL import Image
 from mmprompt.cli import _arguments, main
 from mmprompt.cli.check_settings import CheckSettings
 from mmprompt.cli.checking import opened_inputs
+from mmprompt.tasks.load import dataset_task
 
 BAD = '{"id": "%s", "question": "Why %s?", "image": "%s.jpg", "answer": "x"}\n'
 GOOD = '{"id": "%s", "question": "Why %s?", "answer": "so"}\n'
@@ -70,7 +71,7 @@ def test_a_file_that_is_no_baseline_is_refused(text: str, capsys: pytest.Capture
 
 def test_a_baseline_that_is_missing_can_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json")
-    assert (code, err) == (2, "mmprompt: no such baseline: 'known.json'; write it with --write-baseline\n")
+    assert (code, err) == (2, "mmprompt: MM602 no such baseline: 'known.json'; write it with --write-baseline\n")
 
 
 def test_codes_in_lower_case_are_ignored_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,6 +251,36 @@ def test_a_run_goes_on_only_with_the_same_data_and_options(capsys: pytest.Captur
     assert "is of a run with other data or options" in capsys.readouterr().err
     Path("r.txt.state").write_bytes(b"not a database, but long enough to be looked at" * 100)
     assert main(["check", *options, "--resume"]) == 2
+
+
+def test_two_runs_do_not_share_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    noise(40)
+    options = ["data.jsonl", "--output-file", "r.txt"]
+    process = subprocess.Popen([sys.executable, "-m", "mmprompt", "check", *options])
+    try:
+        assert saved_rows("r.txt.state", process) > 0
+        for more in ([], ["--resume"]):
+            code, _, err = check(capsys, *options, *more)
+            assert code == 2
+            assert "another run writes to 'r.txt.state'; wait until that run ends" in err
+        assert Path("r.txt.state").exists()
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert main(["check", *options, "--resume"]) in (0, 1)
+    assert not list(Path().glob("r.txt.*"))
+
+
+def test_the_annotations_of_vqav2_are_files_of_the_dataset() -> None:
+    questions = [{"question_id": n, "image_id": 1, "question": "What colour?"} for n in range(200)]
+    answers = [{"question_id": n, "answers": [{"answer": "red"}], "multiple_choice_answer": "red"} for n in range(200)]
+    subset = {"data_subtype": "val2014"}
+    Path("v2_OpenEnded_questions.json").write_text(json.dumps({**subset, "questions": questions}))
+    annotations = Path("v2_annotations.json")
+    annotations.write_text(json.dumps({**subset, "annotations": answers}))
+    found = dataset_task("v2_OpenEnded_questions.json").dataset
+    assert found is not None
+    assert found.files == ["v2_OpenEnded_questions.json", "v2_annotations.json"]
 
 
 def test_going_on_needs_a_report(capsys: pytest.CaptureFixture[str]) -> None:

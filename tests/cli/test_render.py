@@ -301,7 +301,7 @@ def test_a_dataset_that_cannot_be_read_at_all_is_a_usage_error(
     data = tmp_path / "data.csv"
     data.write_text("question,question\nq,q\n")
     assert main(["render", str(data), *strict]) == 2
-    assert "data.csv:1: the header names 'question' twice; " in capfd.readouterr().err
+    assert "data.csv:1: MM015 the header names 'question' twice; " in capfd.readouterr().err
 
 
 def test_a_target_that_is_no_regular_file_is_written_directly(tmp_path: Path) -> None:
@@ -874,7 +874,7 @@ def test_a_fault_of_the_task_is_told_once_and_its_rows_are_counted(
     assert (code, len(lines)) == (1, 1)
     assert err.count("give media_placeholder={'image': '…'}") == 2  # at its first row, and with the count
     assert "data.jsonl:1: MM605 the prompt holds image" in err
-    assert re.search("… and 2 more rows have this error: .*; give media_placeholder", err)
+    assert re.search(r"… and 2 more rows have this error: MM\d{3} .*; give media_placeholder", err)
     assert all(f"data.jsonl:{line}: MM" in err for line in (5, 6))  # a fault of each row is told at each
 
     done = command("render", "-", stdin=data.read_bytes())

@@ -179,7 +179,7 @@ def test_an_example_that_would_overwrite_one_file_writes_none(tmp_path: Path) ->
 def test_an_unknown_runner_is_named_with_the_nearest(tmp_path: Path, command: Any) -> None:
     done = command("plugins", "--init", "inspect", tmp_path / "a")
     assert done.returncode == 2
-    assert done.stderr == b"mmprompt: unknown runner 'inspect'; did you mean 'inspect-ai'?\n"
+    assert done.stderr == b"mmprompt: MM602 unknown runner 'inspect'; did you mean 'inspect-ai'?\n"
     assert command("plugins", "--init", "pytest").returncode == 2
     assert runner_named("pytest").install == "pip install 'mmprompt[pytest]'"
 

@@ -170,7 +170,7 @@ class TestBatch:
         assert command("render", tmp_path / "task.json").returncode == 0
         done = command("render", tmp_path / "task.json", "--emit", "batch")
         assert done.returncode == 1
-        assert b"data.jsonl:2: MM009 the same id stands in line 1" in done.stderr
+        assert b"data.jsonl:2: MM808 the same id stands in line 1" in done.stderr
 
     def test_through_a_template_with_media(self, tour):
         task = load_task(tour / "task.yaml")

@@ -493,3 +493,18 @@ def test_datasets_in_a_list_of_another_name_are_found(tmp_path):
     text = Path(path).read_text()
     Path(path).write_text(text.replace("x_datasets", "x_Datasets") + "\nmodels = [dict(abbr='m')]\n")
     assert list(load_task(path, ROWS).prompts()) == [(0, "Q: 1+1")]
+
+
+def test_rows_of_a_runners_config_keep_their_columns_though_they_look_published(tmp_path: Path) -> None:
+    config = written(
+        tmp_path,
+        "infer_cfg = dict(prompt_template=dict(type='PromptTemplate', template='{question} {choices}'),"
+        " retriever=dict(type='ZeroRetriever'), inferencer=dict(type='GenInferencer'))\n"
+        "reader_cfg = dict(input_columns=['question', 'choices'], output_column='answerKey')\n"
+        "arc = [dict(abbr='arc', type='ARCDataset', path='./arc', reader_cfg=reader_cfg, infer_cfg=infer_cfg)]\n",
+    )
+    rows = tmp_path / "arc.jsonl"
+    row = {"id": "a", "question": "Why?", "choices": {"text": ["x", "y"], "label": ["1", "2"]}, "answerKey": "2"}
+    rows.write_text(json.dumps(row) + "\n")
+    (made,) = load_task(config, dataset=str(rows)).samples()
+    assert made.columns == row

@@ -264,7 +264,7 @@ def test_an_unknown_key_in_a_file_comes_with_the_nearest_known(tmp_path: Path) -
 def test_a_json_task_with_a_fault_is_a_task_all_the_same(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "task.json").write_text('{"dataset": "data.jsonl",\n "infer_cfg": {}}}')
     assert main(["render", str(tmp_path / "task.json")]) == 2
-    assert "task.json:2: malformed JSON at column 18: Extra data" in capfd.readouterr().err
+    assert "task.json:2: MM602 malformed JSON at column 18: Extra data" in capfd.readouterr().err
 
 
 def test_a_key_of_a_merged_mapping_may_be_given_again(tmp_path: Path) -> None:

@@ -440,7 +440,7 @@ def test_a_prompt_holds_its_media_as_the_sample_does(run: Any, tour: Path) -> No
     assert (code, line["prompt"]) == (0, [{"role": "HUMAN", "prompt": parts}])
     code, lines, err = run(row, "--emit", "prompt", "--max-side", 40, "--fit")
     assert (code, lines) == (2, [])
-    assert err.startswith("mmprompt: --fit, --max-side with --emit prompt; ")
+    assert err.startswith("mmprompt: MM602 --fit, --max-side with --emit prompt; ")
 
 
 # ---- the command line and the task
@@ -519,7 +519,7 @@ def test_changes_of_media_that_go_by_name_are_refused(mode: str, by_task: bool, 
         names = "fit, max_side"
     assert (code, lines) == (2, [])
     said = f"{names} with media mode {mode}; pass --media inline, or"
-    assert err.startswith(f"mmprompt: {said}")
+    assert err.startswith(f"mmprompt: MM602 {said}")
     assert err.count("\n") == 1
 
 

@@ -19,6 +19,8 @@ from mmprompt.errors.findings import Finding
 from mmprompt.errors.rules import RULES
 from mmprompt.media.base64_text import encode_text
 
+_OF_PICTURES = frozenset([code for code in RULES if code[:3] in {"MM2", "MM3"}])
+
 _SHOWN = 50
 """Findings of one code that a dataset's part of the page shows; the others are counted."""
 
@@ -39,6 +41,8 @@ ul.codes { columns: 18rem; list-style: none; padding: 0; } ul.codes a { text-dec
 table.findings { width: 100%; } .findings td { border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .findings td.look { width: 170px; } .findings td.place { width: 16rem; font-family: ui-monospace, monospace; }
 .look img { display: block; max-width: 160px; max-height: 160px; border: 1px solid var(--line); }
+.look .unseen { border: 1px dashed var(--line); color: #777; font-size: .8rem; padding: 1.5rem .5rem;
+  text-align: center; }
 .none, .hint { color: #777; } .charts { display: flex; flex-wrap: wrap; gap: 1.5rem; }
 figure { margin: 0; } figcaption { font-size: .85rem; } svg text { font: 10px system-ui, sans-serif; fill: #777; }
 svg rect { fill: #4b83c3; }
@@ -113,10 +117,14 @@ def _place(finding: Finding) -> str:
 
 
 def _looks(finding: Finding, store: Store) -> Iterator[str]:
-    """Yield the small picture of the medium that a finding is about."""
-    for data in store.thumbnails(finding):
+    """Yield the small pictures of the media that a finding is about; where none can be made, the names of pictures."""
+    found = list(store.thumbnails(finding))
+    for data in found:
         source = "data:image/jpeg;base64," + encode_text(data)
         yield f'<img alt="" loading="lazy" src="{source}">'
+    if not found and finding.code in _OF_PICTURES:
+        for name in store.pictures(finding):
+            yield f'<div class="unseen">cannot be shown<br>{_text(name)}</div>'
 
 
 def _text(text: str) -> str:

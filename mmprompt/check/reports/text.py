@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mmprompt.check.reports.report import Report, printable
+from mmprompt.check.reports.report import Report, Write, printable
 from mmprompt.check.summary import Summary
 from mmprompt.errors.findings import Finding
 from mmprompt.errors.rules import RULES
@@ -12,17 +12,40 @@ from mmprompt.errors.rules import RULES
 PASSED = "All checks passed!"
 
 
+_ALIKE = 3
+"""How many findings of a file are written that are alike in all but their place."""
+
+_KINDS = 10_000
+"""Kinds of findings that are counted. Those beyond are written one by one, so that memory does not grow with them."""
+
+
 class TextReport(Report):
-    """A line for each finding, in ruff's style."""
+    """A line for each finding, in ruff's style. Of those with the same words the first ones stand for all."""
 
     streams: ClassVar[bool] = True
 
+    def __init__(self, write: Write) -> None:
+        super().__init__(write)
+        self._kinds: dict[tuple[str, ...], int] = {}
+
     def finding(self, finding: Finding) -> None:
-        """Write the line of a finding."""
-        self.write(f"{printable(str(finding))}\n")
+        """Write the line of a finding, or count it."""
+        kind = (finding.file or "", finding.code, finding.message, finding.hint)
+        count = self._kinds.get(kind, 0)
+        if count or len(self._kinds) < _KINDS:
+            self._kinds[kind] = count + 1
+        if count < _ALIKE:
+            self.write(f"{printable(str(finding))}\n")
 
     def end(self, summary: Summary) -> None:
-        """Say so if there is nothing to tell."""
+        """Write how many findings were only counted; say so if there is nothing to tell."""
+        folded = {kind: count - _ALIKE for kind, count in self._kinds.items() if count > _ALIKE}
+        for (file, code, message, hint), count in folded.items():
+            place = f"{file}: " if file else ""
+            words = f"{message}; {hint}" if hint else message
+            self.write(printable(f"{place}… and {count:,} more: {code} {words}") + "\n")
+        if folded:
+            self.write("… --output-format jsonl tells each of them\n")
         if not summary.by_code:
             self.write(f"{PASSED}\n")
 

@@ -22,6 +22,13 @@ _MOJIBAKE = re.compile(
 )
 """UTF-8 read as cp1252. Of rarer characters two in a row count: one may be an accent before a quotation mark."""
 
+_ABOUT = re.compile(
+    r"mojibake|utf-?(?:8|16)|latin-?1|iso-?8859|cp-?125\d|windows-?125\d|\bunicode|\b(?:en|de)cod(?:e|ing)|charset"
+    "|code ?page|乱码|编码|文字化け",
+    re.IGNORECASE,
+)
+"""Words of a text that is about encodings, and may show what goes wrong with them."""
+
 _TWICE_LOST = "锟斤拷"  # what two replacement characters become when UTF-8 is read as GBK
 _REPLACEMENT = "�"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -49,6 +56,23 @@ def _meant(match: re.Match[str]) -> str:
     return meant if all(character.isprintable() or character.isspace() for character in meant) else match[0]
 
 
+def _is_shown(text: str, match: re.Match[str]) -> bool:
+    """Return whether a text about encodings shows a fault on purpose: alone, or beside the word as it should be."""
+    if _ABOUT.search(text) is None:
+        return False
+    start, end = match.span()
+    while start and text[start - 1].isalnum() and match.start() - start < _AROUND:
+        start -= 1
+    while end < len(text) and text[end].isalnum() and end - match.end() < _AROUND:
+        end += 1
+    meant = text[start : match.start()] + _meant(match) + text[match.end() : end]
+    return (start, end) == match.span() or meant in text
+
+
+def _is_fault(text: str, match: re.Match[str]) -> bool:
+    return _meant(match) != match[0] and not _is_shown(text, match)
+
+
 @row_rule("MM005")
 def mojibake(row: CheckedRow) -> Iterator[Hit]:
     """UTF-8 that was read as another encoding, such as Ã© for é."""
@@ -56,7 +80,7 @@ def mojibake(row: CheckedRow) -> Iterator[Hit]:
     for text in _all_texts(row):
         if text.text.isascii():
             continue
-        wrong = next((match for match in _MOJIBAKE.finditer(text.text) if _meant(match) != match[0]), None)
+        wrong = next((match for match in _MOJIBAKE.finditer(text.text) if _is_fault(text.text, match)), None)
         if wrong is not None:
             what = f"{_around(text.text, *wrong.span())} holds {shown(wrong[0])}, which was {shown(_meant(wrong))}"
             hint = "read the source again as UTF-8"

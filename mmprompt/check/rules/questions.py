@@ -107,12 +107,14 @@ def _given_away(row: CheckedRow, answer: str) -> str | None:
 
 @row_rule("MM705")
 def answer_in_file_name(row: CheckedRow) -> Iterator[Hit]:
-    """The name of a medium says the answer."""
+    """The name of a medium says the answer, and not the folder, too: files are often laid out by their labels."""
     words = _words(_answer_text(row))
     if not words or sum(map(len, words)) < _LEAST_LETTERS or _PLAIN.issuperset(words):
         return
     for medium in row.media:
         named = _words(_base_name(medium))
+        if _words(_path(medium).rpartition("/")[0].rpartition("/")[2]) == words:
+            continue
         if any(named[at : at + len(words)] == words for at in range(len(named))):
             what = f"the name {shown(_base_name(medium))} says the answer {shown(_answer_text(row))}"
             yield Hit(
@@ -128,11 +130,16 @@ def _answer_text(row: CheckedRow) -> str:
 
 
 def _base_name(medium: CheckedMedium) -> str:
+    name = _path(medium).rpartition("/")[2]
+    return name if len(name) < _LONGEST_NAME else ""
+
+
+def _path(medium: CheckedMedium) -> str:
+    """Return the path of a file or URL; empty for media of another kind."""
     source = medium.source
     if not isinstance(source, str) or classify_or_path(source) not in ("path", "file", "url"):
         return ""
-    name = re.split(r"[?#]", source, maxsplit=1)[0].replace("\\", "/").rpartition("/")[2]
-    return name if len(name) < _LONGEST_NAME else ""
+    return re.split(r"[?#]", source, maxsplit=1)[0].replace("\\", "/")
 
 
 def _words(text: str) -> list[str]:

@@ -32,7 +32,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
         DatasetError: the file does not say which pictures its questions are about.
     """
     subset = _subset(source)
-    annotations = _beside(source.name)
+    annotations = annotations_beside(source.name)
     with join_table() as table:
         joins = "no file of annotations lies beside it, so its rows have no answers"
         if annotations is not None:
@@ -93,7 +93,7 @@ def _subset(source: DatasetFile) -> str:
     return named[1] + named[2]  # test-dev2015 has the pictures of test2015
 
 
-def _beside(name: str) -> str | None:
+def annotations_beside(name: str) -> str | None:
     """Return the file of annotations that lies beside a file of questions."""
     folder, base = os.path.split(name)
     named = base.replace("questions", "annotations")

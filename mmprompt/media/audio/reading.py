@@ -143,7 +143,7 @@ def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
     if len(data) > policy.max_bytes:
         raise PolicyError(
             f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})",
-            "raise max_bytes to allow it",
+            "raise max_bytes to allow it, or use --policy trusted",
             code="MM211",
         )
     reader = open_sound(data, policy)

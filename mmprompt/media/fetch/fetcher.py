@@ -232,7 +232,9 @@ class Fetcher:
 
     def _refuse_large(self, url: str) -> NoReturn:
         raise PolicyError(
-            f"{in_short(url)} is larger than max_bytes ({self._limit})", "raise max_bytes to allow it", code="MM211"
+            f"{in_short(url)} is larger than max_bytes ({self._limit})",
+            "raise max_bytes to allow it, or use --policy trusted",
+            code="MM211",
         )
 
 

@@ -99,6 +99,25 @@ def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0) -> Image:
     return plain
 
 
+def decode_rest(data: bytes, policy: MediaPolicy) -> Image:
+    """Return what can be decoded of the first frame of a damaged picture; the rest is black.
+
+    Raises:
+        SourceError: as ``image_facts``, or nothing can be decoded.
+        PolicyError: as ``decode_image``.
+    """
+    image, facts = _open(data, policy, 1)
+    try:
+        with named(facts.format):
+            _load_frames(image, range(1), policy)
+    except SourceError:
+        image.tile = []  # what is decoded is taken for all
+        with named(facts.format):
+            if image.getbbox() is None:
+                raise
+    return image.copy()
+
+
 def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
     """Scale the transparent colour of a PNG like its pixels, which Pillow stretches or cuts to 8 bits."""
     clear, bits = image.info.get("transparency"), facts.bits

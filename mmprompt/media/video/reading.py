@@ -132,10 +132,10 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
     }
     try:
         container = open_bytes(data, kind, options, policy)
-    except (av.FFmpegError, ValueError) as error:
+    except (av.FFmpegError, ValueError):
         raise SourceError(
-            f"the {kind.name} file cannot be opened ({type(error).__name__})",
-            "fetch it again: it may be cut",
+            f"the {kind.name} file cannot be opened: it is cut, damaged, or of another format",
+            "fetch it again, or encode it anew",
             code="MM500",
         ) from None
     with container:
