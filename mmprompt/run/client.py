@@ -1,7 +1,7 @@
 """The client of an OpenAI-compatible server: sends messages or ready requests, returns the reply.
 
-Each thread has its own session. Faults that may pass are tried again, with full jitter. Redirects are not followed, so
-the key never goes to another host, and no error or log contains it.
+Each thread has its own connections. Faults that may pass are tried again, with full jitter. Redirects are not followed,
+so the key never goes to another host, and no error or log contains it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from mmprompt.targets.openai import OpenAIWriter
 from mmprompt.targets.wire_json import Payload, record_chunks
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Response, Session
+    from requests import Response
+
+    from mmprompt.run.connections import Sender
 
 ATTEMPTS = 5
 TIMEOUT = 600.0
@@ -94,7 +96,7 @@ class ChatClient:
         self._secrets = [Key(secret) for secret in (api_key, *self._headers.values()) if secret]
         self._away = False
         self._replied = False
-        self._sessions: PerThread[Session] = PerThread(self._new_session, lambda session: session.close())
+        self._senders: PerThread[Sender] = PerThread(self._new_sender, lambda sender: sender.close())
 
     def __repr__(self) -> str:
         """Show address and model, but not the key."""
@@ -102,7 +104,7 @@ class ChatClient:
 
     def close(self) -> None:
         """Close the connections of all threads; the next request opens its own."""
-        self._sessions.close()
+        self._senders.close()
 
     def ask(self, messages: Iterable[Message], **options: JSONValue) -> Reply:
         """Send messages and return the reply. If the server did not answer last time, there is only one attempt.
@@ -178,7 +180,6 @@ class ChatClient:
 
         from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # heavy
 
-        session = self._sessions.get()
         late = PassingError(
             f"{self.base_url} gave no answer within {self.timeout:g} s",
             "raise the timeout, or ask for fewer tokens",
@@ -186,13 +187,7 @@ class ChatClient:
         )
         begun = False
         try:
-            with session.post(
-                self.base_url + path,
-                data=body,
-                timeout=(min(self.timeout, _LONGEST_CONNECT), self.timeout),
-                allow_redirects=False,
-                stream=True,
-            ) as answer:
+            with self._senders.get().post(self.base_url + path, body, _LONGEST_CONNECT) as answer:
                 self._away, begun = False, True
                 self._check_status(answer)
                 return _body(answer), answer.headers.get("Content-Type", "")
@@ -246,17 +241,13 @@ class ChatClient:
             text = text.replace(secret, "<key>").replace(json.dumps(secret)[1:-1], "<key>")
         return text
 
-    def _new_session(self) -> Session:
-        from mmprompt.run.connections import new_session  # noqa: PLC0415  # heavy
+    def _new_sender(self) -> Sender:
+        from mmprompt.run.connections import Sender  # noqa: PLC0415  # heavy
 
-        own = {"User-Agent": f"mmprompt/{__version__}", "Content-Type": "application/json"}
-        return new_session(self.base_url, self.timeout, {**own, **self._headers}, self._signed)
-
-    def _signed(self, request: PreparedRequest) -> PreparedRequest:
-        """Return a request with the key, if there is one and no header of the caller's stands in its place."""
-        if self._bearer is not None:
-            request.headers.setdefault("Authorization", self._bearer)
-        return request
+        headers: dict[str, str] = {"User-Agent": f"mmprompt/{__version__}", "Content-Type": "application/json"}
+        if self._bearer is not None and not any(name.lower() == "authorization" for name in self._headers):
+            headers["Authorization"] = self._bearer
+        return Sender(self.base_url, self.timeout, {**headers, **self._headers})
 
 
 _HINTS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -19,7 +19,7 @@ from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from mmprompt.media.fetch.connections import TimedResponse
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Session
+    from requests import PreparedRequest, Response
     from requests.adapters import HTTPAdapter
 
 
@@ -62,45 +62,63 @@ class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
 _TIMED: dict[type, type] = {HTTPConnection: _TimedHTTP, HTTPSConnection: _TimedHTTPS}
 
 
-def new_session(
-    base_url: str, seconds: float, headers: Mapping[str, str], sign: Callable[[PreparedRequest], PreparedRequest]
-) -> Session:
-    """Return a session whose requests take at most ``seconds``, and that has no cookies.
+class Sender:
+    """Sends bodies to one server, each in at most ``seconds``. For one thread; it keeps its connection open.
 
-    The proxies and the CA bundle of the environment are read here once: ``requests`` reads them anew for each request,
-    which takes as long as the rest of its work.
+    It uses an adapter without a ``Session``, which would take as long as the rest of a request: it reads proxies, CA
+    bundle and netrc anew for each one, and merges settings that never change. Here the proxies and the CA bundle of the
+    environment are read once; there are no netrc entries, cookies or redirects.
     """
-    from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415  # heavy, as the next
 
-    import requests  # noqa: PLC0415  # heavy
+    def __init__(self, base_url: str, seconds: float, headers: Mapping[str, str]) -> None:
+        import requests  # noqa: PLC0415  # heavy
 
-    session = requests.Session()
-    session.proxies = dict(requests.utils.get_environ_proxies(base_url))
-    session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
-    session.trust_env = False  # nor is netrc read
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, timed_adapter(seconds))
-    session.headers.update(headers)
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    session.auth = sign
-    return session
+        self._adapter = timed_adapter(seconds)
+        self._headers = requests.utils.default_headers()
+        self._headers.update(headers)
+        self._seconds = seconds
+        self._proxies = dict(requests.utils.get_environ_proxies(base_url))
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+        self._verify: bool | str = bundle or True
+        self._ready: dict[str, PreparedRequest] = {}
+
+    def post(self, url: str, body: bytes, connect: float) -> Response:
+        """Send a body, and return the answer with its own body unread; connecting takes at most ``connect`` seconds."""
+        import requests  # noqa: PLC0415  # heavy
+
+        ready = self._ready.get(url)
+        if ready is None:
+            ready = self._ready[url] = requests.Request("POST", url, headers=self._headers).prepare()
+        request = ready.copy()
+        request.body = body
+        request.headers["Content-Length"] = str(len(body))
+        timeout = (min(connect, self._seconds), self._seconds)
+        return self._adapter.send(request, stream=True, timeout=timeout, verify=self._verify, proxies=self._proxies)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._adapter.close()
 
 
 def timed_adapter(seconds: float) -> HTTPAdapter:
-    """Return an adapter for sessions whose requests take at most ``seconds``, also through HTTP proxies.
+    """Return an adapter for one server, whose requests take at most ``seconds``, also through HTTP proxies.
 
     A SOCKS proxy has its own connections; there the timeout bounds each wait alone.
     """
     from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
     class TimedAdapter(HTTPAdapter):
+        pool: Any = None  # of the one server; to find it anew takes as long as to parse the answer
+
         def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
-            pool: Any = super().get_connection_with_tls_context(*args, **options)
-            timed = _TIMED.get(pool.ConnectionCls)
-            if timed is not None:
-                pool.ConnectionCls = timed
-                pool.conn_kw["seconds"] = seconds
-            return pool
+            if self.pool is None:
+                pool: Any = super().get_connection_with_tls_context(*args, **options)
+                timed = _TIMED.get(pool.ConnectionCls)
+                if timed is not None:
+                    pool.ConnectionCls = timed
+                    pool.conn_kw["seconds"] = seconds
+                self.pool = pool
+            return self.pool
 
     return TimedAdapter()
 

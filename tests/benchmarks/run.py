@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
+import asking
 import check_images
 import checking
 import examples
@@ -41,6 +42,7 @@ PARTS = (
     "workers",
     "memory",
     "checking",
+    "asking",
     "start",
 )
 
@@ -68,6 +70,7 @@ def main(wanted: list[str]) -> int:
             "workers": partial(workers.workers, folder),
             "memory": partial(memory.peaks, folder),
             "checking": partial(checking.checking, folder),
+            "asking": partial(asking.asking, folder),
             "start": start.start,
         }
         for name in wanted or PARTS:

@@ -1,0 +1,129 @@
+"""Asking a server on this machine, against threads with ``requests`` that send ready bodies and do nothing else."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import inputs
+import requests
+from timing import Row, against, interleaved
+
+from mmprompt import Task, dataset_task
+from mmprompt.render.request import Request
+from mmprompt.run.flight import Flight
+from mmprompt.run.model import Answer
+from mmprompt.run.server_model import ServerModel
+
+BAR = 1.1
+THREADS = 16
+GROWTH = 8.0
+
+SERVER = """
+import asyncio, re
+
+REPLY = b'{"choices":[{"message":{"role":"assistant","content":"A cat."},"finish_reason":"stop"}],"usage":{"total_tokens":9}}'
+HEAD = b"HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(REPLY)
+LENGTH = re.compile(rb"content-length: *([0-9]+)", re.I)
+
+class Sink(asyncio.BufferedProtocol):
+    def connection_made(self, transport):
+        self.transport, self.room, self.head, self.left = transport, memoryview(bytearray(1 << 18)), b"", 0
+
+    def get_buffer(self, hint):
+        return self.room
+
+    def buffer_updated(self, count):
+        if self.left:
+            self.left -= count
+        else:
+            self.head += self.room[:count]
+            head, end, body = self.head.partition(b"\\r\\n\\r\\n")
+            if not end:
+                return
+            self.left, self.head = int(LENGTH.search(head)[1]) - len(body), b""
+        if not self.left:
+            self.transport.write(HEAD + REPLY)
+
+async def main():
+    server = await asyncio.get_running_loop().create_server(Sink, "127.0.0.1", 0, backlog=128)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+"""A server that takes bodies and replies at once, in a process of its own so that its work is not counted."""
+
+
+def asking(folder: str, *, count: int = 600, repetitions: int = 5) -> list[Row]:
+    """Ask for rows with a JPEG each, whose bodies are 130 to 330 KiB long."""
+    rows = inputs.samples(inputs.write_jpegs(folder, count), count)
+    task = dataset_task(inputs.write_rows(os.path.join(folder, "asked.jsonl"), rows))
+    bodies = [request.body("m") for request in task.requests()]
+    with _server() as base_url:
+        contenders = {
+            "ours": lambda: _ask(task, base_url, count),
+            "bound": lambda: _post(bodies, base_url),
+        }
+        timed = interleaved(contenders, repetitions)
+    return [against("ask a server, JPEG rows, against requests with ready bodies", timed, "ours", "bound", count, BAR)]
+
+
+def _ask(task: Task, base_url: str, count: int) -> None:
+    """Read rows and pictures, make bodies, ask, and read the replies."""
+    with closing(ServerModel(base_url, "m", concurrency=THREADS)) as model:
+
+        def ask(batch: Sequence[Request]) -> list[Answer]:
+            return model.ask(batch, {"temperature": 0})
+
+        waiting = task.requests()
+        answered = 0
+        with Flight(ask, concurrency=THREADS) as flight:
+            while True:
+                while flight.room() and (request := next(waiting, None)) is not None:
+                    flight.add(request)
+                done = flight.next()
+                if done is None:
+                    break
+                answered += done[1].reply == "A cat."
+    if answered != count:
+        raise SystemExit(f"{answered} of {count} rows have a reply")
+
+
+def _post(bodies: list[bytes], base_url: str) -> None:
+    """Send ready bodies as a script would: a default session a thread."""
+    waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    for body in (*bodies, *[None] * THREADS):
+        waiting.put(body)
+
+    def work() -> None:
+        with requests.Session() as session:
+            while (body := waiting.get()) is not None:
+                answer = session.post(
+                    f"{base_url}/chat/completions", data=body, headers={"Content-Type": "application/json"}, timeout=60
+                )
+                answer.raise_for_status()
+                answer.json()["choices"][0]["message"]["content"]
+
+    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """Give the base URL of a server for the time of a block."""
+    process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+    finally:
+        process.kill()
+        process.communicate()
