@@ -30,7 +30,7 @@ from mmprompt.targets.openai import OpenAIWriter
 from mmprompt.targets.wire_json import Payload, record_chunks
 
 if TYPE_CHECKING:
-    from requests import Response
+    from urllib3 import BaseHTTPResponse
 
     from mmprompt.run.connections import Sender
 
@@ -176,42 +176,38 @@ class ChatClient:
 
     def _send(self, body: bytes, path: str) -> tuple[bytes, str]:
         """Send a request once, and return the body of its answer with its type."""
-        import requests  # noqa: PLC0415  # heavy
+        from urllib3 import exceptions  # noqa: PLC0415  # heavy
 
-        from mmprompt.run.connections import is_late, was_there  # noqa: PLC0415  # heavy
+        from mmprompt.run.connections import is_late  # noqa: PLC0415  # heavy
 
-        late = PassingError(
-            f"{self.base_url} gave no answer within {self.timeout:g} s",
-            "raise the timeout, or ask for fewer tokens",
-            kind="late",
-        )
-        begun = False
+        answer: BaseHTTPResponse | None = None
         try:
-            with self._senders.get().post(self.base_url + path, body, _LONGEST_CONNECT) as answer:
-                self._away, begun = False, True
-                self._check_status(answer)
-                return _body(answer), answer.headers.get("Content-Type", "")
-        except requests.exceptions.SSLError:
+            answer = self._senders.get().post(path, body)
+            self._away = False
+            self._check_status(answer)
+            return _body(answer), answer.headers.get("Content-Type", "")
+        except exceptions.SSLError:
             raise NoAccessError(f"{self.base_url} has no valid TLS certificate", "check the address") from None
-        except requests.exceptions.ReadTimeout:
-            raise late from None
-        except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as fault:
-            if is_late(fault):
-                raise late from None
-            if begun or was_there(fault):
-                what = "broke off its answer" if begun else "ended the connection without an answer"
-                raise PassingError(
-                    f"{self.base_url} {what}", "look into its log", kind="" if begun else "away"
-                ) from None
+        except (exceptions.ConnectTimeoutError, exceptions.NewConnectionError, exceptions.ProxyError):
             hint = "start the server, or check the address"
             raise PassingError(f"{self.base_url} cannot be reached", hint, kind="away") from None
-        except requests.exceptions.RequestException as fault:
+        except (exceptions.ReadTimeoutError, exceptions.ProtocolError) as fault:
+            if is_late(fault):
+                what = f"{self.base_url} gave no answer within {self.timeout:g} s"
+                raise PassingError(what, "raise the timeout, or ask for fewer tokens", kind="late") from None
+            what = "broke off its answer" if answer is not None else "ended the connection without an answer"
+            kind = "away" if answer is None else ""
+            raise PassingError(f"{self.base_url} {what}", "look into its log", kind=kind) from None
+        except (exceptions.HTTPError, OSError) as fault:
             what = f"{self.base_url} failed the request ({type(fault).__name__})"
             raise NoAccessError(what, "check the address, and the proxy if there is one") from None
+        finally:
+            if answer is not None:
+                answer.close()
 
-    def _check_status(self, answer: Response) -> None:
+    def _check_status(self, answer: BaseHTTPResponse) -> None:
         """Raise an error with the server's own message for every status except 200."""
-        status = answer.status_code
+        status = answer.status
         if status == 200:
             return
         what = f"{self.base_url} answers {status_words(status)}"
@@ -244,10 +240,14 @@ class ChatClient:
     def _new_sender(self) -> Sender:
         from mmprompt.run.connections import Sender  # noqa: PLC0415  # heavy
 
-        headers: dict[str, str] = {"User-Agent": f"mmprompt/{__version__}", "Content-Type": "application/json"}
+        headers: dict[str, str] = {
+            "User-Agent": f"mmprompt/{__version__}",
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+        }
         if self._bearer is not None and not any(name.lower() == "authorization" for name in self._headers):
             headers["Authorization"] = self._bearer
-        return Sender(self.base_url, self.timeout, {**headers, **self._headers})
+        return Sender(self.base_url, self.timeout, _LONGEST_CONNECT, {**headers, **self._headers})
 
 
 _HINTS = {
@@ -260,11 +260,11 @@ _HINTS = {
 }
 
 
-def _body(answer: Response) -> bytes:
+def _body(answer: BaseHTTPResponse) -> bytes:
     """Read the body of an answer, up to a size; the connection keeps the deadline."""
     pieces: list[bytes] = []
     count = 0
-    for piece in answer.iter_content(1 << 16):
+    for piece in answer.stream(1 << 16):
         pieces.append(piece)
         count += len(piece)
         if count > _LONGEST_REPLY:

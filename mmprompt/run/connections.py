@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
+from urllib3.util import Timeout
 
 from mmprompt.media.fetch.connections import TimedResponse
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
-    from requests.adapters import HTTPAdapter
+    from urllib3 import BaseHTTPResponse
 
 
 class _TimedHTTP(HTTPConnection):
@@ -63,74 +63,61 @@ _TIMED: dict[type, type] = {HTTPConnection: _TimedHTTP, HTTPSConnection: _TimedH
 
 
 class Sender:
-    """Sends bodies to one server, each in at most ``seconds``. For one thread; it keeps its connection open.
+    """Sends bodies to one server, each in at most ``seconds``. For one thread; it keeps its connections open.
 
-    It uses an adapter without a ``Session``, which would take as long as the rest of a request: it reads proxies, CA
-    bundle and netrc anew for each one, and merges settings that never change. Here the proxies and the CA bundle of the
-    environment are read once; there are no netrc entries, cookies or redirects.
+    ``requests`` finds the proxy and the certificates that the environment names, once; to find them anew, and to wrap
+    each answer, takes it longer than all else. There are no netrc entries, cookies or redirects. A SOCKS proxy has its
+    own connections, so there the timeout bounds each wait alone.
+
+    Raises:
+        OSError: the proxy or the certificates that the environment names cannot be used.
     """
 
-    def __init__(self, base_url: str, seconds: float, headers: Mapping[str, str]) -> None:
+    def __init__(self, base_url: str, seconds: float, connect: float, headers: Mapping[str, str]) -> None:
         import requests  # noqa: PLC0415  # heavy
+        from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
-        self._adapter = timed_adapter(seconds)
-        self._headers = requests.utils.default_headers()
-        self._headers.update(headers)
-        self._seconds = seconds
-        self._proxies = dict(requests.utils.get_environ_proxies(base_url))
-        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-        self._verify: bool | str = bundle or True
-        self._ready: dict[str, PreparedRequest] = {}
+        proxies = requests.utils.get_environ_proxies(base_url)
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+        request = requests.Request("POST", base_url).prepare()
+        self._adapter: Any = HTTPAdapter()
+        pool: Any = self._adapter.get_connection_with_tls_context(request, bundle, proxies)
+        self._adapter.cert_verify(pool, base_url, bundle, None)  # type: ignore[no-untyped-call]
+        timed = _TIMED.get(pool.ConnectionCls)
+        if timed is not None:
+            pool.ConnectionCls = timed
+            pool.conn_kw["seconds"] = seconds
+        self._pool: Any = pool
+        self._address = self._adapter.request_url(request, proxies)
+        self._headers = dict(headers)
+        self._timeout = Timeout(connect=min(connect, seconds), read=seconds)
 
-    def post(self, url: str, body: bytes, connect: float) -> Response:
-        """Send a body, and return the answer with its own body unread; connecting takes at most ``connect`` seconds."""
-        import requests  # noqa: PLC0415  # heavy
+    def post(self, path: str, body: bytes) -> BaseHTTPResponse:
+        """Send a body to a path below the base URL, and return the answer with its own body unread.
 
-        ready = self._ready.get(url)
-        if ready is None:
-            ready = self._ready[url] = requests.Request("POST", url, headers=self._headers).prepare()
-        request = ready.copy()
-        request.body = body
-        request.headers["Content-Length"] = str(len(body))
-        timeout = (min(connect, self._seconds), self._seconds)
-        return self._adapter.send(request, stream=True, timeout=timeout, verify=self._verify, proxies=self._proxies)
+        Raises:
+            urllib3.exceptions.HTTPError: the request could not be sent, or there is no answer.
+        """
+        answer: BaseHTTPResponse = self._pool.urlopen(
+            "POST",
+            self._address + path,
+            body=body,
+            headers=self._headers,
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            timeout=self._timeout,
+        )
+        return answer
 
     def close(self) -> None:
         """Close the connections."""
         self._adapter.close()
 
 
-def timed_adapter(seconds: float) -> HTTPAdapter:
-    """Return an adapter for one server, whose requests take at most ``seconds``, also through HTTP proxies.
-
-    A SOCKS proxy has its own connections; there the timeout bounds each wait alone.
-    """
-    from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
-
-    class TimedAdapter(HTTPAdapter):
-        pool: Any = None  # of the one server; to find it anew takes as long as to parse the answer
-
-        def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
-            if self.pool is None:
-                pool: Any = super().get_connection_with_tls_context(*args, **options)
-                timed = _TIMED.get(pool.ConnectionCls)
-                if timed is not None:
-                    pool.ConnectionCls = timed
-                    pool.conn_kw["seconds"] = seconds
-                self.pool = pool
-            return self.pool
-
-    return TimedAdapter()
-
-
 def is_late(fault: Exception) -> bool:
-    """Return whether a request failed on a timeout. ``requests`` has no timeout error for sending and for bodies."""
-    cause = next(iter(fault.args), None)
-    return isinstance(cause, ReadTimeoutError) or (
-        isinstance(cause, ProtocolError) and isinstance(cause.args[-1], TimeoutError)
+    """Return whether a request failed on a timeout; while it is sent, urllib3 calls that a broken connection."""
+    return isinstance(fault, ReadTimeoutError) or (
+        isinstance(fault, ProtocolError) and isinstance(fault.args[-1], TimeoutError)
     )
-
-
-def was_there(fault: Exception) -> bool:
-    """Return whether a server ended the connection; if not, there was no connection."""
-    return isinstance(next(iter(fault.args), None), ProtocolError)

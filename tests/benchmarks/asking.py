@@ -7,7 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import inputs
@@ -15,10 +15,8 @@ import requests
 from timing import Row, against, interleaved
 
 from mmprompt import Task, dataset_task
-from mmprompt.render.request import Request
-from mmprompt.run.flight import Flight
-from mmprompt.run.model import Answer
 from mmprompt.run.server_model import ServerModel
+from mmprompt.run.task_run import run_task
 
 BAR = 1.1
 THREADS = 16
@@ -67,32 +65,19 @@ def asking(folder: str, *, count: int = 600, repetitions: int = 5) -> list[Row]:
     bodies = [request.body("m") for request in task.requests()]
     with _server() as base_url:
         contenders = {
-            "ours": lambda: _ask(task, base_url, count),
+            "ours": lambda: _ask(task, base_url, os.path.join(folder, "journal.jsonl")),
             "bound": lambda: _post(bodies, base_url),
         }
         timed = interleaved(contenders, repetitions)
     return [against("ask a server, JPEG rows, against requests with ready bodies", timed, "ours", "bound", count, BAR)]
 
 
-def _ask(task: Task, base_url: str, count: int) -> None:
-    """Read rows and pictures, make bodies, ask, and read the replies."""
+def _ask(task: Task, base_url: str, journal: str) -> None:
+    """Read rows and pictures, make bodies, ask, and write the replies to a journal, as ``mmprompt run`` does."""
     with closing(ServerModel(base_url, "m", concurrency=THREADS)) as model:
-
-        def ask(batch: Sequence[Request]) -> list[Answer]:
-            return model.ask(batch, {"temperature": 0})
-
-        waiting = task.requests()
-        answered = 0
-        with Flight(ask, concurrency=THREADS) as flight:
-            while True:
-                while flight.room() and (request := next(waiting, None)) is not None:
-                    flight.add(request)
-                done = flight.next()
-                if done is None:
-                    break
-                answered += done[1].reply == "A cat."
-    if answered != count:
-        raise SystemExit(f"{answered} of {count} rows have a reply")
+        report = run_task(task, model, journal, options={"temperature": 0}, overwrite=True)
+    if report.failed or not report.answered:
+        raise SystemExit(f"{report.failed} rows failed")
 
 
 def _post(bodies: list[bytes], base_url: str) -> None:
