@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from hashlib import sha256
 from typing import Any
 
 from mmprompt.datasets.choices import choices_in
@@ -21,7 +20,7 @@ from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.wire_json import EncodedJSON, decoded, json_body, keyed, with_text
+from mmprompt.targets.wire_json import EncodedJSON, decoded, json_body, json_digest, keyed, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
@@ -194,10 +193,10 @@ class Request(Mapping[str, Any]):
         return json_body(self._settings.body(wire, self._wire.turn, model, own))
 
     def digest(self, model: str | None = None) -> str:
-        """Return the SHA-256 of the body; of a request to ``hf`` that of its messages as JSON."""
+        """Return a SHA-256 of what is sent: of the body with its media as bytes; for ``hf`` of the messages."""
         if self._settings.wire == "hf":
-            return sha256(json_body(self.unencoded)).hexdigest()
-        return sha256(self.body(model)).hexdigest()
+            return json_digest(self.unencoded)
+        return json_digest(self._settings.body(self._wire.wire, self._wire.turn, model, self._own))
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""

@@ -12,6 +12,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Union
 
 import orjson
@@ -178,6 +179,24 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
     Raises:
         TargetError: a text with a lone surrogate, or a value that JSON cannot hold.
     """
+    text, payloads = _text_and_payloads(record, _LINE if newline else _OPTIONS)
+    return _filled(text, payloads) if payloads else [text]
+
+
+def json_digest(request: Wire) -> str:
+    """Return a SHA-256 over the JSON of a request and over its media, whose bytes are hashed as they are."""
+    text, payloads = _text_and_payloads(request, _OPTIONS)
+    digest = sha256(text)
+    for payload in payloads:
+        digest.update(_opening(payload.prefix))
+        for data in payload.part.frames or (payload.part.data,):
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _text_and_payloads(record: dict[str, Any], option: int) -> tuple[bytes, list[Payload]]:
+    """Return the JSON of a record with a hole for each ``Payload``, and the payloads."""
     payloads: list[Payload] = []
 
     def note(leaf: object) -> orjson.Fragment:
@@ -196,15 +215,12 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
             if k in record
         }
         record = {**record, **spelled}
-    option = _LINE if newline else _OPTIONS
     try:
         text = orjson.dumps(record, note, option)
     except TypeError:
         payloads.clear()
         text = orjson.dumps(_exact(record, ""), note, option)
-    if not payloads:
-        return [text]
-    return _filled(text, payloads)
+    return text, payloads
 
 
 def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
