@@ -40,7 +40,8 @@ class JournalLine(NamedTuple):
 
     ``turn`` is the 0-based turn of a dialogue. ``label`` stands on the lines of ``PPLInferencer`` that hold the
     ``perplexity`` of one label; the line of the row has None there, and its ``prediction`` is the chosen label.
-    ``repeat`` counts from 0 where each row is asked several times. ``request`` is a SHA-256 of the request, its media as bytes.
+    ``repeat`` counts from 0 where each row is asked several times. ``request`` is a SHA-256 of the request with its
+    media as bytes.
     ``answer`` and ``choices`` are the row's own, and ``groups`` holds the columns by which scores are grouped.
     """
 

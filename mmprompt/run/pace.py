@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_FALL = 0.7
+_FALL = 0.8
 """What is left of the bound after a push-back."""
 
 
