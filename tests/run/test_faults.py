@@ -145,5 +145,5 @@ def test_every_sample_is_answered_once_whatever_the_server_does(
     assert sum("prediction" in line for line in lines) == count  # none twice
     assert max(Counter(script.replied).values()) == 1  # nor asked again after a reply
     assert all(script.met[name] for name in FAULTS) or count < 1000
-    assert script.most["end of faults"] < concurrency / 2 < script.most["after"]
+    assert script.most["end of faults"] < script.most["after"] > concurrency / 2
     assert seconds < 60
