@@ -179,6 +179,7 @@ class Runner:
         following = job.asked.take(job, answer)
         if job.asked.finished:
             self._finish(job.asked)
+            job.asked.jobs.clear()  # jobs and row hold each other, and the media of both would stay for a while
         return following
 
     def _jobs(

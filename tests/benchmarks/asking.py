@@ -12,7 +12,8 @@ from contextlib import closing, contextmanager
 
 import inputs
 import requests
-from timing import Row, against, interleaved
+from memory import peak_of
+from timing import Row, interleaved
 
 from mmprompt import Task, dataset_task
 from mmprompt.run.server_model import ServerModel
@@ -21,6 +22,7 @@ from mmprompt.run.task_run import run_task
 BAR = 1.1
 THREADS = 16
 GROWTH = 8.0
+COUNTS = (1_000, 10_000)
 
 SERVER = """
 import asyncio, re
@@ -58,10 +60,12 @@ asyncio.run(main())
 """A server that takes bodies and replies at once, in a process of its own so that its work is not counted."""
 
 
-def asking(folder: str, *, count: int = 600, repetitions: int = 5) -> list[Row]:
-    """Ask for rows with a JPEG each, whose bodies are 130 to 330 KiB long."""
-    rows = inputs.samples(inputs.write_jpegs(folder, count), count)
-    task = dataset_task(inputs.write_rows(os.path.join(folder, "asked.jsonl"), rows))
+def asking(folder: str, *, count: int = 600, repetitions: int = 7) -> list[Row]:
+    """Ask for rows with a JPEG each, whose bodies are 130 to 330 KiB long, and measure rate and memory."""
+    folder = os.path.join(folder, "asking")
+    images = inputs.write_jpegs(folder, count)
+    dataset = inputs.write_rows(os.path.join(folder, "asked.jsonl"), inputs.samples(images, count))
+    task = dataset_task(dataset)
     bodies = [request.body("m") for request in task.requests()]
     with _server() as base_url:
         contenders = {
@@ -69,7 +73,26 @@ def asking(folder: str, *, count: int = 600, repetitions: int = 5) -> list[Row]:
             "bound": lambda: _post(bodies, base_url),
         }
         timed = interleaved(contenders, repetitions)
-    return [against("ask a server, JPEG rows, against requests with ready bodies", timed, "ours", "bound", count, BAR)]
+        peaks = [_peak(folder, images, number, base_url) for number in COUNTS]
+    ours, bound = timed["ours"], timed["bound"]
+    rate, cpu = bound.best_wall / ours.best_wall, bound.best_cpu / ours.best_cpu
+    figures = (
+        f"{rate:.2f} wall, {cpu:.2f} CPU; {count / ours.best_wall:,.0f} of {count / bound.best_wall:,.0f} a second"
+    )
+    what = "ask a server, JPEG rows, against requests with ready bodies"
+    listed = ", ".join(f"{peak:.1f} at {number:,}" for peak, number in zip(peaks, COUNTS, strict=True))
+    flat = max(peaks) - min(peaks) < GROWTH
+    return [
+        Row(what, figures, f">= {BAR}", rate >= BAR),
+        Row("peak memory of a run, JPEG rows, MiB", listed, f"grows < {GROWTH:.0f}", flat),
+    ]
+
+
+def _peak(folder: str, images: list[str], count: int, base_url: str) -> float:
+    """Return the peak in MiB of ``mmprompt run``."""
+    dataset = inputs.write_rows(os.path.join(folder, f"{count}.jsonl"), inputs.samples(images, count))
+    journal = os.path.join(folder, f"{count}-m.jsonl")
+    return peak_of("run", dataset, "--base-url", base_url, "--model", "m", "-o", journal, "--report", f"{journal}.json")
 
 
 def _ask(task: Task, base_url: str, journal: str) -> None:

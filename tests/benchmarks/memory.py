@@ -28,7 +28,7 @@ def peaks(folder: str) -> list[Row]:
     found = []
     for count in COUNTS:
         path = inputs.write_rows(os.path.join(folder, "many.jsonl"), inputs.samples(inputs.urls(count), count))
-        found.append(_peak(path, os.path.join(folder, "peak.out")))
+        found.append(_rendering(path, os.path.join(folder, "peak.out")))
     figures = ", ".join(f"{peak:.1f} at {count:,}" for peak, count in zip(found, COUNTS, strict=True))
     flat = max(found) < BAR and max(found) - min(found) < GROWTH
     rows.append(Row("peak memory, URL rows, MiB", figures, f"< {BAR:.0f}, grows < {GROWTH:.0f}", flat))
@@ -36,17 +36,21 @@ def peaks(folder: str) -> list[Row]:
     if not os.path.exists(pictures):
         pictures = inputs.write_rows(pictures, inputs.samples(inputs.write_jpegs(folder, 1000), 1000))
     for workers in (1, 2):
-        peak = _peak(pictures, os.path.join(folder, "peak.out"), "--limit", "1000", "--workers", str(workers))
+        peak = _rendering(pictures, os.path.join(folder, "peak.out"), "--limit", "1000", "--workers", str(workers))
         what = f"peak memory, 1,000 image rows, {workers} worker{'s'[: workers - 1]}, MiB"
         rows.append(Row(what, f"{peak:.1f}", f"< {BAR:.0f}", peak < BAR))
     return rows
 
 
-def _peak(dataset: str, target: str, *options: str) -> float:
-    """Return the peak in MiB of rendering a dataset in a process of its own."""
-    command = [sys.executable, "-m", "mmprompt", "render", dataset, "-o", target, *options]
-    ran = subprocess.run([sys.executable, "-c", LAUNCH, *command], capture_output=True, text=True, check=True)
-    peak, code = ran.stdout.split()
+def _rendering(dataset: str, target: str, *options: str) -> float:
+    return peak_of("render", dataset, "-o", target, *options)
+
+
+def peak_of(*words: str) -> float:
+    """Return the peak in MiB of a command of ``mmprompt`` in a process of its own."""
+    command = [sys.executable, "-m", "mmprompt", *words]
+    ran = subprocess.run([sys.executable, "-c", LAUNCH, *command], stdout=subprocess.PIPE, text=True, check=True)
+    peak, code = ran.stdout.split()[-2:]
     if code != "0":
-        raise SystemExit(f"mmprompt render failed: {ran.stderr}")
+        raise SystemExit(f"mmprompt {words[0]} failed")
     return int(peak) / (1024 if sys.platform != "darwin" else 1 << 20)
