@@ -165,3 +165,29 @@ def test_load_tests_and_evaluation_sets_hold_the_media(tmp_path):
     assert made["promptfoo"][0]["assert"] == [{"type": "equals", "value": "a cup"}]
     assert made["openai-evals"] == {"id": "a", "input": made["evalscope-perf"], "ideal": "a cup"}
     assert made["general-vqa"] == {"id": "a", "messages": made["evalscope-perf"], "answer": "a cup"}
+
+
+def test_general_vqa_holds_sounds_and_texts_as_evalscope_reads_them(tmp_path, tour):
+    import json
+
+    rows = [
+        {"id": "wav", "audio": "media/train.wav", "question": "?"},
+        {"id": "mp3", "audio": "media/train.mp3", "question": "?"},
+        {"id": "flac", "audio": "media/train.flac", "question": "?"},
+        {"id": "text", "question": "What is <image 1>?"},
+    ]
+    source = tmp_path / "rows.jsonl"
+    source.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    told = []
+    convert_dataset(source, tmp_path / "out", to="general-vqa", media_roots=[str(tour)], on_error=told.append)
+    made = {
+        row["id"]: row["messages"][0]["content"]
+        for row in map(json.loads, (tmp_path / "out").read_text("utf-8").splitlines())
+    }
+    for name, head in (("wav", "data:audio/wav;base64,"), ("mp3", "data:audio/mpeg;base64,")):
+        assert made[name][0]["type"] == "input_audio"
+        assert made[name][0]["input_audio"]["format"] == name
+        assert made[name][0]["input_audio"]["data"].startswith(head)
+    assert made["text"] == [{"type": "text", "text": "What is <image 1>?"}]
+    assert [str(error.where.sample) for error in told] == ["flac"]
+    assert "WAV or MP3" in told[0].what

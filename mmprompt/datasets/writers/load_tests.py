@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from mmprompt.datasets.writers.chats import wire_messages
 from mmprompt.datasets.writers.record import Record, only_user_message
 from mmprompt.datasets.writers.stored_media import MediaStore
 from mmprompt.errors import RowError
 
 Row = dict[str, object]
+
+_PLACEHOLDER = re.compile(r"<(?:image|video|audio)[_ ]\d+>")
+_SOUND = re.compile(r"data:audio/(?:wav|mp3|mpeg);|(?!data:|https?:).*\.(?:wav|mp3)$", re.IGNORECASE | re.DOTALL)
 
 
 def promptfoo(record: Record, store: MediaStore) -> Row:
@@ -37,9 +43,34 @@ def openai_evals(record: Record, store: MediaStore) -> Row:
 
 
 def general_vqa(record: Record, store: MediaStore) -> Row:
-    """Return a row of evalscope's ``general_vqa``: ``messages`` and ``answer``."""
-    own: Row = {"messages": wire_messages(record, store)}
+    """Return a row of evalscope's ``general_vqa``: ``messages`` and ``answer``.
+
+    A text such as ``<image 1>`` would be its placeholder, unless the text is a part.
+
+    Raises:
+        RowError: the row holds a sound that is neither WAV nor MP3, or goes by a URL.
+    """
+    messages = wire_messages(record, store)
+    for message in messages:
+        content = message["content"]
+        if isinstance(content, str) and _PLACEHOLDER.search(content):
+            message["content"] = [{"type": "text", "text": content}]
+        elif isinstance(content, list):
+            message["content"] = [_sound(part) if "audio" in part["type"] else part for part in content]
+    own: Row = {"messages": messages}
     return _with(record, own if record.answer is None else {**own, "answer": record.answer})
+
+
+def _sound(part: dict[str, Any]) -> Row:
+    """Return a sound as evalscope reads it: ``input_audio`` whose data are a data URI or a path."""
+    inner = part[part["type"]]
+    source = inner.get("url") or f"data:audio/{inner['format']};base64,{inner['data']}"
+    found = _SOUND.match(source)
+    if found is None:
+        what = "general-vqa holds sounds as WAV or MP3, embedded or by path"
+        raise RowError(what, "convert the sound, or leave the row out", code="MM800")
+    kind = "wav" if "wav" in found[0].lower() else "mp3"
+    return {"type": "input_audio", "input_audio": {"data": source, "format": kind}}
 
 
 def vllm_bench(record: Record, store: MediaStore) -> Row:
