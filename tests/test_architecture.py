@@ -211,6 +211,9 @@ RUNNERS = {
     "lm_eval",
     "lmms_eval",
     "evalscope",
+    "deepeval",
+    "lighteval",
+    "helm",
 }
 
 

@@ -28,7 +28,7 @@ README = DOCUMENTS["README.md"].read_text(encoding="utf-8")
 SERVER = "http://127.0.0.1:8000/v1"
 """Where the examples have their model; a recording server stands in for it."""
 FILES = {"yaml", "json", "jsonl", "csv", "toml", "ini"}
-RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest", "models"}
+RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest", "models", "lm-eval", "lmms-eval", "evalscope", "deepeval"}
 INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-commit) install|(\.venv/bin/)?pytest -n)\b"
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
@@ -142,8 +142,9 @@ def test_the_examples_of_each_runner_have_a_test(runner: str) -> None:
     used = [
         name for name, path in DOCUMENTS.items() for b in blocks(path) if (b.comment, b.value) == ("runner", runner)
     ]
-    [module] = (ROOT / "tests").rglob(f"test_{runner.replace('-', '_')}_readme.py")
-    tested = re.findall(r'"(mmprompt/[^"]+\.md)"', module.read_text(encoding="utf-8"))
+    modules = (ROOT / "tests").rglob(f"test_{runner.replace('-', '_')}_*.py")
+    text = "".join(module.read_text(encoding="utf-8") for module in modules)
+    tested = re.findall(r'"(mmprompt/[^"]+\.md)"', text)
     assert set(used) == set(tested)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from mmprompt.cli import FINDINGS, OK, printable
+from mmprompt.cli import FINDINGS, OK, printable, runners
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -34,6 +34,7 @@ def add_parser(commands: Commands) -> None:
         "--init", nargs=2, metavar=("RUNNER", "DIR"), help="write an example for a runner: aisbench, inspect-ai, …"
     )
     parser.set_defaults(run=run)
+    runners.add_parsers(commands)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         for path in write_example(*arguments.init):
             print(printable(path))  # noqa: T201  # the answer goes to standard output
         return OK
-    from mmprompt.plugins.catalog import RUNNERS, state_of  # noqa: PLC0415  # loads with the command
+    from mmprompt.plugins.catalog import state_of  # noqa: PLC0415  # loads with the command
+    from mmprompt.plugins.runners import RUNNERS  # noqa: PLC0415  # loads with the command
 
     sound = True
     for runner in RUNNERS:

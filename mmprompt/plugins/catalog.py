@@ -1,4 +1,4 @@
-"""The runners that have a plugin, and whether each is installed and finds and loads it.
+"""Whether each runner is installed, and finds and loads its plugin.
 
 The runner is imported in a separate process: its failures and its imports stay there.
 """
@@ -13,7 +13,7 @@ import sys
 from importlib import metadata
 from typing import NamedTuple
 
-from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.plugins.runners import Runner
 
 TIMEOUT = 180.0
 """Seconds for the imports of one runner. Some load PyTorch."""
@@ -38,50 +38,6 @@ print("\\nmmprompt-plugins:" + json.dumps(fault), flush=True)
 """
 
 
-class Runner(NamedTuple):
-    """One runner.
-
-    ``name`` is also the name of its extra and of its example. ``distribution`` is its name for pip. ``tested`` lists
-    the versions that the tests ran with. ``modules`` must import, the runner's own command first. ``group`` is its
-    entry-point group; empty if its configs name our classes. ``registration`` says how the runner finds mmprompt.
-    """
-
-    name: str
-    distribution: str
-    tested: str
-    modules: tuple[str, ...]
-    group: str
-    registration: str
-
-    @property
-    def install(self) -> str:
-        """The command that installs it."""
-        return f"pip install 'mmprompt[{self.name}]'"
-
-
-_PLUGINS = "mmprompt.plugins."
-_AISBENCH = ("ais_bench.benchmark.cli.main", f"{_PLUGINS}aisbench", f"{_PLUGINS}aisbench.calculators")
-_BY_CLASS = "classes in a config, or custom_imports; there is nothing to register"
-_INSPECT = "the task mmprompt/task and the model provider mmprompt by entry point"
-RUNNERS = (
-    Runner("aisbench", "ais-bench-benchmark", "3.1.20260630", _AISBENCH, "ais_bench.benchmark_plugins",
-           "short names by entry point, or classes in a config"),
-    Runner("opencompass", "opencompass", "0.5.4", ("opencompass.cli.main", f"{_PLUGINS}opencompass"), "", _BY_CLASS),
-    Runner("inspect-ai", "inspect-ai", "0.3.280 to 0.3.285", ("inspect_ai", f"{_PLUGINS}inspect_ai"), "inspect_ai",
-           _INSPECT),
-    Runner("pytest", "pytest", "8.0 to 9.2", ("pytest", f"{_PLUGINS}pytest_plugin"), "pytest11",
-           "the fixture vlm by entry point"),
-)  # fmt: skip
-
-
-def runner_named(name: str) -> Runner:
-    """Return the runner called ``name``."""
-    for runner in RUNNERS:
-        if runner.name == name:
-            return runner
-    raise TaskError(f"unknown runner {shown(name)}", nearest(name, [runner.name for runner in RUNNERS]))
-
-
 class State(NamedTuple):
     """The state of a runner.
 
@@ -102,11 +58,9 @@ class State(NamedTuple):
 
 def state_of(runner: Runner, timeout: float = TIMEOUT) -> State:
     """Return the state of a runner."""
-    try:
-        version = metadata.version(runner.distribution)
-    except metadata.PackageNotFoundError:
-        return State(runner, None, "", "")
-    return State(runner, version, _registered(runner), _fault(runner, timeout))
+    version = runner.version
+    found = ("", "") if version is None else (_registered(runner), _fault(runner, timeout))
+    return State(runner, version, *found)
 
 
 def _registered(runner: Runner) -> str:

@@ -6,7 +6,7 @@ import os
 from importlib import resources
 
 from mmprompt.errors import TaskError, shown
-from mmprompt.plugins.catalog import runner_named
+from mmprompt.plugins.runners import runner_named
 
 
 def write_example(name: str, folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the tests of AISBench and OpenCompass run: the same tasks, and what ``mmprompt render`` makes of them."""
+"""What the tests of runners run: the same tasks, and what mmprompt itself makes of them."""
 
 from __future__ import annotations
 
@@ -27,3 +27,18 @@ def rendered(tasks: dict[str, str], command: Any) -> dict[str, list[dict[str, An
         assert done.returncode == 0, done.stderr
         lines[name] = [json.loads(line) for line in done.stdout.splitlines()]
     return lines
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """The task of drawn pictures, and the score of the built-in model's replies in the journal of ``mmprompt run``."""
+    from mmprompt.run.scorers import scorer_of
+    from mmprompt.run.task_run import run_task
+
+    path = Path(__file__).parent.parent.parent / "fixtures" / "shapes" / "task.yaml"
+    journal = tmp_path_factory.mktemp("shapes") / "journal.jsonl"
+    run_task(path, "builtin:shapes", journal)
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 60
+    exact = scorer_of("exact")
+    return path, sum(exact(line["prediction"], [line["answer"]], line["choices"]) for line in lines) / len(lines)

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from mmprompt import TaskError
-from mmprompt.plugins.catalog import RUNNERS, Runner, runner_named, state_of
+from mmprompt.plugins.catalog import state_of
 from mmprompt.plugins.examples import write_example
+from mmprompt.plugins.runners import RUNNERS, Runner, runner_named
 
-NAMES = ["aisbench", "opencompass", "inspect-ai", "pytest"]
+NAMES = ["aisbench", "opencompass", "inspect-ai", "pytest", "lm-eval", "lmms-eval", "evalscope", "deepeval"]
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_an_absent_runner_is_one_line_with_the_command_that_installs_it(command:
     for line in starts:
         name = line.split()[0]
         if "not installed" in line:
-            assert line.endswith(f"not installed: pip install 'mmprompt[{name}]'")
+            assert line.removesuffix(f" && pip install --no-deps {name}").endswith(f": pip install 'mmprompt[{name}]'")
 
 
 def test_each_runner_has_an_example_with_its_command() -> None:
@@ -147,7 +148,8 @@ def test_telling_loads_no_runner(command_environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=command_environment, capture_output=True, text=True, check=True
     )
-    assert not {"pytest", "_pytest", "inspect_ai", "opencompass", "ais_bench"} & set(done.stdout.split("\n"))
+    runners = {"inspect_ai", "opencompass", "ais_bench", "lm_eval", "lmms_eval", "evalscope", "deepeval"}
+    assert not {"pytest", "_pytest", *runners} & set(done.stdout.split("\n"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Union
 
 from mmprompt._log import log
 from mmprompt.errors import DatasetError, MMPromptError, TaskError
 from mmprompt.errors.findings import Finding
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.request import Request
 from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.limits import require_chat_target
@@ -36,11 +37,14 @@ def open_task(
     train: str | None = None,
     roots: Sequence[str] = (),
     abbr: str | None = None,
+    *,
+    grants: Grants | None = None,
 ) -> Task:
     """Return the task of a task file, or the default task of a dataset file.
 
     ``dataset`` replaces the rows that the task file names, ``train`` its examples. ``roots`` are folders that the
-    task file may name for its media. ``abbr`` chooses one of the datasets of a runner's config.
+    task file may name for its media; ``grants``, in place of it, is all that the task file may name. ``abbr`` chooses
+    one of the datasets of a runner's config.
 
     Raises:
         MMPromptError: the file cannot be read, or ``path`` is a dataset and ``dataset`` is given too.
@@ -48,7 +52,7 @@ def open_task(
     given = {name: value for name, value in (("path", dataset), ("train", train)) if value is not None}
     if given and not is_task_file(path):
         raise TaskError("dataset and train are for a task file", "give the dataset alone, or a task file")
-    return load_file(path, given or None, Grants(roots=tuple(roots)), abbr=abbr)
+    return load_file(path, given or None, grants or Grants(roots=tuple(roots)), abbr=abbr)
 
 
 def task_requests(
@@ -56,8 +60,11 @@ def task_requests(
     target: str = "vllm",
     *,
     roots: Sequence[str] = (),
+    policy: MediaPolicy | None = None,
+    changes: Mapping[str, object] | None = None,
     check: Callable[[Request], None] | None = None,
     skip_bad: bool = False,
+    answered: bool | None = False,
 ) -> list[Request]:
     """Return the requests of a task. Each row or turn gives one; all their media are in memory.
 
@@ -65,8 +72,11 @@ def task_requests(
         task: the task.
         target: a target that accepts OpenAI's messages.
         roots: folders that media may lie in, beside the task's own.
+        policy: which media may be read, in place of the task's policy and ``roots``.
+        changes: how media are changed, as in ``Task.requests``.
         check: raises an MMPromptError for a request that the runner cannot send.
         skip_bad: leaves out the rows that cannot be sent, with a warning for each.
+        answered: each row must have an answer; None: if any row has one.
 
     Raises:
         TaskError: the task compares labels, or later turns need the replies to earlier ones.
@@ -77,7 +87,8 @@ def task_requests(
     task.require_one_reply("this runner")
     found: dict[str, Request] = {}
     errors: list[MMPromptError] = []
-    for request in task.requests(target, policy=task_policy(task, roots=roots), on_error=errors.append):
+    policy = policy or task_policy(task, roots=roots)
+    for request in task.requests(target, policy=policy, changes=changes, on_error=errors.append):
         try:
             name = str(request_name(request))
             if name in found:
@@ -87,16 +98,28 @@ def task_requests(
             found[name] = request
         except MMPromptError as error:
             errors.append(error.located(**request.where._asdict()))
+    if answered or (answered is None and any(request.answers for request in found.values())):
+        errors += [_unanswered(found.pop(name), task) for name, r in [*found.items()] if not r.answers]
+    _report(task, errors, skip_bad=skip_bad)
+    if not found:
+        hint = "correct the rows that were left out" if errors else "give the dataset rows"
+        raise DatasetError("there is no row to ask", hint, code="MM014")
+    return list(found.values())
+
+
+def _report(task: Task, errors: Sequence[MMPromptError], *, skip_bad: bool) -> None:
+    """Log the notes of a task, and the errors if their rows are left out; else raise them as one."""
     for note in task.notes():
         log.warning("%s", note.finding)
     for left_out in errors if skip_bad else ():
         log.warning("left out: %s", Finding.of(left_out))
     if errors and not skip_bad:
         raise _refused(errors)
-    if not found:
-        hint = "correct the rows that were left out" if errors else "give the dataset rows"
-        raise DatasetError("there is no row to ask", hint, code="MM014")
-    return list(found.values())
+
+
+def _unanswered(request: Request, task: Task) -> DatasetError:
+    what, hint = "no answer to score against", f"give '{task.output_column}'"
+    return DatasetError(what, hint, code="MM701").located(**request.where._asdict())
 
 
 def _refused(errors: Sequence[MMPromptError]) -> DatasetError:
