@@ -162,8 +162,9 @@ class ServedRows:
             [(total,)] = database.execute(f"SELECT COUNT(*) FROM rows WHERE {where}", values)  # noqa: S608  # no data
             sql = f"SELECT place, entry FROM rows WHERE {where} ORDER BY place LIMIT ? OFFSET ?"  # noqa: S608
             found = database.execute(sql, [*values, count, first]).fetchall()
+            [(every,)] = database.execute("SELECT COUNT(*) FROM rows")
         rows = [{"place": place, "entry": json.loads(entry)} for place, entry in found]
-        return {"total": total, "all": self.counts.rows, "done": self.done, "rows": rows}
+        return {"total": total, "all": every, "done": self.done, "rows": rows}
 
     def detail(self, place: int) -> dict[str, Any] | None:
         """Return all that the page shows of a row; None if there is no such row."""

@@ -67,6 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host") not in names:  # another name that was made to point here
             return self._send(HTTPStatus.FORBIDDEN)
         url = urlsplit(self.path)
+        if url.path == "/favicon.ico":  # browsers ask for it unasked
+            return self._send(HTTPStatus.NO_CONTENT)
         _, token, *rest = [*url.path.split("/"), "", ""]
         if not self.server.knows(token):
             return self._send(HTTPStatus.FORBIDDEN)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 from mmprompt import view_html
 from mmprompt.viewer.exhibit import exhibit_of
+from mmprompt.viewer.served_rows import ServedRows
+from mmprompt.viewer.server import PageServer
 from mmprompt.viewer.view import write_page
 from mmprompt.viewer.viewed_rows import Choice
 
@@ -211,6 +215,35 @@ def test_media_beside_the_page_are_shown_and_played(tour: Path, tmp_path: Path, 
     tab.wait_for_function("() => document.querySelector('#sample audio')?.readyState > 0")
     tab.click("#sample button.picture")
     tab.wait_for_function("() => document.querySelector('dialog img').naturalWidth === 512")
+
+
+def test_a_served_page_shows_rows_as_they_are_asked_for(tmp_path: Path) -> None:
+    rows = [{"id": n, "question": f"What is {n}?"} for n in range(2000)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told: list[str] = []
+    exhibit = exhibit_of(tmp_path / "rows.jsonl")
+    with closing(ServedRows(exhibit, Choice(check=False))) as served, PageServer(served) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            with sync_api.sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+                tab = browser.new_page()
+                tab.on("console", lambda message: told.append(message.text))
+                tab.on("pageerror", lambda error: told.append(str(error)))
+                tab.goto(server.address)
+                tab.wait_for_function("() => document.getElementById('count').textContent === '2,000 samples'")
+                tab.evaluate("() => select(1999)")
+                tab.wait_for_function("() => document.querySelector('#sample h2')?.textContent === '1999'")
+                tab.fill("#search", "is 1777?")
+                tab.wait_for_function("() => state.shown.length === 1")
+                tab.click(".item")
+                tab.wait_for_function("() => document.querySelector('#sample h2')?.textContent === '1777'")
+                browser.close()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert told == []
 
 
 def test_what_browsers_do_not_play_shows_its_facts(tmp_path: Path, browse: Open) -> None:

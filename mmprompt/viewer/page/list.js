@@ -139,7 +139,8 @@ function select(place, focus = false) {
   draw();
   made.get(place)?.setAttribute("aria-selected", "true");
   list.setAttribute("aria-activedescendant", `item-${place}`);
-  showSample(head.served ? servedRow(place) : state.shown[place], focus);
+  if (head.served) arrivedRow(place).then((row) => row && place === state.selected && showSample(row, focus));
+  else showSample(state.shown[place], focus);
 }
 
 list.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });

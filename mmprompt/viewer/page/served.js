@@ -41,6 +41,15 @@ async function growing() { // rows are still being read
   draw();
 }
 
+async function arrivedRow(place) { // a row that may not have been asked for yet
+  const held = servedRow(place);
+  if (held) return held;
+  const number = Math.floor(place / PAGE);
+  await pageOf(number);
+  draw();
+  return pages.get(number)?.[place % PAGE];
+}
+
 function servedRow(place) {
   const page = pages.get(Math.floor(place / PAGE));
   if (page) return page[place % PAGE];
