@@ -118,7 +118,8 @@ def test_vlmevalkit_reads_the_tsv_below_lmudata(tmp_path: Path, tour: Path) -> N
         from PIL import Image
 
         for path, name in zip(pictures, named, strict=True):
-            assert Image.open(path).size == Image.open(tour / name).size
+            with Image.open(path) as read, Image.open(tour / name) as own:
+                assert read.size == own.size
         assert message[-1][1].startswith(str(row["question"]))
 
 
