@@ -160,6 +160,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         changes=changes,
         cache=None if arguments.media_cache is None else MediaCache(CACHE_BYTES, arguments.media_cache),
         chunks=short_chunks if shows else record_chunks,
+        planned=not shows,
     )
 
 
