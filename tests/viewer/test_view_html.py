@@ -39,7 +39,9 @@ def shown(part: dict[str, Any], media: list[dict[str, Any]]) -> object:
     return medium["digests"][0] if "digests" in medium else medium["url"]
 
 
-@pytest.mark.parametrize("name", ["task.yaml", "tour_chat.jsonl", "tour_mm_custom.jsonl", "tour_columns.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["task.yaml", "tour.jsonl", "tour_chat.jsonl", "tour_mm_custom.jsonl", "tour_columns.jsonl"]
+)
 def test_a_page_shows_what_render_sends(name: str, tour: Path, tmp_path: Path) -> None:
     view_html(tour / name, tmp_path / "page.html", decode=False)
     page = OpenedPage(tmp_path / "page.html")
