@@ -45,8 +45,9 @@ class Job:
 class AskedRow:
     """A row that is asked, with all its requests; the base asks each of them, in any order.
 
-    ``kept`` are its lines that stand in the journal already, and ``places`` says where. ``repeat`` is the number of the
-    round of a run that asks several times.
+    ``kept`` are its lines that stand in the journal already, and ``places`` says where. ``renewed`` are those of them
+    that the row gives another answer or other groups by now. ``repeat`` is the number of the round of a run that asks
+    several times.
     """
 
     def __init__(self, row: Sample, requests: Sequence[Request], facts: Facts, repeat: int | None = None) -> None:
@@ -55,6 +56,7 @@ class AskedRow:
         self.repeat = repeat
         self.kept: list[JournalLine] = []
         self.places: dict[int, int] = {}
+        self.renewed: list[JournalLine] = []
         self.jobs = [Job(self, request) for request in requests]
         self._left = 0
 
@@ -66,6 +68,7 @@ class AskedRow:
             if line is not None:
                 job.digest = digest(job.request)
                 if line.request == job.digest and line.prediction is not None:
+                    self.renew(line, job.request.choices)
                     continue
             wanted.append(job)
         self.jobs = wanted
@@ -94,8 +97,8 @@ class AskedRow:
         return all(job.answer.passing for job in self.jobs if job.answer is not None and job.answer.error is not None)
 
     def lines(self) -> list[JournalLine]:
-        """Return the lines of the requests that have an answer."""
-        return [self.line(job) for job in self.jobs if job.answer is not None]
+        """Return the lines to write: those of the requests that have an answer, and the renewed ones."""
+        return [*self.renewed, *[self.line(job) for job in self.jobs if job.answer is not None]]
 
     def line(self, job: Job) -> JournalLine:
         """Return the line of one request."""
@@ -114,6 +117,13 @@ class AskedRow:
         self.places[key], line = found
         self.kept.append(line)
         return line
+
+    def renew(self, line: JournalLine, choices: tuple[str, ...]) -> None:
+        """Take what the row says now into a line that keeps its prediction."""
+        groups = {**line.groups, **self.facts.groups}
+        now = line._replace(answer=self.facts.answer(line.turn), choices=choices, groups=groups)
+        if now.to_json() != line.to_json():
+            self.renewed.append(now)
 
     def _line(
         self, turn: int | None, digest: str | None, answer: Answer, choices: tuple[str, ...], label: str | None = None
@@ -154,6 +164,7 @@ class Dialogue(AskedRow):
             line = self.stood(stood, request.turn)
             if line is None or line.prediction is None or line.request != digest(request):
                 break
+            self.renew(line, request.choices)
             self._replies.append(line.prediction)
             request = next_turn(self.row, self._replies)
         return self._following(request)
@@ -203,6 +214,7 @@ class LabelledRow(AskedRow):
             for job in self.jobs:
                 job.digest = digest(job.request)
             if line.prediction is not None and line.request == self._digest():
+                self.renew(line, self.jobs[0].request.choices)
                 self.jobs = []
         self._left = len(self.jobs)
         return self.jobs
@@ -210,7 +222,7 @@ class LabelledRow(AskedRow):
     def lines(self) -> list[JournalLine]:
         """Return the lines of the labels, and that of the row; none before all labels have an answer."""
         if not self.jobs or not self.finished:
-            return []
+            return self.renewed
         first = self.jobs[0].request
         answers = [job.answer or Answer() for job in self.jobs]
         lines = [

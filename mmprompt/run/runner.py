@@ -215,9 +215,11 @@ class Runner:
     def _begun(self, asked: AskedRow) -> list[Job]:
         """Return the first jobs of a row; none if it is answered already."""
         jobs = asked.begin(self._stood, self._digest, self._next_turn)
-        if not jobs and asked.lines():
+        if not jobs and asked.error is not None:
             self._finish(asked)
         elif not jobs:
+            if asked.renewed:
+                self._journal.write(asked.renewed)
             self._kept += 1
             self._answered += 1
             self._on_row()

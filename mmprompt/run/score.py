@@ -218,6 +218,6 @@ def _require(path: str, tally: Tally, seen: set[str], group_by: Sequence[str]) -
         raise NoAnswersError(f"{shown(path)} has no row with a right answer", hint)
     for name in group_by:
         if name not in seen:
-            hint = f"{nearest(name, seen)} " if seen else ""
-            hint += f"run mmprompt run again with --group-by {name} --overwrite"
+            hint = f"{nearest(name, seen)}; or " if seen else ""
+            hint += f"run mmprompt run again with --group-by {name}: no row is asked anew"
             raise TaskError(f"no line of {shown(path)} has the column {shown(name)}", hint)

@@ -233,6 +233,26 @@ def test_of_equal_perplexities_the_first_label_wins(out: Path) -> None:
     assert [line.prediction for line in journal(out) if line.label is None] == ["yes"]
 
 
+@pytest.mark.parametrize("kind", ["every", "every_with_gt", "last", "ppl"])
+def test_corrected_answers_are_taken_over_without_asking(kind: str, out: Path) -> None:
+    model = Echo()
+    model.worth = {"yes": 3.0, "no": 1.5, "?": 9.0}
+    task = labels(2) if kind == "ppl" else dialogues(kind, [{**row, "category": "a"} for row in DIALOGUES])
+    run_task(task, model, out)
+    model.calls.clear()
+    before = journal(out)
+    for row in task["dataset"]["rows"]:
+        row["category"] = "b"
+        if kind != "every_with_gt":  # whose answers are asked with
+            row["answer"] = "yes" if kind == "ppl" else [*row["answer"][:-1], "new"]
+    report = run_task(task, model, out)
+    assert (report.answered, report.kept, report.stale, model.calls) == (2, 2, 0, [])
+    assert [line.prediction for line in journal(out)] == [line.prediction for line in before]
+    assert all(line.groups["category"] == "b" for line in journal(out) if line.label is None)
+    last = {line.id: line.answer for line in journal(out) if line.label is None}
+    assert set(last.values()) == ({"a2", "b1"} if kind == "every_with_gt" else {"yes" if kind == "ppl" else "new"})
+
+
 def test_compared_labels_are_kept(out: Path) -> None:
     model = Echo()
     model.worth = {"yes": 3.0, "no": 1.5, "?": 9.0}

@@ -75,6 +75,23 @@ def test_a_run_goes_on_where_it_ended(server: Answering, data: Path, tmp_path: P
     assert len(lines_of(out)) == 12
 
 
+def test_a_corrected_answer_is_scored_without_asking_again(server: Answering, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    wrong = [{**row, "answer": "?"} if row["id"] == "q-3" else row for row in ROWS]
+    first = run_task(write(data, wrong), "m", out, base_url=server.base_url)
+    assert first.scores is not None
+    assert first.scores.total.score == 11 / 12
+    write(data, [{**row, "size": "large"} for row in ROWS])
+    second = run_task(data, "m", out, base_url=server.base_url, group_by=["size"])
+    assert second.scores is not None
+    assert (second.answered, second.kept, second.scores.total.score) == (12, 12, 1.0)
+    assert second.scores.groups["size"]["large"].rows == 12
+    assert len(server.bodies) == 12
+    size = out.stat().st_size
+    run_task(data, "m", out, base_url=server.base_url)
+    assert out.stat().st_size == size
+
+
 def test_errors_are_asked_again_and_only_the_prediction_counts(data: Path, tmp_path: Path) -> None:
     broken = {"What is 3 + 1?", "What is 7 + 1?"}
 
