@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
 from mmprompt.cli.score import add_report_options, check_reports, tell_scores
-from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, positive, task_of
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _add_generation(group: argparse._ArgumentGroup) -> None:
 def _add_pace(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16; local: a batch of 8)")
-    add("--rpm", type=float, metavar="N", help="at most N requests a minute")
-    add("--timeout", type=float, metavar="SECONDS", help="how long one attempt may take (600)")
+    add("--rpm", type=positive, metavar="N", help="at most N requests a minute")
+    add("--timeout", type=positive, metavar="SECONDS", help="how long one attempt may take (600)")
     add("--workers", type=natural, default=1, metavar="N", help="threads that decode media (1)")
     add("--retry-errors", action="store_true", help="ask only the rows that stand in the journal with an error")
     add("--overwrite", action="store_true", help="begin the journal anew")
@@ -135,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     notes = NoteReport()
     with error_report(arguments.errors) as errors:
         report = _asked(arguments, task, settings, errors, notes)
-    for note in (*task.notes(), *_notes(report)):
+    for note in (*task.notes(replied=True), *_notes(report)):
         notes.add(note)
     for text in (*errors.texts(), *notes.texts()):
         say(text)

@@ -116,3 +116,14 @@ def natural(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from 1")
     return int(text)
+
+
+def positive(text: str) -> float:
+    """Return the number above 0 that an option names."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number above 0")
+    return number

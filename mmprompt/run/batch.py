@@ -94,7 +94,7 @@ class BatchResults:
         place = self._places.get(name)
         if place is None:
             hint = "give its file too, or ask for this row with mmprompt run --retry-errors"
-            return Answer(error=ServerError(f"no result has the custom_id {shown(name)}", hint))
+            return Answer(error=ServerError("the batch has no result for this row", hint))
         self._asked.add(name)
         with open(self._paths[place.file], "rb") as file:
             file.seek(place.offset)

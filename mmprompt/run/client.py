@@ -66,7 +66,7 @@ class ChatClient:
         headers: further headers, whose values are hidden as the key is.
 
     Raises:
-        ServerError: ``base_url`` is not the address of an API, or ``model`` is empty.
+        ServerError: ``base_url`` is not the address of an API, ``model`` is empty, or ``timeout`` is not above 0.
         TargetError: the target is unknown.
     """
 
@@ -84,6 +84,8 @@ class ChatClient:
         check_address(base_url)
         if not model:
             raise ServerError("no model is given", "give the model's name on the server")
+        if not 0.0 < timeout < float("inf"):
+            raise ServerError(f"the timeout {timeout} is not a number above 0", "give seconds")
         if limits(target).wire != "openai":
             raise ServerError(f"the target {target} does not use OpenAI's API", nearest(target, ("vllm", "openai")))
         self.base_url = base_url.rstrip("/").removesuffix(CHAT)

@@ -39,8 +39,7 @@ class JournalFile:
         self._places: dict[int, int] = {}
         if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
             raise TaskError(f"the journal {shown(path)} is not a file", "write to another file with -o")
-        if overwrite:
-            _require_journal(path)
+        _require_journal(path)
         self._lock = SideLock(path)
         try:
             self._open(manifest, overwrite=overwrite)
@@ -57,11 +56,11 @@ class JournalFile:
         goes_on = not overwrite and os.path.isfile(self.path) and os.path.getsize(self.path) > 0
         if goes_on:
             manifest.require_same(self.path)
-        manifest.save(self.path)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         self._descriptor = os.open(self.path, flags if goes_on else flags | os.O_TRUNC, 0o666)
         self._reader = open(self.path, "rb")  # noqa: SIM115  # closed with the journal
         try:
+            manifest.save(self.path)
             self._size = self._scanned() if goes_on else 0
         except BaseException:
             self._close()
@@ -158,7 +157,7 @@ class JournalFile:
 
 
 def _require_journal(path: str) -> None:
-    """Refuse to overwrite a file that is no journal: it may be a dataset.
+    """Refuse a file that is no journal: it may be a dataset.
 
     Raises:
         TaskError: it holds something else.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -50,11 +51,17 @@ class Manifest(NamedTuple):
         path = manifest_path(journal)
         text = json.dumps({"version": VERSION, "mmprompt": __version__, **self._asdict()}, ensure_ascii=False, indent=1)
         temporary = f"{path}.part"
-        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        try:
+            with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(temporary)
+            error.filename = path
+            raise
 
     def require_same(self, journal: str) -> None:
         """Refuse to go on with a journal whose manifest says otherwise.

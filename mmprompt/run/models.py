@@ -95,7 +95,7 @@ def _served(name: str, base_url: str | None, config: TaskConfig, settings: Serve
         api_key=access.key,
         headers=access.headers,
         target=settings.target,
-        timeout=settings.timeout or TIMEOUT,
+        timeout=TIMEOUT if settings.timeout is None else settings.timeout,
         concurrency=settings.concurrency or CONCURRENCY,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.run.intervals import Interval, interval_of
-from mmprompt.run.journal import JournalLine
+from mmprompt.run.journal import JournalLine, line_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ class Tally:
     def add(self, line: JournalLine, score: float, groups: Mapping[str, object]) -> None:
         """Count a line. The score of a line without a prediction is 0."""
         count = len(self._scores)
-        self._rows.append(hash((line.row, line.turn)))
+        self._rows.append(line_key(line.row, line.id, line.turn, None, None))
         self._scores.append(score)
         self._answered.append(line.prediction is not None)
         for name, value in groups.items():

@@ -206,14 +206,14 @@ def column_notes(config: TaskConfig, columns: Sequence[str]) -> Iterator[RowNote
             yield "MM612", f"no column {shown(name)}, which tagged_columns names", nearest(name, columns)
 
 
-def prompt_notes(config: TaskConfig, assembly: Assembly | None, trained: bool) -> list[Note]:
+def prompt_notes(config: TaskConfig, assembly: Assembly | None, trained: bool, *, replied: bool) -> list[Note]:
     """Return notes on examples that no retriever takes, and on turns that are not rendered.
 
-    ``trained`` is True if the task names a dataset of examples.
+    ``trained`` is True if the task names a dataset of examples, and ``replied`` if a model replied to each turn.
     """
     taken = assembly is not None and assembly.needs_examples
     unused = [] if taken else _unused_examples(config, trained)
-    if assembly is not None and assembly.needs_replies:
+    if assembly is not None and assembly.needs_replies and not replied:
         what = "infer_mode 'every' needs a model's replies: only turn 0 of each dialogue is rendered"
         return [*unused, Note("MM606", what)]
     return unused

@@ -143,10 +143,13 @@ class Task:
             return with_media_slots(chosen, self.map_columns, "--map") if self.map_columns else chosen
         return with_media_slots(chosen, self.assembly.media_slots)
 
-    def notes(self) -> list[Note]:
-        """Return notes on the rows read so far: what is accepted but odd, and what no request sends."""
+    def notes(self, *, replied: bool = False) -> list[Note]:
+        """Return notes on the rows read so far: what is accepted but odd, and what no request sends.
+
+        ``replied`` says that a model replied, so that the later turns of dialogues were asked too.
+        """
         notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
-        return [*notes, *prompt_notes(self.config, self.assembly, self.train is not None)]
+        return [*notes, *prompt_notes(self.config, self.assembly, self.train is not None, replied=replied)]
 
     def requests(
         self,

@@ -85,6 +85,9 @@ def test_settings_reach_the_server_and_the_manifest(command: Any, server: Answer
         (["-o", "no/j.jsonl"], "does not exist"),
         (["--retry-errors"], "no journal"),
         (["--repeats", "0"], "whole number from 1"),
+        (["--timeout", "0"], "number above 0"),
+        (["--timeout", "nan"], "number above 0"),
+        (["--rpm", "-5"], "number above 0"),
         (["--temprature", "0"], "did you mean '--temperature'"),
     ],
 )

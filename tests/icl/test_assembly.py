@@ -209,6 +209,7 @@ def test_dialogues_render_a_line_a_turn_and_every_says_that_it_needs_replies(tmp
         }
         made = load_task(config)
         messages = [[(m.role, m.text) for m in ms] for _, ms in made.messages()]
+        assert made.notes(replied=True) == []
         return messages, made.notes()
 
     first, last = [("user", "a")], [("user", "a"), ("assistant", "1"), ("user", "b")]

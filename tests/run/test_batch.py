@@ -167,7 +167,7 @@ def test_results_become_a_journal_with_rows_answers_and_errors(task: Path) -> No
     assert (lines[4]["prediction"], lines[4]["answer"], lines[4]["usage"]["total_tokens"]) == ("8", "8", 10)
     assert "the batch answered 400: 'Invalid image.'" in lines[3]["error"]
     assert "the batch answered batch_expired: 'This request could not be" in lines[8]["error"]
-    assert "no result has the custom_id '11'" in lines[11]["error"]
+    assert "the batch has no result for this row" in lines[11]["error"]
     assert results.unused() == []
     total = score_journal(task.parent / "journal.jsonl").total
     assert (total.rows, total.answered, total.score) == (20, 17, 0.8)

@@ -132,7 +132,7 @@ def test_a_dataset_is_not_taken_for_a_journal(server: Answering, tmp_path: Path)
     data = rows(tmp_path, 2)
     before = data.read_bytes()
     for overwrite in (False, True):
-        with pytest.raises(TaskError):
+        with pytest.raises(TaskError, match="is not a journal"):
             run_task(data, "m", data, base_url=server.base_url, overwrite=overwrite)
     assert data.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["rows.jsonl"]
@@ -193,6 +193,21 @@ def test_a_line_that_does_not_fit_leaves_the_journal_whole(
     assert [each.prediction for each in read_journal(str(out))] == ["ROW 0"]
     assert out.read_bytes().endswith(b"\n")
     assert run_task(data, "m", out, base_url=server.base_url).kept == 1
+
+
+def test_a_manifest_that_does_not_fit_is_named_and_leaves_no_part(
+    server: Answering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = rows(tmp_path, 1), tmp_path / "j.jsonl"
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as failed:
+        run_task(data, "m", out, base_url=server.base_url)
+    assert failed.value.filename == manifest_path(str(out))
+    assert sorted(os.listdir(tmp_path)) == ["j.jsonl", "rows.jsonl"]
 
 
 @posix

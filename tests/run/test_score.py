@@ -60,6 +60,12 @@ def test_repeats_of_a_row_count_as_one_row_with_their_mean(tmp_path: Path) -> No
     assert total.interval == bootstrap([0, 0.5, 1])
 
 
+def test_rows_of_one_number_and_different_ids_are_no_repeats(tmp_path: Path) -> None:
+    lines = [said(0, "yes"), said(1, "no"), said(0, "no")._replace(id="of-older-data")]
+    total = score_journal(write(tmp_path / "j.jsonl", lines)).total
+    assert (total.rows, total.interval) == (3, wilson(1, 3))
+
+
 def test_each_turn_is_scored_by_its_own_answer_and_turns_are_a_group(tmp_path: Path) -> None:
     lines = [said(row, "yes", answer="yes" if turn else "no", turn=turn) for row in range(2) for turn in range(2)]
     report = score_journal(write(tmp_path / "j.jsonl", lines))
