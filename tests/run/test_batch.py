@@ -199,7 +199,7 @@ def test_a_reply_counts_over_an_error_and_the_model_is_that_of_the_results(task:
 
 def test_a_file_of_something_else_is_refused(task: Path) -> None:
     render(task, "-o", "batch.jsonl")
-    with pytest.raises(TaskError, match=r"batch\.jsonl' holds no results of a batch"):
+    with pytest.raises(TaskError, match="holds no results of a batch"):
         BatchResults([str(task.parent / "batch.jsonl")])
 
 
