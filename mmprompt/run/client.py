@@ -180,7 +180,7 @@ class ChatClient:
         """Send a request once, and return the body of its answer with its type."""
         from urllib3 import exceptions  # noqa: PLC0415  # heavy
 
-        from mmprompt.run.connections import is_late  # noqa: PLC0415  # heavy
+        from mmprompt.run.connections import is_cut, is_late  # noqa: PLC0415  # heavy
 
         answer: BaseHTTPResponse | None = None
         try:
@@ -188,8 +188,12 @@ class ChatClient:
             self._away = False
             self._check_status(answer)
             return _body(answer), answer.headers.get("Content-Type", "")
-        except exceptions.SSLError:
-            raise NoAccessError(f"{self.base_url} has no valid TLS certificate", "check the address") from None
+        except exceptions.SSLError as fault:
+            if is_cut(fault):
+                what = f"{self.base_url} broke off the TLS connection"
+                raise PassingError(what, "look into its log", kind="away") from None
+            what = f"{self.base_url} has no valid TLS certificate, or speaks no TLS"
+            raise NoAccessError(what, "check the address: https:// or http://") from None
         except (exceptions.ConnectTimeoutError, exceptions.NewConnectionError, exceptions.ProxyError):
             hint = "start the server, or check the address"
             raise PassingError(f"{self.base_url} cannot be reached", hint, kind="away") from None

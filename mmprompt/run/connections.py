@@ -9,6 +9,7 @@ Loaded with the first request, as it needs urllib3.
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -121,3 +122,8 @@ def is_late(fault: Exception) -> bool:
     return isinstance(fault, ReadTimeoutError) or (
         isinstance(fault, ProtocolError) and isinstance(fault.args[-1], TimeoutError)
     )
+
+
+def is_cut(fault: Exception) -> bool:
+    """Return whether a fault of TLS is a connection that ended, as when a server starts anew."""
+    return isinstance(next(iter(fault.args), None), (ssl.SSLEOFError, ssl.SSLZeroReturnError))

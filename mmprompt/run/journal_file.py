@@ -47,6 +47,7 @@ class JournalFile:
             self._lock.close()
             raise
         self._unsynced = False
+        self._lost: OSError | None = None
         self._ended = threading.Event()
         self._syncing = threading.Thread(target=self._sync, name="mmprompt-journal", daemon=True)
         self._syncing.start()
@@ -74,10 +75,12 @@ class JournalFile:
         self._ended.set()
         self._syncing.join()
         try:
-            os.fsync(self._descriptor)
+            self._bring_to_disk()
         finally:
             self._close()
             self._lock.close()
+        if self._lost is not None:
+            raise self._lost
 
     def _close(self) -> None:
         os.close(self._descriptor)
@@ -113,6 +116,8 @@ class JournalFile:
         Raises:
             OSError: the disk is full or gone; nothing of the row is left in the file.
         """
+        if self._lost is not None:
+            raise self._lost
         texts = [line.to_json() for line in lines]
         rest = memoryview(b"".join(texts))
         try:
@@ -153,7 +158,18 @@ class JournalFile:
         while not self._ended.wait(_SYNC_SECONDS):
             if self._unsynced:
                 self._unsynced = False
-                os.fsync(self._descriptor)
+                try:
+                    self._bring_to_disk()
+                except OSError as error:  # the system says it once, and the run has to end
+                    self._lost = error
+                    return
+
+    def _bring_to_disk(self) -> None:
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            error.filename = self.path
+            raise
 
 
 def _require_journal(path: str) -> None:

@@ -155,6 +155,34 @@ def test_a_broken_connection_is_tried_again(pauses: list[float]) -> None:
     assert len(pauses) == 1
 
 
+def test_a_tls_connection_that_is_cut_is_tried_again(pauses: list[float]) -> None:
+    came: list[bytes] = []
+
+    def cut_off(listening: socket.socket) -> None:
+        for _ in range(2):
+            connection, _ = listening.accept()
+            with connection:
+                came.append(connection.recv(1 << 16))  # all of the client's first message
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(GENEROUS)
+        thread = threading.Thread(target=cut_off, args=(listening,))
+        thread.start()
+        client = ChatClient(f"https://127.0.0.1:{listening.getsockname()[1]}/v1", "m", attempts=2, timeout=30)
+        with pytest.raises(ServerError, match=r"broke off the TLS connection \(2 attempts\)"):
+            client.ask(ASKED)
+        thread.join()
+    assert len(came) == 2
+
+
+def test_a_server_without_tls_is_told_at_once(pauses: list[float]) -> None:
+    with serving(ok()) as server:
+        client = ChatClient(server.base_url.replace("http://", "https://"), "m", timeout=30)
+        with pytest.raises(ServerError, match="speaks no TLS; check the address: https:// or http://"):
+            client.ask(ASKED)
+    assert not pauses
+
+
 def cut(handler: BaseHTTPRequestHandler) -> None:
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")

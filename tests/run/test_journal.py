@@ -210,6 +210,28 @@ def test_a_manifest_that_does_not_fit_is_named_and_leaves_no_part(
     assert sorted(os.listdir(tmp_path)) == ["j.jsonl", "rows.jsonl"]
 
 
+def test_lines_that_do_not_reach_the_disk_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, out = rows(tmp_path, 3), tmp_path / "j.jsonl"
+    real, calls, failed = os.fsync, [0], threading.Event()
+
+    def once(descriptor: int) -> None:
+        calls[0] += 1
+        if calls[0] == 2:  # the first is of the manifest
+            failed.set()
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(descriptor)
+
+    def reply(body: dict[str, Any]) -> str:
+        if "2" in text_of(body):
+            assert failed.wait(GENEROUS)
+        return "x"
+
+    monkeypatch.setattr(os, "fsync", once)
+    with answering(reply) as server, pytest.raises(OSError, match="Input/output error") as told:
+        run_task(data, "m", out, base_url=server.base_url)
+    assert told.value.filename == str(out)
+
+
 @posix
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_ends_what_is_in_flight_and_a_second_stops_at_once(
