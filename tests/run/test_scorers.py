@@ -51,6 +51,7 @@ def test_a_reply_is_scored_by_its_answers(scorer: str, reply: str, answers: Sequ
         ("A. cat is wrong.\nB. dog is right\n\nAnswer: B", 1), ("The answer is not B", -1), ("The cat sits.\nIt sees a dog.\nSo: dog", 1),
         ("Both A and B", -1), ("B\n\nA is wrong: there is no cat, dog or panda", 1), ("Answer: (c)", 2), ("The answer is a dog", 1),
         ("I see that the answer should be D", 3), ("Option B is correct", 1), ("<answer>\n**C**\n</answer>", 2), ("E", -1),
+        ("<think>A or B</think>C", 2), ("<think>The answer is B, or", -1), ("B <think>or C?", 1),
     ],
 )  # fmt: skip
 def test_a_reply_names_a_choice(reply: str, number: int) -> None:

@@ -12,7 +12,7 @@ from mmprompt.run.scorers.texts import normalised, whole_words
 
 _MARKUP = re.compile(r"\\(?:text|mathrm|textbf|boxed)\b|[*`$\"\u201c\u201d{}]|</?(?:answer|b|strong)>")
 _BLANKS = re.compile(r"[^\S\n]+")
-_THOUGHT = "</think>"
+_THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 _AHEAD = 200
 """Characters after words such as "the answer is" that are looked at."""
 
@@ -74,8 +74,9 @@ def letters_in(reply: str) -> frozenset[str]:
 
 
 def _plain(reply: str) -> str:
-    """Return what a reply says after its thoughts, without markup and with single blanks."""
-    return _BLANKS.sub(" ", _MARKUP.sub("", reply[-_LONGEST:].rpartition(_THOUGHT)[2])).strip()
+    """Return what a reply says outside its thoughts, without markup and with single blanks."""
+    said = reply.rpartition(_THOUGHT_ENDS)[2].partition(_THOUGHT)[0]
+    return _BLANKS.sub(" ", _MARKUP.sub("", said[-_LONGEST:])).strip()
 
 
 def _whole(said: str, texts: Sequence[str]) -> int:
