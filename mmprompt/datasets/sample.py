@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 LONGEST_ROW = 1 << 28
 """The most bytes of a row as text: a line of JSON, an element of an array, a record of CSV, a text in a tar file."""
 
+GROUPS = ("category", "l2-category", "subject", "topic", "split")
+"""Columns that group rows: scores are told by them, and no model is sent them."""
+
 _E = TypeVar("_E", bound=MMPromptError)
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import GROUPS, Sample
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.render.answers import RowAnswers
 from mmprompt.run.inferencers import Facts, check_line
 from mmprompt.tasks.task import Task
-
-GROUPS = ("category", "l2-category", "subject", "topic", "split")
-"""Columns by which scores are grouped where rows have them."""
 
 _TURN = "turn"
 """Scores of dialogues can be grouped by turn, which is no column."""

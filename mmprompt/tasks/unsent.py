@@ -10,7 +10,7 @@ from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import GROUPS, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
@@ -50,7 +50,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
     used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
-    used |= {*ID_COLUMNS, *ANSWERS, *sample.sent, sent.output_column}
+    used |= {*ID_COLUMNS, *ANSWERS, *GROUPS, *sample.sent, sent.output_column}
     if fed == "messages" and "body" in columns:
         used |= {*BATCH_KEYS}
     beside = {name: value for name, value in columns.items() if name not in used}

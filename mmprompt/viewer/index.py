@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import GROUPS, Sample
 from mmprompt.errors import Where
 from mmprompt.errors.rules import RULES
 from mmprompt.messages import MODALITIES
 from mmprompt.viewer.exhibit import Exhibit
 from mmprompt.viewer.medium import Medium
-from mmprompt.viewer.row_view import GROUPS, RowView
+from mmprompt.viewer.row_view import RowView
 from mmprompt.viewer.viewed_rows import ViewedRow
 
 SEARCHED = 4000

@@ -31,9 +31,6 @@ from mmprompt.viewer.unsent_requests import unsent_requests
 TARGETS = ("vllm", "openai", "anthropic", "gemini", "hf")
 """The targets whose requests a page shows."""
 
-GROUPS = ("category", "l2-category", "subject", "topic", "split")
-"""Columns by which rows fall into groups."""
-
 
 class PartView(NamedTuple):
     """A content part: the spans of a text, or a medium."""

@@ -41,11 +41,11 @@ def test_a_run_prints_its_scores_and_says_where_the_replies_are(command: Any, se
     lines = [line.split() for line in table.splitlines()]
     assert next(line for line in lines if line[0] == "all")[1:4] == ["8", "8", "0.6250"]
     assert next(line for line in lines if line[0] == "even")[1:4] == ["4", "4", "0.7500"]
-    assert last(done.stderr) == "mmprompt: 8 of 8 rows answered in sums-m.jsonl; 0 failed, 1 note"
+    assert last(done.stderr) == "mmprompt: 8 of 8 rows answered in sums-m.jsonl; 0 failed, no notes"
     again = command("run", "sums.jsonl", "--base-url", server.base_url, "--model", "m", cwd=sums)
     assert again.stdout == done.stdout
     assert last(again.stderr) == (
-        "mmprompt: 8 of 8 rows answered in sums-m.jsonl; 8 of them before this run, 0 failed, 1 note"
+        "mmprompt: 8 of 8 rows answered in sums-m.jsonl; 8 of them before this run, 0 failed, no notes"
     )
     assert len(server.bodies) == 8
 
@@ -129,7 +129,7 @@ def test_failed_rows_are_told_with_their_place_and_exit_with_1(command: Any, sum
     told = done.stderr.decode()
     assert "sums.jsonl:4: MM901" in told
     assert "too hard" in told
-    assert last(done.stderr) == "mmprompt: 7 of 8 rows answered in sums-m.jsonl; 1 failed, 1 note"
+    assert last(done.stderr) == "mmprompt: 7 of 8 rows answered in sums-m.jsonl; 1 failed, no notes"
     (error,) = [json.loads(line) for line in (sums / "e.jsonl").read_text("utf-8").splitlines()]
     assert (error["code"], error["row"], error["id"], error["line"]) == ("MM901", 3, 3, 4)
 

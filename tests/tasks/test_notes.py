@@ -70,8 +70,8 @@ def test_media_in_a_column_of_another_name_are_a_note(value: object, modality: s
     [
         ({"page": "https://example.com/cats"}, "'page' is"),
         (
-            {"topic": "cats. And dogs", "answer_gt": ["cat"], "distractors": {"a": 1}},
-            "'topic', 'answer_gt', 'distractors' are",
+            {"theme": "cats. And dogs", "answer_gt": ["cat"], "distractors": {"a": 1}},
+            "'theme', 'answer_gt', 'distractors' are",
         ),
         ({"size": 3, "nothing": None, "blank": " ", "nan": float("nan")}, "'size' is"),
         ({"image": "cat.jpg", "image_name": "cat.jpg"}, "'image_name' is"),
