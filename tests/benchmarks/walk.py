@@ -2,9 +2,11 @@
 
     python tests/benchmarks/walk.py           # the figures
     python tests/benchmarks/walk.py --tree    # with every function, indented; ^ marks a callback
+    python tests/benchmarks/walk.py --long    # the long way
 
-The row is ``tour-02`` (two pictures and a question) of ``fixtures/tour/task.yaml``, in a copy where it is the last, so
-that every other row warms up what is made once. The walk begins when the dataset gives the sample and ends when its
+The row is ``tour-02`` (two pictures and a question) of ``fixtures/tour/task.yaml``. It goes by the plan of its shape, as
+all rows do but the first few of a shape, which go the long way. It is the last in a copy of the dataset, so that the
+other rows warm up what is made once; eight rows of its shape stand before it. The walk begins when the dataset gives the sample and ends when its
 line is written.
 
 calls      times that a function of ours is entered, as the interpreter counts: a generator each time that it goes on,
@@ -43,6 +45,8 @@ sys.path[:0] = [str(HERE.parent)]
 from house import ORDER  # noqa: E402  # it stands one folder up
 
 import mmprompt  # noqa: E402
+from mmprompt.render.builder import RequestBuilder  # noqa: E402
+from mmprompt.render.request import RequestMaker  # noqa: E402
 
 PACKAGE = Path(mmprompt.__file__).resolve().parent
 TOUR = HERE.parent.parent / "fixtures" / "tour"
@@ -144,15 +148,16 @@ def figures(walk: Walk) -> Figures:
     )
 
 
-def measure() -> tuple[Walk, bytes]:
+def measure(*, planned: bool) -> tuple[Walk, bytes]:
     """Walk once, and return what was gathered with the line that came out."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "tour")
         shutil.copytree(TOUR, copy)
         rows = (copy / "tour.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
         rows.sort(key=lambda row: json.loads(row)["id"] == SAMPLE)  # stable: the others stay in order
+        rows[-1:-1] = [rows[-1].replace(SAMPLE, f"like-{number}") for number in range(8)]
         (copy / "tour.jsonl").write_text("".join(rows), encoding="utf-8")
-        line_of_next = _lines(mmprompt.load_task(str(copy / "task.yaml")))
+        line_of_next = _lines(mmprompt.load_task(str(copy / "task.yaml")), planned=planned)
         for _ in rows[:-2]:
             line_of_next()
         walk = Walk(SAMPLE)
@@ -160,11 +165,12 @@ def measure() -> tuple[Walk, bytes]:
         return walk, line_of_next(walk)
 
 
-def _lines(task: Any) -> Callable[..., bytes]:
+def _lines(task: Any, *, planned: bool) -> Callable[..., bytes]:
     """Return what gives the line of the next row: through ``task.requests``, or else through the renderer."""
     if hasattr(task, "requests"):
-        stream = task.requests()
-        step: Callable[[], bytes] = lambda: next(stream).body(model="m")  # noqa: E731
+        builder, rows = RequestBuilder(task, planned=planned), task.samples()
+        maker = RequestMaker(builder)
+        step: Callable[[], bytes] = lambda: maker.of(builder.prepare(next(rows)))[0].body(model="m")  # noqa: E731
     else:
         renderer, samples = _class("Renderer")(task), task.samples()
         step = lambda: b"".join(renderer.render(next(samples)).chunks)  # noqa: E731
@@ -217,9 +223,10 @@ def _callers(frame: FrameType) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Count what one row goes through.")
     parser.add_argument("--json", action="store_true", help="print the figures and the line as JSON")
+    parser.add_argument("--long", action="store_true", help="go the long way, that of the first rows of a shape")
     parser.add_argument("--tree", action="store_true", help="print every function, indented; ^ marks a callback")
     given = parser.parse_args()
-    walk, line = measure()
+    walk, line = measure(planned=not given.long)
     if given.json:
         rooms = sorted({_room(call.module) for call in walk.calls})
         print(json.dumps({"figures": figures(walk)._asdict(), "rooms": rooms, "line": json.loads(line)}))
