@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 import orjson
 
 from mmprompt.errors import MMPromptError
+from mmprompt.media.sources import classify_or_path
 from mmprompt.media.urls import is_plain_url
 from mmprompt.messages import MediaPart, MediaRef
 from mmprompt.render.shapes import Shape, Unplannable, address_of
@@ -67,9 +68,9 @@ class _Direct(NamedTuple):
         """Return the JSON for the columns of a row as one text; None if they do not match."""
         try:
             match = self.match(orjson.dumps(joined))
-        except TypeError:  # a lone surrogate
+            return None if match is None else self.form % match.group(*self.groups)
+        except (TypeError, MemoryError):  # a lone surrogate; a row of many megabytes
             return None
-        return None if match is None else self.form % match.group(*self.groups)
 
 
 _Place = Union[int, _Medium]
@@ -121,6 +122,8 @@ class Plan:
         named = [p if type(p) is _Medium else None for p in places]
         pieces = [b"%b" if p is None else b'%b"%%b"%b' % (_doubled(p.before), _doubled(p.after)) for p in named]
         groups = [place.source or 0 if isinstance(place, _Medium) else place for place in places]
+        if not groups:  # all rows have the same request
+            return None
         form = text.replace(b"%%", b"%%%%") % tuple(pieces)  # it stays a format
         return _Direct(self.shape.direct(self.sources, schemes).match, form, tuple([group + 1 for group in groups]))
 
@@ -204,6 +207,8 @@ class Plan:
             plain = not place.reads_addresses and source.startswith(self._builder.url_prefixes) and is_plain_url(source)
             if plain:
                 return place.named(source)
+            if classify_or_path(source) == "base64":  # a template gives it the form of a data URI
+                return None
             ref = ref._replace(source=source)
         part = read(ref)
         of_all = place.source is None and type(part) is MediaPart
@@ -215,11 +220,16 @@ class Plan:
             return None
         own: list[Payload] = []
         text = with_holes(self._builder.writer.medium(part), own)
-        if of_all:
+        if of_all and self._builder.plans.has_room(_kept_bytes(part) - (_kept_bytes(kept.part) if kept else 0)):
             own = [payload.encoded() for payload in own]
             self._kept[place.number] = _Kept(part, text, own)
         payloads += own
         return text
+
+
+def _kept_bytes(part: MediaPart) -> int:
+    """Return about how many bytes a medium takes with its base64."""
+    return len(part.data) * 7 // 3
 
 
 def _medium(builder: RequestBuilder, number: int, ref: MediaRef, marks: Sequence[str]) -> _Medium:

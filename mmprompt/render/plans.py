@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from mmprompt.datasets.choices import choices_in
@@ -29,6 +30,9 @@ _MOST_TRIES = 16
 _MOST_SHAPES = 1000
 _ROWS_BEFORE = 2
 """How many rows with the same columns go the long way before a plan is made."""
+
+_MOST_KEPT = 64 << 20
+"""The most bytes of media, encoded ones included, that the plans keep for the rows after."""
 
 _PROOFS = 2
 """How many rows go both ways before a plan is used."""
@@ -59,6 +63,8 @@ class Plans:
     def __init__(self, builder: RequestBuilder, *, usable: bool = True) -> None:
         self._builder = builder
         self._shapes: dict[tuple[str, ...], _Shapes] = {}
+        self._lock = Lock()
+        self._room = _MOST_KEPT
         assembly = builder.task.assembly
         self._able = usable and (
             assembly is None
@@ -69,6 +75,13 @@ class Plans:
                 and assembly.same_examples
             )
         )
+
+    def has_room(self, more: int) -> bool:
+        """Return whether the plans may keep so many bytes more, and count them if so."""
+        with self._lock:
+            if fits := more <= self._room:
+                self._room -= more
+            return fits
 
     def find(self, row: Sample) -> WireRequest | None:
         """Return the request of a row by the plan of its shape; None if the row goes the long way."""
@@ -85,7 +98,7 @@ class Plans:
         """Return the line of a row of texts and URLs, as ``--emit messages`` writes it; None for all other rows."""
         columns = row.columns
         shapes = self._shapes.get(tuple(columns))
-        if shapes is None:
+        if shapes is None or columns.get("id") is not row.id:  # --map may take the id from another column
             return None
         for plan in shapes.proven:
             if (line := plan.line(columns)) is not None:
@@ -109,7 +122,9 @@ class Plans:
             wire = plan.wire(row.columns)
             if wire is not False:
                 if plan not in shapes.proven and wire is not None:
-                    shapes.prove(plan, is_right=_same(plan.marked._replace(wire=wire), made))
+                    is_right = _same(plan.marked._replace(wire=wire), made)
+                    with self._lock:
+                        shapes.prove(plan, is_right=is_right)
                 return
         shapes.tries += 1
         if len(shapes.plans) < _MOST_PLANS and (plan_made := self._plan(row)) is not None:
@@ -119,7 +134,9 @@ class Plans:
         """Return the plan of a row's shape; None if it has none."""
         if choices_in(row.columns).columns:  # their letters depend on their texts
             return None
-        by_rule = {CONTENT, *(self._builder.task.config.tagged_columns or ())}
+        task = self._builder.task
+        outright = None if task.assembly is None else getattr(task.assembly.template, "_column", None)
+        by_rule = {CONTENT, outright, *(task.config.tagged_columns or ())}
         try:
             shape = Shape(row.columns, by_rule, scanned=row.scanned)
             plan = Plan(self._builder, shape, *self._walk(row, shape, shape.marks()))

@@ -13,11 +13,15 @@ from mmprompt.segments import START_TAGS, TERMINATOR, begins_tagged, scan
 _BREAK = "\x7f"
 """Stands between the columns of a row while they are matched. JSON does not escape it. No pattern takes it."""
 
-_BEGIN = r"[^\s<\[{(\"'\\\x7f]"
+_BLANK = "|".join([chr(n) for n in range(0x80, 0x3001) if chr(n).isspace()])
+_FILLED = rf"(?!{_BLANK})[^\x00-\x20<\\\x7f]"
+"""A character that is no blank, in text and in JSON. JSON is bytes, where ``\\s`` knows the blanks of ASCII alone."""
+
+_BEGIN = rf"(?![\[{{(\"']){_FILLED}"
 """How a text begins that no template takes for tags, for a list or for a lettered choice."""
 
 _TEXT, _UNTAGGED = rf"({_BEGIN}[^\x7f]*)", rf"({_BEGIN}[^<\x7f]*)"
-_SEGMENT, _SOURCE = r"([^<\x7f]+)", r"([^<\s\x7f][^<\x7f]*)"
+_SEGMENT, _SOURCE = rf"((?:[ \n]|\\n)*{_FILLED}[^<\x7f]*)", rf"({_FILLED}[^<\x7f]*)"
 _INTEGER = "(-?[0-9]+)"
 _URL = r"(%s://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][!#-;=?-\[\]-~]*)?)"
 """An address that every parser reads alike and that JSON does not escape; ``is_plain_url`` takes more."""
@@ -62,11 +66,11 @@ class Shape:
         Unplannable: a value is of a kind by which templates may decide.
     """
 
-    def __init__(self, columns: Mapping[str, object], tagged: Collection[str], *, scanned: bool) -> None:
+    def __init__(self, columns: Mapping[str, object], tagged: Collection[object], *, scanned: bool) -> None:
         self.names = tuple(columns)
         self._columns = [_column(value, scanned and name in tagged, scanned) for name, value in columns.items()]
-        types = tuple([column.type for column in self._columns])
-        self._types = None if set(types) == {str} else types
+        self._types = tuple([column.type for column in self._columns])
+        self._is_text = set(self._types) == {str}
         self._pattern = re.compile(self._pattern_of([column.patterns for column in self._columns]) + r"\Z")
         if self.values(columns) is None:
             raise Unplannable
@@ -87,14 +91,17 @@ class Shape:
         return _BREAK.join([column.holding(own) for column, own in columns])
 
     def joined(self, columns: Mapping[str, object]) -> str | None:
-        """Return the columns of a row as one text, to be matched; None if a value is of another type."""
-        try:
-            if self._types is None:
-                return _BREAK.join(columns.values())  # type: ignore[arg-type]  # a TypeError says so
-        except TypeError:
-            return None
+        """Return the columns of a row as one text, to be matched; None if a value is of another type.
+
+        A subclass of ``str`` is another type: it may have its own root, or say something else as text.
+        """
         values = columns.values()
-        return _BREAK.join(map(str, values)) if tuple(map(type, values)) == self._types else None
+        if tuple(map(type, values)) != self._types:
+            return None
+        try:
+            return _BREAK.join(values if self._is_text else map(str, values))  # type: ignore[arg-type]  # texts
+        except (ValueError, MemoryError):  # an integer of too many digits
+            return None
 
     def values(self, columns: Mapping[str, object]) -> tuple[str, ...] | None:
         """Return the values of a row with these columns as texts; None if it is of another shape."""

@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from mmprompt import load_task
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors.findings import Note
+from mmprompt.media.sources import RootedPath
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder
+from mmprompt.render.media import media_of
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.wire_json import EncodedJSON
+from mmprompt.tasks.load import dataset_task
 
 ROOT = Path(__file__).parents[2]
 TARGETS = ("vllm", "openai", "anthropic", "gemini", "hf")
@@ -211,7 +214,6 @@ def test_rows_of_fixtures_seen_again_are_the_same_both_ways(path: str, target: s
 
 
 def bytes_of(request: Any) -> tuple[Any, ...]:
-    from mmprompt.render.media import media_of
     from mmprompt.targets.wire_json import json_body, keyed
 
     return (*request[1:], json_body(dict(keyed(request.wire))), [part.findings for part in media_of(request.wire)])
@@ -280,3 +282,94 @@ def test_a_planned_request_is_plain_data_for_a_client() -> None:
     assert json.loads(requests[8].body()) == {"temperature": 0, "model": "m", "messages": requests[8]["messages"]}
     assert requests[8].body("n") == requests[0].body("n").replace(b"/0.jpg", b"/8.jpg")
     assert [medium.origin for medium in requests[8].media] == ["https://a.example/8.jpg"]
+
+
+def mm(image: str, text: str, **more: Any) -> dict[str, Any]:
+    parts = {
+        "image": {"type": "image_url", "image_url": image},
+        "text": {"type": "text", "text": text},
+    }
+    infer = template("MMPromptTemplate", {"round": [{"role": "HUMAN", "prompt_mm": parts}]})
+    infer["prompt_template"].update(more)
+    return infer
+
+
+def usual(**columns: str) -> list[dict[str, Any]]:
+    return [{"id": f"q-{n}", **{key: value % n for key, value in columns.items()}} for n in range(8)]
+
+
+@pytest.mark.parametrize("blank", ["\u2003", "\u3000", "\x85", "\u00a0x", "\u2028line", "\x1f"])
+def test_a_text_that_begins_with_a_blank_of_unicode_is_the_same_both_ways(blank: str) -> None:
+    rows = [*usual(question="What is %s?", hint="hint %s"), {"id": "b", "question": blank, "hint": "h"}]
+    rows.append({"id": "c", "question": "What?", "hint": blank})
+    assert_same_both_ways(rows_task(rows), "vllm")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("blank", [" ", "\n", "\u2003", "\t", "\\", "\n\\", " \nWhat?"])
+def test_a_tagged_text_of_blanks_is_the_same_both_ways(blank: str, target: str) -> None:
+    rows = [{"id": f"q-{n}", "content": CONTENT % n} for n in range(8)]
+    rows.append({"id": "b", "content": (CONTENT % 9).replace("What?", blank)})
+    assert_same_both_ways(rows_task(rows), target)
+
+
+def test_a_request_without_values_is_the_same_both_ways() -> None:
+    task = rows_task(usual(question="What is %s?"), infer_cfg=template("PromptTemplate", "Say yes."))
+    assert_same_both_ways(task, "vllm")
+
+
+def test_tags_inside_the_column_that_a_template_names_are_read() -> None:
+    tag = "Look: <AIS_IMAGE_START>https://a.example/x.jpg<AIS_CONTENT_TAG>"
+    rows = [*usual(q="What is %s?"), {"id": "t", "q": tag}]
+    assert_same_both_ways(rows_task(rows, infer_cfg=mm("{image}", "{q}", column="q")), "vllm")
+
+
+@pytest.mark.parametrize("mode", ["inline", "keep"])
+def test_bare_base64_in_a_template_is_the_same_both_ways(mode: str) -> None:
+    gif = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    rows = [
+        *usual(question="What is %s?", image="https://a.example/%s.jpg"),
+        {"id": "g", "question": "?", "image": gif},
+    ]
+    task = rows_task(rows, infer_cfg=mm("{image}", "{question}"), media={"mode": mode})
+    assert_same_both_ways(task, "vllm")
+    origins = []
+    for planned in (True, False):
+        made = [RequestBuilder(task, planned=planned).prepare(row) for row in [*task.samples()] * 2]
+        origins.append([[p.origin for p in media_of(m.requests[0].wire)] for m in made if isinstance(m, PreparedRow)])
+    assert origins[0] == origins[1]
+
+
+class Loud(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.upper()
+
+
+def test_subclasses_of_text_and_long_integers_are_the_same_both_ways(tmp_path: Path) -> None:
+    rows = [*usual(question="What is %s?"), {"id": "l", "question": Loud("what?")}]
+    assert_same_both_ways(rows_task(rows), "vllm")
+    (tmp_path / "x.gif").write_bytes(b"GIF89a")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "x.gif").write_bytes(b"GIF89a")
+    pictures = [{"id": f"p-{n}", "image": "x.gif", "question": "What?"} for n in range(8)]
+    pictures.append({"id": "own", "image": RootedPath("x.gif", str(tmp_path / "away")), "question": "What?"})
+    assert_same_both_ways(rows_task(pictures, media={"roots": [str(tmp_path)]}), "vllm")
+    counted: list[dict[str, Any]] = [{"id": f"n-{n}", "n": n, "question": "What?"} for n in range(8)]
+    assert_same_both_ways(rows_task([*counted, {"id": "long", "n": 10**5000, "question": "What?"}]), "vllm")
+
+
+def test_an_id_that_map_takes_from_another_column_stands_in_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    rows = [{"id": f"a-{n}", "key": f"k-{n}", "question": f"What is {n}?"} for n in range(8)]
+    file.write_text("".join([json.dumps(row) + "\n" for row in rows]))
+    assert_same_both_ways(dataset_task(str(file), map_columns={"key": "id"}), "vllm")
+
+
+def test_plans_keep_few_bytes_of_media() -> None:
+    plans = RequestBuilder(rows_task(usual(question="What is %s?"))).plans
+    assert plans.has_room(60 << 20)
+    assert not plans.has_room(5 << 20)
+    assert plans.has_room(-(60 << 20))
+    assert plans.has_room(64 << 20)
