@@ -53,7 +53,7 @@ class _Shapes:
         plan.proofs += 1
         if not is_right:
             self.plans, self.proven, self.tries = [], [], _MOST_TRIES
-        elif plan.proofs == _PROOFS:
+        elif plan.proofs == _PROOFS and plan in self.plans:
             self.proven = [*self.proven, plan]
 
 

@@ -21,8 +21,8 @@ LONG = {
     "types": 17,
 }
 PLANNED = {
-    "calls": 80,
-    "functions": 76,
+    "calls": 82,
+    "functions": 78,
     "modules": 21,
     "depth": 13,
     "stays": 15,
