@@ -135,7 +135,8 @@ class Plans:
         if choices_in(row.columns).columns:  # their letters depend on their texts
             return None
         task = self._builder.task
-        outright = None if task.assembly is None else getattr(task.assembly.template, "_column", None)
+        template = None if task.assembly is None else task.assembly.template
+        outright = template.column if isinstance(template, MMPromptTemplate) else None
         by_rule = {CONTENT, outright, *(task.config.tagged_columns or ())}
         try:
             shape = Shape(row.columns, by_rule, scanned=row.scanned)

@@ -58,6 +58,11 @@ class MMPromptTemplate(PromptTemplate):
         self._options = PartsOptions(column, order == "template", repeat_text)
         super().__init__(template, ice_token, sep_token, column_token_map)
 
+    @property
+    def column(self) -> str | None:
+        """The column that is tagged whatever it holds, if the template names one."""
+        return self._column
+
     def _compile(self) -> Form:
         form = super()._compile()
         forms = list(form.forms.values()) if isinstance(form, Labels) else [form]
