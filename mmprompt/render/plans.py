@@ -76,6 +76,13 @@ class Plans:
             )
         )
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what another process needs; it makes its own plans."""
+        return {"_builder": self._builder, "_able": self._able}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _shapes={}, _lock=Lock(), _room=_MOST_KEPT)
+
     def has_room(self, more: int) -> bool:
         """Return whether the plans may keep so many bytes more, and count them if so."""
         with self._lock:
