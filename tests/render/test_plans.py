@@ -321,7 +321,12 @@ def test_a_request_without_values_is_the_same_both_ways() -> None:
 def test_tags_inside_the_column_that_a_template_names_are_read() -> None:
     tag = "Look: <AIS_IMAGE_START>https://a.example/x.jpg<AIS_CONTENT_TAG>"
     rows = [*usual(q="What is %s?"), {"id": "t", "q": tag}]
-    assert_same_both_ways(rows_task(rows, infer_cfg=mm("{image}", "{q}", column="q")), "vllm")
+    task = rows_task(rows, infer_cfg=mm("{image}", "{q}", column="q"))
+    assert_same_both_ways(task, "vllm")
+    lines, *_ = lines_of(task, "vllm", planned=True)
+    (message,) = json.loads(lines.splitlines()[-1])["messages"]
+    address = {"type": "image_url", "image_url": {"url": "https://a.example/x.jpg"}}
+    assert message == {"role": "user", "content": [{"type": "text", "text": "Look: "}, address]}
 
 
 @pytest.mark.parametrize("mode", ["inline", "keep"])
