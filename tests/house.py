@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ORDER = [
     "_version", "_log", "errors", "messages", "segments", "media", "targets", "datasets", "templates", "meta_template", "icl", "prompters",
-    "tasks", "render", "check", "run", "viewer", "testing", "plugins", "cli", "__main__",
+    "tasks", "render", "check", "run", "viewer", "scale", "testing", "plugins", "cli", "__main__",
 ]  # fmt: skip
 """The rooms; each imports those before it only."""
 

@@ -26,6 +26,7 @@ from mmprompt.render.builder import RequestBuilder, keep_heap
 from mmprompt.render.media import sample_bytes
 from mmprompt.render.parallel import ordered_map
 from mmprompt.tasks.media_slots import UnfilledSlotError
+from mmprompt.tasks.shard_task import rows_of
 from mmprompt.tasks.task import Task
 
 Keeps = Callable[[Finding], bool]
@@ -143,7 +144,7 @@ class Checker:
 
     def _numbered(self, fault: list[Finding]) -> Iterator[tuple[Row, int | None]]:
         """Yield the rows with their numbers in the dataset; an error that ends the reading goes to ``fault``."""
-        chosen = self.task.config.test_range
+        chosen = rows_of(self.task)
         step = chosen.step or 1
         number = (chosen.start or 0) - step
         try:

@@ -23,7 +23,7 @@ class RowCounter:
 
     def __init__(self) -> None:
         self.rows = 0
-        self.move: Callable[[], object] | None = None
+        self.move: Callable[..., object] | None = None
         self.tell: Callable[[str], object] | None = None
 
     def __call__(self) -> None:
@@ -31,6 +31,12 @@ class RowCounter:
         self.rows += 1
         if self.move is not None:
             self.move()
+
+    def add(self, rows: int) -> None:
+        """Count several rows."""
+        self.rows += rows
+        if self.move is not None:
+            self.move(rows)
 
 
 class Lines(Protocol):

@@ -70,6 +70,8 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
         "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
     add("--workers", type=natural, default=1, metavar="N", help=workers)
+    engine = "cut the rows into shards, and do them in --workers processes (local)"
+    add("--engine", metavar="NAME", help=engine)
 
 
 def _add_rows(group: argparse._ArgumentGroup) -> None:
@@ -122,7 +124,12 @@ def run(arguments: argparse.Namespace) -> int:
         tell_format(task.dataset, arguments.format)
         renderer = _renderer(arguments, task, notes)
     with error_report(arguments.errors) as errors:
-        outcome = render_rows(arguments, task, renderer, errors, notes)
+        if arguments.engine is not None:
+            from mmprompt.cli.engine import render_in_shards  # noqa: PLC0415  # loads with the option
+
+            outcome = render_in_shards(arguments, task, renderer, errors, notes, last)
+        else:
+            outcome = render_rows(arguments, task, renderer, errors, notes)
     for note in task.notes():
         notes.add(note)
     if last is not None and not last.taken:

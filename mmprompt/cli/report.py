@@ -12,11 +12,10 @@ from typing import IO, NamedTuple
 
 from mmprompt._log import log
 from mmprompt.cli import say
-from mmprompt.datasets.repeated_ids import RepeatedIdError
-from mmprompt.datasets.sample import Sample
-from mmprompt.errors import NO_COLUMN, MMPromptError
+from mmprompt.errors import NO_COLUMN
 from mmprompt.errors.findings import Finding, Note
 from mmprompt.render.builder import FailedRow
+from mmprompt.render.faults import RowFault
 from mmprompt.targets.exact_json import finite
 
 INTERRUPTION = "interrupted"
@@ -52,20 +51,22 @@ class ErrorReport:
 
     def report(self, failed: FailedRow, row: int | None, read: int = 0) -> None:
         """Write the error of a row, or count it. ``row`` is its number, and ``read`` how many rows were read so far."""
-        error = failed.error
+        self.tell(RowFault.of(failed, row, read))
+
+    def tell(self, fault: RowFault) -> None:
+        """Write a fault, or count it."""
         self.count += 1
-        self.rows += row is not None and not isinstance(error, RepeatedIdError)
-        finding = Finding.of(error, row, failed.row.id if isinstance(failed.row, Sample) else None)
-        self.record(finding)
-        if self._alike.shows((error.code, error.what, error.hint), self._most(error, read)):
+        self.rows += fault.leaves_out
+        self.record(fault.finding)
+        if self._alike.shows((fault.finding.code, fault.what, fault.hint), self._most(fault)):
             if self.make_room is not None:
                 self.make_room()
-            say(str(finding))
+            say(str(fault.finding))
 
-    def _most(self, error: MMPromptError, read: int) -> int:
+    def _most(self, fault: RowFault) -> int:
         """Return how often an error is written. A row that went out had the column that this one lacks."""
-        some_have_it = error.where.setting == NO_COLUMN and read > self.rows
-        return 1 if error.where.setting and not some_have_it else _ALIKE
+        some_have_it = fault.setting == NO_COLUMN and fault.read > self.rows
+        return 1 if fault.setting and not some_have_it else _ALIKE
 
     def record(self, finding: Finding) -> None:
         """Write an error as data."""

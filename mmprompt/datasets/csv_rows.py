@@ -12,6 +12,7 @@ from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.span import WHOLE, Cuts, Span
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
@@ -50,11 +51,18 @@ class _CellLimit:
 _LIMIT = _CellLimit()
 
 
-class _Records:
-    """Iterates over the records of a text: the line where each begins, its cells, and its fault if it has one."""
+_Record = tuple[int, list[str], "RowError | None"]
 
-    def __init__(self, text: TextIO, delimiter: str, head: bytes) -> None:
+
+class _Records:
+    """Iterates over the records of a text: the line where each begins, its cells, and its fault if it has one.
+
+    ``line`` is that of the first one.
+    """
+
+    def __init__(self, text: TextIO | _CountedText, delimiter: str, head: bytes, line: int = 1) -> None:
         self._head = head
+        self._line = line
         self.marked = False
         self._fault: RowError | None = None
         self._size = 0
@@ -62,9 +70,14 @@ class _Records:
         self._ended = False
         self._reader = csv.reader(self._lines(text), delimiter=delimiter)
 
-    def _lines(self, text: TextIO) -> Iterator[str]:
+    @property
+    def next_line(self) -> int:
+        """The line after the last record."""
+        return self._reader.line_num + self._line
+
+    def _lines(self, text: TextIO | _CountedText) -> Iterator[str]:
         """Yield lines to the csv module; check what it does not: size, UTF-8, and NUL characters."""
-        first = True
+        first = self._line == 1
         for line in iter(partial(text.readline, LONGEST_ROW + 1), ""):
             self._size += len(line)
             if self._size > LONGEST_ROW:
@@ -88,7 +101,7 @@ class _Records:
     def __iter__(self) -> Iterator[tuple[int, list[str], RowError | None]]:
         """Yield line number, cells and fault of each record that is not blank."""
         while True:
-            begins = self._reader.line_num + 1
+            begins = self.next_line
             cells: list[str] = []
             self._size = 0
             self._fault = None
@@ -112,7 +125,7 @@ class _Records:
                 yield begins, cells, self._fault
 
 
-def _quotes_of(text: TextIO, line: str) -> str:
+def _quotes_of(text: TextIO | _CountedText, line: str) -> str:
     """Read to the end of a line that begins with ``line``; return a short one that opens or closes a quote as it does.
 
     Nothing else of the line counts: its row is too long.
@@ -124,6 +137,19 @@ def _quotes_of(text: TextIO, line: str) -> str:
     return '"\n' if quotes % 2 else "\n"
 
 
+class _CountedText:
+    """A text that counts the bytes of the lines that were read."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
+        self.bytes = 0
+
+    def readline(self, most: int) -> str:
+        line = self._text.readline(most)
+        self.bytes += len(line) if line.isascii() else len(line.encode("utf-8", "surrogateescape"))
+        return line
+
+
 def read(
     source: DatasetFile, notes: Notes, thorough: bool = False, delimiter: str = ",", scanned: bool = True
 ) -> Iterator[Row]:
@@ -133,32 +159,73 @@ def read(
         DatasetError: the header is missing, or has an empty or repeated name.
     """
     del thorough  # CSV has only one way of reading
-    file = source.name
-    row = 0
+    file, span = source.name, source.span
+    row = span.row
     with source.opened() as stream, as_text(stream) as text:
         records = _Records(text, delimiter, source.head)
         content = iter(records)
         header = _header(content, file)
-        if records.marked:
-            notes.add([Remark("bom", None, "begins with a byte order mark", "MM004")], file, 1)
-        width = len(header)
-        if width == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
-            notes.add([_one_column(header[0], mark)], file, 1)
-        for line, cells, fault in content:
-            if fault is not None:
-                yield fault.located(file=file, line=line)
-            elif len(cells) == width:
-                columns = dict(zip(header, cells, strict=True))
-                yield Sample(columns, id_of(columns, row), file, line, row, scanned)
-            elif len(cells) == 1 and not cells[0].strip():
-                continue
-            else:
-                yield RowError(
-                    f"the row has {len(cells)} cells, but the header has {width}",
-                    "quote cells that hold a delimiter or line break",
-                    code="MM008",
-                ).located(file=file, line=line)
-            row += 1
+        if not span.start:
+            notes.add(_header_remarks(header, marked=records.marked), file, 1)
+        if span == WHOLE:
+            yield from _samples(content, header, file, row, scanned)
+            return
+    with source.opened_span() as stream, as_text(stream) as text:
+        content = iter(_Records(text, delimiter, source.head, span.line))
+        if not span.start:
+            next(content)  # the header
+        yield from _samples(content, header, file, row, scanned)
+
+
+def _samples(content: Iterator[_Record], header: list[str], file: str, row: int, scanned: bool) -> Iterator[Row]:
+    """Yield the rows of records; ``row`` is the number of the first one."""
+    width = len(header)
+    for line, cells, fault in content:
+        if fault is not None:
+            yield fault.located(file=file, line=line)
+        elif len(cells) == width:
+            columns = dict(zip(header, cells, strict=True))
+            yield Sample(columns, id_of(columns, row), file, line, row, scanned)
+        elif _is_blank(cells):
+            continue
+        else:
+            yield RowError(
+                f"the row has {len(cells)} cells, but the header has {width}",
+                "quote cells that hold a delimiter or line break",
+                code="MM008",
+            ).located(file=file, line=line)
+        row += 1
+
+
+def _is_blank(cells: list[str]) -> bool:
+    """Return whether cells that are not as many as the header's are those of a blank line."""
+    return len(cells) == 1 and not cells[0].strip()
+
+
+def spans(source: DatasetFile, rows: int, delimiter: str = ",") -> Iterator[tuple[Span, int]]:
+    """Yield spans of ``rows`` rows each, the last one shorter, and their numbers of rows. No span ends inside quotes.
+
+    Raises:
+        DatasetError: as ``read``.
+    """
+    cuts, row = Cuts(rows), 0
+    with source.opened() as stream, as_text(stream) as text:
+        counted = _CountedText(text)
+        records = _Records(counted, delimiter, source.head)
+        content = iter(records)
+        width = len(_header(content, source.name))
+        for _, cells, fault in content:
+            row += fault is not None or len(cells) == width or not _is_blank(cells)
+            yield from cuts.at(counted.bytes, records.next_line, row)
+        yield from cuts.last(row, counted.bytes)
+
+
+def _header_remarks(header: list[str], *, marked: bool) -> Iterator[Remark]:
+    """Yield what is odd about the header. ``marked``: the file begins with a byte order mark."""
+    if marked:
+        yield Remark("bom", None, "begins with a byte order mark", "MM004")
+    if len(header) == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
+        yield _one_column(header[0], mark)
 
 
 def _one_column(name: str, mark: str) -> Remark:

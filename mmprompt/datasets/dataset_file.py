@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import stat
@@ -13,6 +14,7 @@ from typing import BinaryIO
 
 from mmprompt.datasets.compressed import decompressed, is_compressed, kind_of_damage
 from mmprompt.datasets.encodings import transcoded
+from mmprompt.datasets.span import WHOLE, BoundedStream, Span
 from mmprompt.errors import DatasetError, shown
 
 STDIN = "-"
@@ -28,10 +30,11 @@ class DatasetFile:
     ``name`` is the path as given. ``root`` is the directory where its media paths begin, None for a stream. ``head``
     holds the first bytes: at least the first line that is not blank, unless that line is very long. A file compressed
     with gzip or Zstandard is decompressed. Text in another ``encoding`` is given as UTF-8. An ``opener`` opens a file
-    that the data name, and refuses what is no regular file; it takes the path and flags, as that of ``open``.
+    that the data name, and refuses what is no regular file; it takes the path and flags, as that of ``open``. Readers
+    yield the rows of ``span``: a part of the file, if ``can_be_cut``.
     """
 
-    __slots__ = ("_encoding", "_opener", "_packed", "_spent", "_stream", "head", "name", "root")
+    __slots__ = ("_encoding", "_opener", "_packed", "_spent", "_stream", "head", "name", "root", "span")
 
     def __init__(
         self, path: str | os.PathLike[str], encoding: str | None = None, opener: Callable[[str, int], int] | None = None
@@ -48,6 +51,7 @@ class DatasetFile:
         self._packed = b""
         self._encoding = encoding
         self._opener = opener
+        self.span = WHOLE
         if self.name == STDIN:
             self._stream = sys.stdin.buffer
             self.head = self._plain_head(_head_of(self._stream, 1))
@@ -80,6 +84,26 @@ class DatasetFile:
         """Drop most of a long head, which only recognition needs. A stream keeps its head until it is read."""
         if self._stream is None:
             self.head = self.head[:_HEAD]
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether an offset in the file is one in the bytes that readers see: it is neither packed nor transcoded."""
+        return self.root is not None and not self._packed and self._encoding is None
+
+    def part(self, span: Span) -> DatasetFile:
+        """Return the same file with another span."""
+        other = copy.copy(self)
+        other.span = span
+        return other
+
+    @contextmanager
+    def opened_span(self) -> Iterator[BinaryIO]:
+        """Open the bytes of the span, for the time of a ``with`` block; see ``opened``."""
+        with self.opened() as stream:
+            if self.span.start or self.span.end is not None:
+                yield io.BufferedReader(BoundedStream(stream, self.span.start, self.span.end), _BUFFER)
+            else:
+                yield stream
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:

@@ -13,11 +13,16 @@ from mmprompt.datasets.likely_encoding import encoding_hint
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.span import Cuts, Span
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting
 
 _NONE: frozenset[str] = frozenset()
 _PIECE = 1 << 17
+_BLOCK = 1 << 23
+_HEAD = 64
+_NEWLINE, _BLANK = 10, 32
+
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
 
@@ -30,9 +35,10 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
     file = source.name
     parse = orjson.loads
     make: Any = tuple.__new__  # half the cost of the constructor, once a row
-    blank = 1
-    with source.opened() as stream:
-        for number, line in enumerate(iter(partial(stream.readline, LONGEST_ROW + 1), b""), 1):
+    first = source.span.line
+    blank = first - source.span.row
+    with source.opened_span() as stream:
+        for number, line in enumerate(iter(partial(stream.readline, LONGEST_ROW + 1), b""), first):
             if len(line) > LONGEST_ROW:
                 while line and not line.endswith(b"\n"):
                     line = stream.readline(_PIECE)  # noqa: PLW2901  # the rest of the line, piece by piece
@@ -78,3 +84,44 @@ def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]
 def type_name(value: object) -> str:
     """Return the JSON name of the type of ``value``, with its article."""
     return _NAMES.get(type(value), "a number")
+
+
+def spans(source: DatasetFile, rows: int) -> Iterator[tuple[Span, int]]:
+    """Yield spans of ``rows`` rows each, the last one shorter, and their numbers of rows. No line is parsed.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+    import numpy as np  # noqa: PLC0415  # only needed here
+
+    cuts, line, row, at = Cuts(rows), 1, 0, 0
+    lead: bytes | None = b""  # of the line that the blocks before left open, as long as it may be blank
+    with source.opened() as stream:
+        while block := stream.read(_BLOCK):
+            view = np.frombuffer(block, dtype=np.uint8)
+            starts = np.flatnonzero(view == _NEWLINE) + 1
+            if len(starts):
+                is_row = np.ones(len(starts), dtype=np.int64)
+                is_row[0] = not _is_blank(lead, block[: starts[0]])
+                first_bytes = view[starts[:-1]]
+                for each in np.flatnonzero((first_bytes <= _BLANK) | (first_bytes == BOM[0])).tolist():
+                    is_row[each + 1] = not _is_blank(b"", block[starts[each] : starts[each + 1]])
+                rows_at = row + np.cumsum(is_row)
+                while (found := int(np.searchsorted(rows_at, cuts.next_row))) < len(starts):
+                    yield from cuts.at(at + int(starts[found]), line + found + 1, int(rows_at[found]))
+                line, row, lead = line + len(starts), int(rows_at[-1]), b""
+            lead = _open_line(lead, block[starts[-1] if len(starts) else 0 :])
+            at += len(block)
+    yield from cuts.last(row + (not _is_blank(lead, b"") if lead != b"" else 0), at)
+
+
+def _is_blank(lead: bytes | None, rest: bytes) -> bool:
+    """Return whether a line is blank; ``lead`` is its beginning, None if that is not."""
+    return lead is not None and (lead + rest).strip() in (b"", BOM)
+
+
+def _open_line(lead: bytes | None, more: bytes) -> bytes | None:
+    """Return the beginning of a line that goes on; None if it cannot become blank."""
+    if lead is None or (more and (lead + more[:_HEAD]).strip() and not BOM.startswith((lead + more[:_HEAD]).strip())):
+        return None
+    return lead + more

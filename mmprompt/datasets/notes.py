@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
@@ -27,6 +28,21 @@ class Notes:
                 self._more[kind] = self._more.get(kind, 0) + 1
             elif len(self._first) < _KINDS:
                 self._first[kind] = Note(code, message, where=Where(file, line, column))
+
+    @property
+    def state(self) -> list[list[Any]]:
+        """The remarks as plain data, for ``add_state``."""
+        return [[kind, n.code, n.what, list(n.where), self._more.get(kind, 0)] for kind, n in self._first.items()]
+
+    def add_state(self, state: Iterable[list[Any]]) -> None:
+        """Add the remarks on the rows after those that are noted."""
+        for kind, code, what, place, more in state:
+            if kind in self._first:
+                self._more[kind] = self._more.get(kind, 0) + 1 + more
+            elif len(self._first) < _KINDS:
+                self._first[kind] = Note(code, what, where=Where(*place))
+                if more:
+                    self._more[kind] = more
 
     def clear(self) -> None:
         """Forget everything, at the start of another reading."""

@@ -26,7 +26,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
 
     The id of a Batch line is its ``custom_id``; its messages also become the column ``messages``.
     """
-    return _chats(jsonl.read(source, notes, thorough, scanned=False))
+    return chats(jsonl.read(source, notes, thorough, scanned=False))
 
 
 def of_rows(rows: Iterator[Row]) -> Iterator[Row]:
@@ -35,13 +35,14 @@ def of_rows(rows: Iterator[Row]) -> Iterator[Row]:
         if isinstance(row, RowError):
             yield row
         elif row.messages is None and recognises(row.columns):
-            yield from _chats(itertools.chain((row,), rows))
+            yield from chats(itertools.chain((row,), rows))
         else:
             yield row
             yield from rows
 
 
-def _chats(rows: Iterable[Row]) -> Iterator[Row]:
+def chats(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows of a format that holds chats with their messages."""
     from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
 
     for sample in rows:

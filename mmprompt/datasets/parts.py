@@ -16,6 +16,7 @@ from mmprompt.datasets.readers import coco, folder, internvl, json_members, medi
 from mmprompt.datasets.readers.references import with_referenced_pictures
 from mmprompt.datasets.recognise import binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.span import WHOLE, Span
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import loads
 
@@ -36,6 +37,15 @@ READERS: dict[str, Reader] = {
     "internvl": internvl.read,
 }
 """From format of a file to its reader: a function that takes a file, collects notes, and yields samples and errors."""
+
+SPANS: dict[str, Callable[[DatasetFile, int], Iterator[tuple[Span, int]]]] = {
+    **dict.fromkeys(("jsonl", "mm_custom", "openai"), jsonl.spans),
+    "csv": csv_rows.spans,
+    "tsv": partial(csv_rows.spans, delimiter="\t"),
+    "parquet": parquet.spans,
+    "webdataset": webdataset.spans,
+}
+"""From reader to a function that cuts a file into spans of so many rows. The files of other readers stay whole."""
 
 FOLDERS = ("imagefolder", "audiofolder")
 FORMATS = (*READERS, *FOLDERS, *LAYOUTS)
@@ -69,6 +79,11 @@ class Part(NamedTuple):
         """The file, and the annotations that are read with it."""
         beside = vqav2.annotations_beside(self.source.name) if self.reader == "vqav2" else None
         return [self.source.name] if beside is None else [self.source.name, beside]
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether the file can be read in spans: it has offsets, and each of its rows is one of the dataset."""
+        return self.reader in SPANS and self.source.can_be_cut and not self.folder and self.split is None
 
     @property
     def format(self) -> str:
@@ -193,7 +208,7 @@ def rows_of(
         rows = with_roles(rows, asked.columns, templates=asked.templates)
     layout = part.layout or (_INNER.get(part.reader) if asked.layouts else None)
     if layout == "vlmevalkit":
-        rows = with_referenced_pictures(rows, partial(READERS[part.reader], part.source, Notes(), False))
+        rows = with_referenced_pictures(rows, partial(READERS[part.reader], part.source.part(WHOLE), Notes(), False))
     if layout is not None:
         return laid_out(rows, LAYOUTS[layout], notes)
     once = (

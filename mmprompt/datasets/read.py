@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from mmprompt.datasets import openai_chat
@@ -14,6 +16,7 @@ from mmprompt.datasets.parts import FORMATS, Part, Settings, parts_of, rows_of
 from mmprompt.datasets.python_rows import Once, read_rows
 from mmprompt.datasets.readers.join import Missing, join_table, joined, table_of
 from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.span import Shard, Span, rows_from
 from mmprompt.errors import DatasetError, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.targets.exact_json import Remark
@@ -26,10 +29,10 @@ class Dataset:
     reads the file again; standard input, pipes and iterators can be read once. ``path`` is the file as given (None for
     rows given in Python). ``root`` is its directory, where relative media paths begin (None for standard input and for
     rows given in Python); the media of files in several folders begin at their own, and ``roots`` holds all of them.
-    ``change`` is applied to each row.
+    ``change`` is applied to each row. ``first`` is the 0-based number of the first row: 0 but for a part of a dataset.
     """
 
-    __slots__ = ("_iterate", "_notes", "change", "format", "path", "root", "roots")
+    __slots__ = ("_iterate", "_notes", "change", "first", "format", "path", "root", "roots")
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Dataset:
         self.format = format_name
         self.root = roots[0] if roots else None
         self.roots = tuple(roots)
+        self.first = 0
         self.change: Callable[[Row], Row] | None = None
         self._iterate = iterate
         self._notes = Notes()
@@ -55,6 +59,12 @@ class Dataset:
         self._notes.clear()
         rows = self._iterate(self._notes)
         return rows if self.change is None else map(self.change, rows)
+
+    def chosen(self, rows: slice) -> Iterator[Row]:
+        """Read the rows whose numbers are in a range, of those that there are from ``first`` on."""
+        own = rows_from(rows, self.first)
+        start, stop = [at if at is None else max(at - self.first, 0) for at in (own.start, own.stop)]
+        return islice(self, start, stop, own.step)
 
     @property
     def files(self) -> list[str]:
@@ -83,7 +93,34 @@ class Dataset:
         """Read JSON lines with Python's ``json`` alone from now on: slower, and repeated keys are noted."""
         if isinstance(self._iterate, partial) and self._iterate.func is _read:
             parts, asked = self._iterate.args
-            self._iterate = partial(_read, parts, asked._replace(thorough=True))
+            self._iterate = partial(_read, parts, asked._replace(thorough=True), **self._iterate.keywords)
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The files whose rows can be read in spans; none if one of them has to be read whole."""
+        if isinstance(self._iterate, partial) and self._iterate.func is _read:
+            parts, asked = self._iterate.args
+            return parts if not asked.join and all(part.can_be_cut for part in parts) else ()
+        return ()
+
+    def over(self, shard: Shard) -> Dataset:
+        """Return the part of this dataset that a shard says. Its rows have the numbers that they have here."""
+        iterate = self._iterate
+        if shard["rows"] is not None and isinstance(self._iterate, partial):
+            parts, asked = self._iterate.args
+            span = Span(shard["start"], shard["end"], shard["line"], shard["row"])
+            own = parts[shard["part"]]
+            own = own._replace(source=own.source.part(span))
+            numbered_from = shard["first"] if len(parts) > 1 else None
+            iterate = partial(_read, (own,), asked, first=numbered_from, chats=shard["chats"])
+        part = Dataset(self.path, self.format, self.roots, iterate)
+        part.change, part.first = copy.copy(self.change), shard["first"]
+        return part
+
+    @property
+    def remarks(self) -> Notes:
+        """Remarks on the rows that the last iteration has read so far."""
+        return self._notes
 
     @property
     def notes(self) -> list[Note]:
@@ -142,11 +179,20 @@ def open_dataset(
     return Dataset(name, format or first.format, folders, partial(_read, parts, asked))
 
 
-def _read(parts: Sequence[Part], asked: Settings, notes: Notes) -> Iterator[Row]:
+def _read(
+    parts: Sequence[Part], asked: Settings, notes: Notes, *, first: int | None = None, chats: bool | None = None
+) -> Iterator[Row]:
+    """Return the rows of files. ``first`` is the number of the first row, if the dataset has more files than these.
+
+    ``chats`` says whether the rows are chats, for those after the first.
+    """
     join = partial(_joined, asked=asked, notes=notes) if asked.join else None
-    rows = rows_of(parts[0], asked, notes, join) if len(parts) == 1 else _numbered(parts, asked, notes, join)
+    several = len(parts) > 1 or first is not None
+    rows = _numbered(parts, asked, notes, join, first or 0) if several else rows_of(parts[0], asked, notes, join)
     if parts[0].reader in ("json", "parquet", "arrow", "webdataset") and parts[0].layout is None:
-        rows = openai_chat.of_rows(rows)
+        if chats is None:
+            return openai_chat.of_rows(rows)
+        return openai_chat.chats(rows) if chats else rows
     return rows
 
 
@@ -159,9 +205,8 @@ def _joined(rows: Iterator[Row], *, asked: Settings, notes: Notes) -> Iterator[R
     return rows
 
 
-def _numbered(parts: Sequence[Part], asked: Settings, notes: Notes, join: Join | None) -> Iterator[Row]:
-    """Yield the rows of several files, numbered on."""
-    number = 0
+def _numbered(parts: Sequence[Part], asked: Settings, notes: Notes, join: Join | None, number: int) -> Iterator[Row]:
+    """Yield the rows of several files, numbered on from ``number``."""
     for part in parts:
         for row in rows_of(part, asked, notes, join):
             if isinstance(row, Sample):

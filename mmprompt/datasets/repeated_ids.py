@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from itertools import pairwise
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
@@ -73,6 +74,14 @@ class RepeatedIds:
         names = self._names
         hashes = list(map(hash if set(map(type, names)) == {str} else _key, names))
         names.clear()
+        self._keep(hashes)
+
+    def add_keys(self, keys: Sequence[int], lines: Sequence[int]) -> None:
+        """Remember ids by the keys that an ``IdFile`` holds; not together with ``add``."""
+        self._lines.extend(lines)
+        self._keep(keys)
+
+    def _keep(self, hashes: Sequence[int]) -> None:
         slots, suspects = self._slots, self._suspects
         for key in hashes if len(suspects) < _SUSPECTS else ():
             slot = key & (_SLOTS - 1)
@@ -81,18 +90,18 @@ class RepeatedIds:
             else:
                 slots[slot] = 1
         self._hashes += array("q", hashes)  # in half the time of extend
-        if len(self._hashes) >= _SPILL:
+        while len(self._hashes) >= _SPILL:
             self._spill()
 
     def _spill(self) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
         self._file.seek(0, 2)
-        self._file.write(self._hashes.tobytes())
-        self._file.write(self._lines.tobytes())
-        self._spilled += len(self._lines)
-        self._hashes = array("q")
-        self._lines = array("q")
+        self._file.write(self._hashes[:_SPILL].tobytes())
+        self._file.write(self._lines[:_SPILL].tobytes())
+        self._spilled += _SPILL
+        self._hashes = self._hashes[_SPILL:]
+        self._lines = self._lines[_SPILL:]
 
     def repeats(self) -> Iterator[tuple[int, int]]:
         """Yield the line of each repeated id, and the line where that id stood first.
@@ -193,6 +202,62 @@ class RepeatedIds:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class IdFile:
+    """Writes ids to a file, as keys that mean the same in every process, each with its place.
+
+    ``keys_in`` reads the file. Use it as ``RepeatedIds``; it finds no repeated ids.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._names: list[object] = []
+        self._places = array("q")
+
+    def add(self, name: object, place: int) -> None:
+        """Write an id and its place."""
+        self._names.append(name)
+        self._places.append(place)
+        if len(self._names) >= _BATCH:
+            self._write()
+
+    def _write(self) -> None:
+        keys = array("q", map(_lasting_key, self._names))
+        for written in (array("q", [len(keys)]), keys, self._places):
+            self._file.write(written.tobytes())
+        self._names.clear()
+        self._places = array("q")
+
+    def repeats(self) -> Iterator[tuple[int, int]]:
+        """Yield nothing."""
+        return iter(())
+
+    def __enter__(self) -> IdFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._write()
+
+
+def keys_in(file: IO[bytes]) -> Iterator[tuple[array[int], array[int]]]:
+    """Yield the keys and the places of the ids in the file of an ``IdFile``, in batches."""
+    while head := file.read(8):
+        (size,) = array("q", head)
+        yield array("q", file.read(8 * size)), array("q", file.read(8 * size))
+
+
+def _lasting_key(name: object) -> int:
+    """Return a key of an id that does not depend on the process."""
+    if type(name) is int and 0 <= name < _INTEGERS:
+        return name
+    kind = b"" if type(name) is str else type(name).__name__.encode()[:16]
+    text = name if type(name) is str else json.dumps(name, default=repr)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=kind).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def _repeats_among(keys: Integers, lines: Integers) -> Iterator[tuple[int, int]]:

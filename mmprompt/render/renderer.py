@@ -5,6 +5,7 @@ One row in, one line out (one a turn for dialogues), in order. A bad row is an e
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,11 @@ from mmprompt.render.wire_request import RenderedRow, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.prompt_items import plain_prompt
+from mmprompt.tasks.shard_task import rows_of
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
-    from mmprompt.datasets.repeated_ids import RepeatedIds
+    from mmprompt.datasets.repeated_ids import IdFile, RepeatedIds
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 EMITS = ("messages", "prompt", "string", "batch")
@@ -92,9 +94,20 @@ class Renderer:
             self.prepare = self._prepare_line if self._as_list and self._silent else self.builder.prepare
 
     @property
+    def task(self) -> Task:
+        """The task whose rows it renders."""
+        return self._task
+
+    def over(self, task: Task) -> Renderer:
+        """Return the renderer for the rows of ``task``, which is this one for a shard of its dataset."""
+        renderer = copy.copy(self)
+        renderer._task = task  # noqa: SLF001  # of our own class
+        return renderer
+
+    @property
     def rows(self) -> slice:
         """Which rows of the dataset the task takes."""
-        return self._task.config.test_range
+        return rows_of(self._task)
 
     @property
     def file(self) -> str | None:
@@ -106,7 +119,7 @@ class Renderer:
         """Whether requests are lines of a batch, whose results are joined by id."""
         return self._batch is not None
 
-    def remembering(self, ids: RepeatedIds) -> Callable[[object, int], None]:
+    def remembering(self, ids: RepeatedIds | IdFile) -> Callable[[object, int], None]:
         """Return a function that stores an id and its line; in a batch the ids 2 and "2" are the same."""
         if self._batch is None:
             return ids.add

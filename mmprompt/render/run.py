@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from mmprompt.datasets.repeated_ids import RepeatedIdError, RepeatedIds
+from mmprompt.datasets.repeated_ids import IdFile, RepeatedIdError, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
@@ -45,6 +45,10 @@ class RenderReport(NamedTuple):
     repeated: int
 
 
+def _heard(*_: object) -> None:
+    """Do nothing with an error or a note."""
+
+
 def render(
     renderer: Renderer,
     rows: Iterable[Row],
@@ -53,9 +57,10 @@ def render(
     limit: int | None = None,
     strict: bool = False,
     workers: int = 1,
-    on_error: OnError | None = None,
-    on_note: OnNote | None = None,
+    on_error: OnError = _heard,
+    on_note: OnNote = _heard,
     on_row: Callable[[], object] | None = None,
+    ids: RepeatedIds | IdFile | None = None,
 ) -> RenderReport:
     """Render ``rows`` to ``writer``, in order. The output is the same for any ``workers``.
 
@@ -69,13 +74,12 @@ def render(
         on_error: receives each bad row.
         on_note: receives what is accepted but odd, such as a wrong declared type.
         on_row: called after each row, before its error.
+        ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
     done = failed = 0
-    report: OnError = on_error or (lambda *_: None)
-    tell: OnNote = on_note or (lambda _: None)
     chosen = itertools.islice(rows, limit)
-    with RepeatedIds() as ids, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
-        write, add = writer.write, renderer.remembering(ids)
+    with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
+        write, add = writer.write, renderer.remembering(kept)
         for rendered in map(renderer.finish, prepared):
             is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)
             if on_row is not None and is_row:
@@ -86,21 +90,21 @@ def render(
                 done += 1
                 write(rendered.chunks)
                 for note in rendered.notes:
-                    tell(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
+                    on_note(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
             else:
-                report(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
+                on_error(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
                 failed += is_row
                 if strict:
                     writer.flush()
                     raise rendered.error
         writer.flush()
-        return RenderReport(done, failed, _repeats(ids, renderer, report))
+        return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
 
 
-def _repeats(ids: RepeatedIds, renderer: Renderer, on_error: OnError) -> int:
-    """Report the ids that stood before, and return how many."""
+def report_repeats(repeats: Iterable[tuple[int, int]], renderer: Renderer, on_error: OnError) -> int:
+    """Report the ids that stood before, given by their places, and return how many."""
     repeated = 0
-    for place, first in ids.repeats():
+    for place, first in repeats:
         repeated += 1
         row, line, first_line = place >> _LINE_BITS, place & _MOST_LINES, first & _MOST_LINES
         what = f"row {row} has the id of row {first >> _LINE_BITS} (counted from 0)"

@@ -21,10 +21,25 @@ class UnfilledSlotError(RowError):
     code = "MM603"
 
 
-def with_media_slots(rows: Iterable[Row], names: Collection[str], by: str = "a media slot") -> Iterator[Row]:
+class SlotTally:
+    """Which media columns no row of a part of a dataset had, and all columns that rows had.
+
+    ``is_first`` is True for the part with which the dataset begins. ``unfilled`` is None until all rows are read.
+    """
+
+    def __init__(self, *, is_first: bool) -> None:
+        self.is_first = is_first
+        self.unfilled: list[str] | None = None
+        self.columns: list[str] = []
+
+
+def with_media_slots(
+    rows: Iterable[Row], names: Collection[str], by: str = "a media slot", tally: SlotTally | None = None
+) -> Iterator[Row]:
     """Yield the rows, and at the end an error for each of the media columns ``names`` that no row had.
 
-    ``by`` is what names them, for messages: a slot of the template, or ``--map``.
+    ``by`` is what names them, for messages: a slot of the template, or ``--map``. If the rows are a part of a dataset,
+    ``tally`` receives these columns, and there is no error.
 
     Raises:
         TaskError: the first row lacks such a column and has one of nearly that name.
@@ -36,14 +51,22 @@ def with_media_slots(rows: Iterable[Row], names: Collection[str], by: str = "a m
         if isinstance(row, Sample):
             for name in [name for name in unfilled if _fills(name, row)]:
                 del unfilled[name]
-            if not every:
+            if not every and (tally is None or tally.is_first):
                 _check_names(unfilled, row, names, by)
             every.update(row.columns)
         yield row
         if not unfilled:
             break
     yield from stream
-    for name in unfilled if every else ():
+    if tally is not None:
+        tally.unfilled, tally.columns = list(unfilled), sorted(every)
+    elif every:
+        yield from unfilled_slots(unfilled, every, by)
+
+
+def unfilled_slots(names: Iterable[str], every: Collection[str], by: str) -> Iterator[UnfilledSlotError]:
+    """Yield an error for each of the media columns ``names`` that no row had; ``every`` are the columns of the rows."""
+    for name in names:
         hint = f"name a media column of the rows ({nearest(name, every)}), or remove it"
         yield UnfilledSlotError(f"no row has the column '{name}', which {by} names", hint, code="MM603").located(
             column=name

@@ -63,6 +63,15 @@ class RowNotes:
                     continue
             yield row
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """The counts as plain data, for ``add_state``."""
+        return self._last.state
+
+    def add_state(self, state: dict[str, Any]) -> None:
+        """Add the counts of the rows after those that are counted."""
+        self._last.add_state(state)
+
     def texts(self) -> list[Note]:
         """Return the notes, with their numbers of rows."""
         return self._last.texts()
@@ -142,6 +151,30 @@ class RowCounts:
             for note in notes:
                 _count(self._found, note, 1)
             self._left.update(islice(left, _MOST_COLUMNS))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The counts as plain data, for ``add_state``."""
+        shapes = [[list(shape), s.count, s.empty, s.media] for shape, s in self._shapes.items()]
+        found = [[fact, *counted] for fact, counted in self._found.items()]
+        return {"shapes": shapes, "others": self._others, "found": found, "left": dict(self._left)}
+
+    def add_state(self, state: dict[str, Any]) -> None:
+        """Add the counts of the rows after those that are counted."""
+        for columns, count, empty, media in state["shapes"]:
+            shape = self._shapes.get(tuple(columns))
+            if shape is None:
+                shape = Shape(media, [], [], looks=False)
+                if len(self._shapes) < _MOST_SHAPES:
+                    self._shapes[tuple(columns)] = shape
+                else:
+                    self._others += count
+            shape.count += count
+            shape.empty += empty
+        for fact, rows, hint, code in state["found"]:
+            _count(self._found, (code, fact, hint), rows)
+        self._others += state["others"]
+        self._left.update(state["left"])
 
     def texts(self) -> list[Note]:
         """Return the notes, each with the number of rows it is about."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Sample
@@ -19,7 +18,7 @@ from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
-from mmprompt.tasks.media_slots import with_media_slots
+from mmprompt.tasks.media_slots import SlotTally, with_media_slots
 from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
@@ -45,7 +44,7 @@ class Task:
     """A compiled task, made by ``load_task``. Immutable.
 
     ``prompts``, ``strings`` and ``messages`` are lazy and run in constant memory. A row that cannot be rendered raises
-    its error, which ends the iteration; with ``on_error`` the error is passed to it and the row is left out.
+    its error; with ``on_error`` the error is passed to it and the row is left out.
     """
 
     dataset: Dataset | None
@@ -60,7 +59,8 @@ class Task:
     _list_cells: bool  # a cell may be a list written as text
     _count_tokens: CountTokens | None
     _own_notes: tuple[Note, ...]
-    _row_notes: RowNotes  # for notes only: no prompt depends on it
+    row_notes: RowNotes  # for notes only: no prompt depends on it
+    tally: SlotTally | None = None  # of a shard
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Task:
             _count_tokens=count_tokens,
             policy=policy,
             _own_notes=tuple(notes),
-            _row_notes=RowNotes(config, assembly, map_columns or {}, list_cells=cells),
+            row_notes=RowNotes(config, assembly, map_columns or {}, list_cells=cells),
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -137,18 +137,20 @@ class Task:
         if self.dataset is None:
             hint = "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows"
             raise TaskError("the task names no dataset", hint)
-        rows = self.config.test_range
-        chosen = self._row_notes.observed(itertools.islice(self.dataset, rows.start, rows.stop, rows.step))
-        if self.assembly is None:
-            return with_media_slots(chosen, self.map_columns, "--map") if self.map_columns else chosen
-        return with_media_slots(chosen, self.assembly.media_slots)
+        chosen = self.row_notes.observed(self.dataset.chosen(self.config.test_range))
+        return with_media_slots(chosen, *self.slots, self.tally) if self.slots[0] else chosen
+
+    @property
+    def slots(self) -> tuple[Collection[str], str]:
+        """The media columns that some row must have, and what names them, for messages."""
+        return (self.map_columns, "--map") if self.assembly is None else (self.assembly.media_slots, "a media slot")
 
     def notes(self, *, replied: bool = False) -> list[Note]:
         """Return notes on the rows read so far: what is accepted but odd, and what no request sends.
 
         ``replied`` says that a model replied, so that the later turns of dialogues were asked too.
         """
-        notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self._row_notes.texts()]
+        notes = [*self._own_notes, *(() if self.dataset is None else self.dataset.notes), *self.row_notes.texts()]
         return [*notes, *prompt_notes(self.config, self.assembly, self.train is not None, replied=replied)]
 
     def requests(
@@ -163,7 +165,7 @@ class Task:
     ) -> Iterator[Request]:
         """Yield a ``Request`` for each row, or for each of its turns or labels: the whole path, ready to be sent.
 
-        The stream is lazy, in order, and runs in constant memory.
+        The stream is lazy, in order, and runs in constant memory:
 
             for request in load_task("task.yaml").requests():
                 reply = client.chat.completions.create(model="qwen", **request)

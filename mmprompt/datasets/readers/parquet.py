@@ -9,6 +9,7 @@ from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.span import Cuts, Span
 from mmprompt.errors import DatasetError, RowError, shown
 
 if TYPE_CHECKING:
@@ -31,7 +32,27 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     parquet = pyarrow_module("parquet")
     with source.opened() as stream:
         _refuse_stream(source)
-        yield from _samples(_batches_of_parquet(parquet, stream), source.name)
+        yield from _samples(_batches_of_parquet(parquet, stream, source.span), source.name, source.span.row)
+
+
+def spans(source: DatasetFile, rows: int) -> Iterator[tuple[Span, int]]:
+    """Yield spans of whole row groups with at least ``rows`` rows each, and their numbers of rows.
+
+    Raises:
+        DatasetError: pyarrow is not installed, or the file is damaged.
+    """
+    parquet = pyarrow_module("parquet")
+    with source.opened() as stream:
+        try:
+            file = parquet.ParquetFile(stream).metadata
+            sizes = [file.row_group(group).num_rows for group in range(file.num_row_groups)]
+        except Exception as error:  # noqa: BLE001  # a damaged file gives errors of any type
+            raise _damaged(source.name, error) from None
+    cuts, row = Cuts(rows), 0
+    for group, size in enumerate(sizes):
+        row += size
+        yield from cuts.at(group + 1, 1, row)
+    yield from cuts.last(row, len(sizes))
 
 
 def read_arrow(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
@@ -51,10 +72,10 @@ def _refuse_stream(source: DatasetFile) -> None:
         raise DatasetError(f"{shown(source.name)} is a stream", "save it to a file: Parquet is read from its end")
 
 
-def _batches_of_parquet(parquet: ModuleType, stream: BinaryIO) -> Iterator[Any]:
+def _batches_of_parquet(parquet: ModuleType, stream: BinaryIO, span: Span) -> Iterator[Any]:
     # no pre-buffering: it would hold whole row groups, with all their pictures
     file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 16)
-    for group in range(file.num_row_groups):
+    for group in range(file.num_row_groups)[span.start : span.end]:
         yield from file.iter_batches(batch_size=_BATCH, row_groups=[group], use_threads=False)
 
 
@@ -64,8 +85,7 @@ def _batches_of_arrow(ipc: ModuleType, stream: BinaryIO, *, is_file: bool) -> It
     yield from map(opened.get_batch, numbers) if opened else ipc.open_stream(stream)
 
 
-def _samples(batches: Iterator[Any], file: str) -> Iterator[Row]:
-    row = 0
+def _samples(batches: Iterator[Any], file: str, row: int = 0) -> Iterator[Row]:
     make: Any = tuple.__new__  # half the cost of the constructor, once a row
     while (batch := _next(batches, file)) is not None:
         for at in range(0, len(batch), _BATCH):
@@ -82,13 +102,16 @@ def _next(batches: Iterator[Any], file: str) -> Any:
         batch = next(batches, None)
         names = [] if batch is None else batch.schema.names
     except Exception as error:  # noqa: BLE001  # a damaged file gives errors of any type
-        what = f"the file is damaged: {shown(str(error))}"
-        raise DatasetError(what, "write it again").located(file=file) from None
+        raise _damaged(file, error) from None
     if len(names) != len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         what = f"two columns are named {shown(twice)}"
         raise DatasetError(what, "rename one of them").located(file=file, column=twice)
     return batch
+
+
+def _damaged(file: str, error: Exception) -> DatasetError:
+    return DatasetError(f"the file is damaged: {shown(str(error))}", "write it again").located(file=file)
 
 
 def _rows(batch: Any) -> list[Any]:

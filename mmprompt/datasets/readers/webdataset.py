@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.span import Cuts, Span
 from mmprompt.errors import DatasetError, MMPromptError, RowError, shown
 from mmprompt.media.media_types import suffix_type
 from mmprompt.targets.exact_json import Remark, loads
@@ -44,8 +45,36 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
         DatasetError: the file is not a tar file, or is cut off.
     """
     del thorough
+    with source.opened_span() as stream:
+        yield from _samples(stream, source.name, notes, source.span.row)
+
+
+def spans(source: DatasetFile, rows: int) -> Iterator[tuple[Span, int]]:
+    """Yield spans of ``rows`` rows each, the last one shorter, and their numbers of rows. No member is read.
+
+    Raises:
+        DatasetError: as ``read``, or the file has attributes that hold for all members after them.
+    """
+    cuts, row, key = Cuts(rows), 0, ""
     with source.opened() as stream:
-        yield from _samples(stream, source.name, notes)
+        try:
+            with tarfile.open(fileobj=stream, mode="r:", tarinfo=_Header) as archive:
+                for member in archive:
+                    archive.members = []  # type: ignore[attr-defined]  # it keeps every header it has seen
+                    split = _key_of(member.name)
+                    if split is not None and member.isfile() and split[0] != key:
+                        yield from cuts.at(member.offset, 1, row)
+                        key, row = split[0], row + 1
+                end, shared = archive.offset, archive.pax_headers
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise _damaged(source.name, error) from None
+    if shared:
+        raise DatasetError("the tar file has attributes for all members", "write it without them")
+    yield from cuts.last(row, end)
+
+
+def _damaged(file: str, error: Exception) -> DatasetError:
+    return DatasetError(f"the tar file is damaged: {error}", "write it again").located(file=file)
 
 
 class _Header(tarfile.TarInfo):
@@ -91,8 +120,7 @@ class _Members:
         self.data[extension] = b"" if opened is None else opened.read()
 
 
-def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
-    row = 0
+def _samples(stream: BinaryIO, file: str, notes: Notes, row: int) -> Iterator[Row]:
     members = _Members("")
     try:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17, tarinfo=_Header) as archive:
@@ -118,7 +146,7 @@ def _samples(stream: BinaryIO, file: str, notes: Notes) -> Iterator[Row]:
                     members = _Members(split[0])
                 members.add(split[1], member, archive)
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise DatasetError(f"the tar file is damaged: {error}", "write it again").located(file=file) from None
+        raise _damaged(file, error) from None
     if members.data:
         yield _sample(members, file, row, notes)
 

@@ -1,0 +1,142 @@
+"""Commands whose rows are done in shards by an engine: ``--engine``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from mmprompt.cli import say
+from mmprompt.cli.output import output
+from mmprompt.cli.progress import RowCounter, progress
+from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome
+from mmprompt.datasets.openai_chat import LastAssistant
+from mmprompt.datasets.span import Shard
+from mmprompt.errors import MMPromptError, TaskError, nearest, shown
+from mmprompt.render.renderer import Renderer
+from mmprompt.run.side_lock import SideLock
+from mmprompt.scale.local import run_local
+from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, in_order, inputs_of
+from mmprompt.scale.plan import ROWS, plan_shards
+from mmprompt.scale.render_shard import RenderSpec, render_shard
+from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.tasks.task import Task
+
+Report = dict[str, Any]
+Engine = Callable[[Callable[[Any], Report], Iterable[Any], int], Generator[Report, None, None]]
+
+_ASIDE = ("engine", "workers", "errors", "output", "strict_notes", "run", "command")
+"""Options that change nothing in what the shards hold."""
+
+
+def engine_named(name: str) -> Engine:
+    """Return an engine: a function from work, what the work needs for each shard, and a number of workers to reports.
+
+    Raises:
+        TaskError: there is no engine of this name.
+    """
+    if name == "local":
+        return run_local
+    raise TaskError(f"unknown engine {shown(name)}", nearest(name, ("local",)))
+
+
+@contextmanager
+def work_folder(
+    arguments: argparse.Namespace, task: Task, written: str | None
+) -> Iterator[tuple[WorkFolder, list[Shard]]]:
+    """Give the folder of the shards, which lies beside the file that is written, and the shards.
+
+    A run that was stopped is gone on with. The folder is removed if the block ends well.
+
+    Raises:
+        TaskError: the output has no name, another run works in the folder, or its input or options were others.
+    """
+    if written in (None, "-") or (os.path.exists(str(written)) and not os.path.isfile(str(written))):
+        raise TaskError("--engine writes to a file", "name it with -o FILE")
+    if task.dataset is None:
+        list(task.samples())  # says that there is none
+        raise TaskError("the task names no dataset", "give --dataset FILE")
+    folder = WorkFolder(f"{written}.shards")
+    options = {name: value for name, value in sorted(vars(arguments).items()) if name not in _ASIDE}
+    about = {f"--{name.replace('_', '-')}": value for name, value in options.items()} | inputs_of(
+        task, *_files(arguments)
+    )
+    lock = SideLock(folder.path)
+    try:
+        shards = folder.resumed(about)
+        if shards is None:
+            shards = plan_shards(task.dataset, ROWS)
+            folder.begin(about, shards)
+        yield folder, shards
+        folder.remove()
+    finally:
+        lock.close()
+
+
+def _files(arguments: argparse.Namespace) -> list[str]:
+    return [name for name in arguments.input if os.path.isfile(name)]
+
+
+def reports_of(
+    engine: Engine, work: Callable[[Any], Report], specs: Mapping[int, Any], folder: WorkFolder, workers: int
+) -> Generator[Report, None, None]:
+    """Yield the report of each shard in the order of shards. Shards that are done are not done again."""
+    done = {number: report for number in specs if (report := folder.report(number)) is not None}
+    if done:
+        say(f"mmprompt: going on: {len(done)} of {len(specs)} shards were done before")
+    left = [spec for number, spec in specs.items() if number not in done]
+
+    def every() -> Generator[Report, None, None]:
+        yield from done.values()
+        with closing(engine(work, left, workers)) as running:
+            yield from running
+
+    with closing(every()) as reports:
+        yield from in_order(reports, list(specs))
+
+
+def render_in_shards(  # noqa: PLR0917  # what a run of the command has
+    arguments: argparse.Namespace,
+    task: Task,
+    renderer: Renderer,
+    errors: ErrorReport,
+    notes: NoteReport,
+    last: LastAssistant | None,
+) -> Outcome:
+    """Render the rows of the task in shards, and return the counts."""
+    counter, repeated, stopped, size = RowCounter(), 0, "", 0
+    merge = None
+    try:
+        with (
+            work_folder(arguments, task, arguments.output) as (folder, shards),
+            progress(counter, errors, task.dataset, arguments.limit),
+            output(arguments.output) as writer,
+        ):
+            merge = RenderMerge(task, folder, Listeners(errors.tell, notes.add_of_row, notes.add, counter.add))
+            strict = arguments.strict
+            specs = {
+                number: RenderSpec(renderer, shard, number, folder.path, limit, strict)
+                for number, shard, limit in chosen_shards(shards, task.config.test_range, arguments.limit)
+            }
+            with closing(
+                reports_of(engine_named(arguments.engine), render_shard, specs, folder, arguments.workers)
+            ) as reports:
+                for report in reports:
+                    merge.add(report, writer)
+            repeated = merge.finish(
+                renderer, lambda failed, row: errors.report(failed, row, counter.rows), strict=arguments.strict
+            )
+            writer.discarded = bool(errors.rows and counter.rows == errors.rows)
+            writer.flush()
+            size = writer.bytes_written
+    except KeyboardInterrupt:
+        stopped = INTERRUPTION
+    except MMPromptError:
+        if not (arguments.strict and errors.count):
+            raise
+        stopped = "stopped at this row (--strict)"
+    if last is not None and merge is not None:
+        last.taken = merge.taken
+    return Outcome(counter.rows - errors.rows, errors.rows, size, arguments.output, repeated, 0, stopped)

@@ -1,0 +1,8 @@
+"""Datasets in shards: each is rendered, checked or run alone, on any engine, and the outputs are merged in order."""
+
+from __future__ import annotations
+
+from mmprompt.scale.plan import plan_shards
+from mmprompt.scale.render_shard import RenderSpec, render_shard
+
+__all__ = ["RenderSpec", "plan_shards", "render_shard"]

@@ -1,0 +1,113 @@
+"""The folder in which shards lie until they are merged: their outputs, their reports, and what the run is about."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO
+
+from mmprompt._version import __version__
+from mmprompt.datasets.span import Shard
+from mmprompt.errors import TaskError, shown
+
+VERSION = 1
+_PLAN = "plan.json"
+
+
+class WorkFolder:
+    """The files of a run in shards. ``NNNNN.report`` is written last: a shard that has one is done.
+
+    Args:
+        path: the folder.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def file(self, number: int, kind: str) -> str:
+        """Return the name of a file of a shard."""
+        return os.path.join(self.path, f"{number:05d}.{kind}")
+
+    def opened(self, number: int, kind: str) -> BinaryIO:
+        """Open a file of a shard that is done."""
+        return open(self.file(number, kind), "rb")
+
+    @contextmanager
+    def written(self, number: int, kind: str) -> Iterator[BinaryIO]:
+        """Open a file of a shard. It appears under its name when it is complete."""
+        with _written(self.file(number, kind)) as file:
+            yield file
+
+    def report(self, number: int) -> dict[str, Any] | None:
+        """Return the report of a shard, if the shard is done and its files are as long as they were."""
+        try:
+            with open(self.file(number, "report"), encoding="utf-8") as file:
+                report: dict[str, Any] = json.load(file)
+            sizes = report["files"]
+            right = all(os.path.getsize(self.file(number, kind)) == size for kind, size in sizes.items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return report if right else None
+
+    def save_report(self, number: int, report: Mapping[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
+        """Write the report of a shard whose files ``kinds`` are complete, and return it."""
+        sizes = {kind: os.path.getsize(self.file(number, kind)) for kind in kinds}
+        full = {**report, "number": number, "files": sizes}
+        with self.written(number, "report") as file:
+            file.write(json.dumps(full).encode())
+        return full
+
+    def begin(self, about: Mapping[str, Any], shards: Sequence[Shard]) -> None:
+        """Make the folder, and write down what the run is about."""
+        os.makedirs(self.path, exist_ok=True)
+        plan = {"version": VERSION, "mmprompt": __version__, "about": about, "shards": shards}
+        with _written(os.path.join(self.path, _PLAN)) as file:
+            file.write(json.dumps(plan).encode())
+
+    def resumed(self, about: Mapping[str, Any]) -> list[Shard] | None:
+        """Return the shards of the run that was begun here; None if there is none.
+
+        Raises:
+            TaskError: the folder is that of another run, or no folder of a run.
+        """
+        if not os.path.lexists(self.path):
+            return None
+        try:
+            with open(os.path.join(self.path, _PLAN), encoding="utf-8") as file:
+                plan = json.load(file)
+            before, shards, made_by = plan["about"], plan["shards"], (plan["version"], plan["mmprompt"])
+        except FileNotFoundError:
+            if os.path.isdir(self.path) and not [n for n in os.listdir(self.path) if not n.endswith(".part")]:
+                return None
+            raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
+        except (OSError, ValueError, KeyError, TypeError):
+            raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
+        changed = [name for name in dict.fromkeys([*before, *about]) if before.get(name) != about.get(name)]
+        if made_by != (VERSION, __version__):
+            changed.insert(0, f"mmprompt ({made_by[1]}, now {__version__})")
+        if changed:
+            what = f"{shown(self.path)} was begun with another {', '.join(changed)}"
+            raise TaskError(what, "go on as before, or remove that folder to begin anew")
+        found: list[Shard] = shards
+        return found
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@contextmanager
+def _written(path: str) -> Iterator[BinaryIO]:
+    """Open a file that gets its name when it is complete. Two processes may do the same shard: each has its own."""
+    temporary = f"{path}.{os.urandom(6).hex()}.part"
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
