@@ -20,7 +20,7 @@ from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.wire_json import EncodedJSON, decoded, json_body, json_digest, keyed, with_text
+from mmprompt.targets.wire_json import EncodedJSON, decoded, json_digest, keyed, record_chunks, with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.task import Task
@@ -184,19 +184,26 @@ class Request(Mapping[str, Any]):
             TargetError: the target ``hf`` has no server, or there are ``options`` for another wire form.
             TaskError: Anthropic requires ``max_tokens``, and the task has no ``max_out_len``.
         """
+        return b"".join(self.body_chunks(model, options))
+
+    def body_chunks(self, model: str | None = None, options: Mapping[str, JSONValue] | None = None) -> list[bytes]:
+        """Return ``body`` in pieces, which need not be joined to be sent."""
         if options and self._settings.wire != "openai":
             raise TargetError(f"{self._settings.target} takes no options", "set them in the task file")
-        own = {**(self._own or {}), **options} if options else self._own
         wire = self._wire.wire
-        if type(wire) is EncodedJSON and own is None:
-            return self._settings.encoded_body(wire, self._wire.turn, model)
-        return json_body(self._settings.body(wire, self._wire.turn, model, own))
+        if type(wire) is EncodedJSON and self._own is None and "messages" not in (options or {}):
+            return wire.chunks(self._settings.head(self._wire.turn, model, options), b"}")
+        own = {**(self._own or {}), **options} if options else self._own
+        return record_chunks(self._settings.body(wire, self._wire.turn, model, own))
 
     def digest(self, model: str | None = None) -> str:
         """Return a SHA-256 of what is sent: of the body with its media as bytes; for ``hf`` of the messages."""
         if self._settings.wire == "hf":
             return json_digest(self.unencoded)
-        return json_digest(self._settings.body(self._wire.wire, self._wire.turn, model, self._own))
+        wire = self._wire.wire
+        if type(wire) is EncodedJSON and self._own is None:
+            return wire.digest(self._settings.head(self._wire.turn, model), b"}")
+        return json_digest(self._settings.body(wire, self._wire.turn, model, self._own))
 
     def _arguments(self) -> dict[str, Any]:
         """Return the settings as arguments of the SDK; those it does not know as ``extra_body``."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import NamedTuple
 
 from mmprompt.errors import TargetError, TaskError, Where
+from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.limits import limits, require_chat_target
 from mmprompt.targets.part_writer import Wire
-from mmprompt.targets.wire_json import EncodedJSON, json_body, keyed
+from mmprompt.targets.wire_json import json_body, keyed
 from mmprompt.tasks.task import Task
 
 _MAX_TOKENS = {"openai": "max_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}
 _STOP = {"openai": "stop", "anthropic": "stop_sequences", "gemini": "stopSequences"}
+_MOST_HEADS = 64
 _LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens")
 
 
@@ -30,16 +33,21 @@ class RequestSettings(NamedTuple):
     generation: Wire
     max_tokens: int | tuple[int, ...] | None
     stop: tuple[str, ...]
-    heads: dict[tuple[int | None, str | None], bytes]
-    """What stands before the messages in the bodies made so far, by turn and model."""
+    heads: dict[tuple[int | None, str | None, str], bytes]
+    """What stands before the messages in the bodies made so far, by turn, model and further settings."""
 
-    def encoded_body(self, messages: EncodedJSON, turn: int | None, model: str | None) -> bytes:
-        """Return ``body`` as JSON for messages that are JSON already; errors as there."""
-        head = self.heads.get((turn, model))
+    def head(self, turn: int | None, model: str | None, options: Mapping[str, JSONValue] | None = None) -> bytes:
+        """Return the JSON of ``body`` before its messages, which are its last key; errors as there."""
+        key = (turn, model, repr(options) if options else "")
+        head = self.heads.get(key)
         if head is None:
-            head, _, _ = json_body(self.body([], turn, model)).rpartition(b"[]}")
-            self.heads[turn, model] = head
-        return messages.within(head, b"}")
+            if len(self.heads) >= _MOST_HEADS:
+                self.heads.clear()
+            head, _, _ = json_body(self.body([], turn, model, None if options is None else dict(options))).rpartition(
+                b"[]}"
+            )
+            self.heads[key] = head
+        return head
 
     def keys_of(self, turn: int | None, own: Wire | None = None) -> Wire:
         """Return the settings of a request as the wire form's own keys; Gemini's are one ``generationConfig``.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from mmprompt._version import __version__
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
     from mmprompt.run.connections import Sender
+    from mmprompt.run.plain_answer import PlainAnswer
 
 ATTEMPTS = 5
 TIMEOUT = 600.0
@@ -120,7 +121,7 @@ class ChatClient:
             ServerError: the server cannot be reached, refuses the request, or returns no usable reply.
         """
         request = {"model": self.model, "messages": self._writer.write(messages), **checked_options(options)}
-        body = b"".join(record_chunks(request))
+        body = record_chunks(request)
         attempts = 1 if self._away else self.attempts
         for attempt in range(1, attempts + 1):
             try:
@@ -150,16 +151,16 @@ class ChatClient:
             found = Answer(reply=got) if isinstance(got, Reply) else Answer(perplexity=got)
         return found._replace(seconds=time.monotonic() - begun)
 
-    def reply(self, body: bytes) -> Reply:
-        """Send a request, which is JSON, once, and return the reply; errors as in ``post``."""
+    def reply(self, body: Sequence[bytes]) -> Reply:
+        """Send a request, the pieces of its JSON, once, and return the reply; errors as in ``post``."""
         answer = self.post(body)
         try:
             return reply_of(answer)
         except (LookupError, TypeError, AttributeError):
             raise self._no_reply(json.dumps(answer).encode()) from None
 
-    def post(self, body: bytes, path: str = CHAT) -> Mapping[str, Any]:
-        """Send JSON once, and return the object that the server answers. The pieces of a stream are joined.
+    def post(self, body: Sequence[bytes], path: str = CHAT) -> Mapping[str, Any]:
+        """Send the pieces of JSON once, and return the object that the server answers. Those of a stream are joined.
 
         Raises:
             PassingError: another attempt may succeed.
@@ -176,13 +177,13 @@ class ChatClient:
             raise self._no_reply(answer)
         return found
 
-    def _send(self, body: bytes, path: str) -> tuple[bytes, str]:
+    def _send(self, body: Sequence[bytes], path: str) -> tuple[bytes, str]:
         """Send a request once, and return the body of its answer with its type."""
         from urllib3 import exceptions  # noqa: PLC0415  # heavy
 
         from mmprompt.run.connections import is_cut, is_late  # noqa: PLC0415  # heavy
 
-        answer: BaseHTTPResponse | None = None
+        answer: BaseHTTPResponse | PlainAnswer | None = None
         try:
             answer = self._senders.get().post(path, body)
             self._away = False
@@ -211,7 +212,7 @@ class ChatClient:
             if answer is not None:
                 answer.close()
 
-    def _check_status(self, answer: BaseHTTPResponse) -> None:
+    def _check_status(self, answer: BaseHTTPResponse | PlainAnswer) -> None:
         """Raise an error with the server's own message for every status except 200."""
         status = answer.status
         if status == 200:
@@ -266,7 +267,7 @@ _HINTS = {
 }
 
 
-def _body(answer: BaseHTTPResponse) -> bytes:
+def _body(answer: BaseHTTPResponse | PlainAnswer) -> bytes:
     """Read the body of an answer, up to a size; the connection keeps the deadline."""
     pieces: list[bytes] = []
     count = 0

@@ -11,46 +11,87 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from urllib3.util import Timeout
 
-from mmprompt.media.fetch.connections import TimedResponse
+from mmprompt.run.plain_answer import PlainAnswer, later_answer, plain_answer
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
+_PIECE = 1 << 16
+_LENGTH = b"Content-Length: "
+
+
+class _Head(HTTPConnection):
+    """Keeps what it would send: the head of a request, with all checks of its headers."""
+
+    sent = b""
+
+    def send(self, data: Any) -> None:
+        """Keep a piece of a request."""
+        self.sent += data
+
 
 class _TimedHTTP(HTTPConnection):
-    """A connection on which each request and its answer together take at most ``seconds``."""
+    """A connection on which each request and its answer together take at most ``seconds``.
 
-    response_class = TimedResponse
+    The head of a request is made once, and goes out with the body in one call of the system.
+    """
 
     def __init__(self, *args: Any, seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
+        self._heads: dict[tuple[str, ...], bytes] = {}
 
-    def request(self, *args: Any, **options: Any) -> None:
-        """Send a request."""
+    def request(self, method: str, url: str, body: Any = None, headers: Any = None, **_: Any) -> None:
+        """Send a request, whose body is a sequence of pieces."""
         self._deadline = time.monotonic() + self._seconds
-        super().request(*args, **options)
-
-    def send(self, data: Any) -> None:
-        """Send a piece of a request; connecting has its own timeout."""
         if self.sock is None:
             self.connect()
-        if self.sock is not None:
-            self.sock.settimeout(self._left())
-        super().send(data)
+        head = b"%b%d\r\n\r\n" % (self._head(method, url, headers), sum(map(len, body)))
+        sock: Any = self.sock
+        sock.settimeout(self._left())
+        _send_all(sock, [head, *body])
 
     def getresponse(self) -> Any:
         """Return the answer, which must be read in the time that is left."""
-        self.timeout = self._left()
-        return super().getresponse()
+        sock: Any = self.sock
+        received = b""
+        try:
+            while True:
+                sock.settimeout(self._left())
+                if not (piece := sock.recv(_PIECE)):
+                    break
+                received += piece
+                answer, more = plain_answer(received)
+                if answer is not None:
+                    return answer
+                if not more:
+                    break
+        except OSError as fault:
+            if isinstance(fault, TimeoutError) or not received:
+                raise
+        later, stays = later_answer(sock, received, self._left())
+        if not stays:
+            self.close()
+        return later
+
+    def _head(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
+        """Return the head of a request up to the number in its last header, which is that of its length."""
+        key = (method, url, *headers.values())
+        if key not in self._heads:
+            through = self._tunnel_host  # then its own host is the proxy
+            recorder: Any = _Head(through or self.host, self._tunnel_port if through else self.port)
+            recorder.default_port = self.default_port
+            recorder.request(method, url, headers={**headers, "Content-Length": "0"})
+            self._heads[key] = recorder.sent.removesuffix(b"0\r\n\r\n")
+        return self._heads[key]
 
     def _left(self) -> float:
         return max(self._deadline - time.monotonic(), 0.001)  # 0 would mean a socket that never waits
@@ -61,6 +102,20 @@ class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
 
 
 _TIMED: dict[type, type] = {HTTPConnection: _TimedHTTP, HTTPSConnection: _TimedHTTPS}
+
+
+def _send_all(sock: Any, pieces: Sequence[bytes]) -> None:
+    """Send pieces one after the other; where the system can, with as few calls as it takes."""
+    if isinstance(sock, ssl.SSLSocket) or not hasattr(sock, "sendmsg"):
+        sock.sendall(b"".join(pieces))
+        return
+    rest = [memoryview(piece) for piece in pieces]
+    while rest:
+        sent = sock.sendmsg(rest)
+        while rest and sent >= len(rest[0]):
+            sent -= len(rest.pop(0))
+        if rest:
+            rest[0] = rest[0][sent:]
 
 
 class Sender:
@@ -85,6 +140,7 @@ class Sender:
         pool: Any = self._adapter.get_connection_with_tls_context(request, bundle, proxies)
         self._adapter.cert_verify(pool, base_url, bundle, None)  # type: ignore[no-untyped-call]
         timed = _TIMED.get(pool.ConnectionCls)
+        self._timed = timed is not None
         if timed is not None:
             pool.ConnectionCls = timed
             pool.conn_kw["seconds"] = seconds
@@ -93,16 +149,16 @@ class Sender:
         self._headers = dict(headers)
         self._timeout = Timeout(connect=min(connect, seconds), read=seconds)
 
-    def post(self, path: str, body: bytes) -> BaseHTTPResponse:
-        """Send a body to a path below the base URL, and return the answer with its own body unread.
+    def post(self, path: str, body: Sequence[bytes]) -> BaseHTTPResponse | PlainAnswer:
+        """Send a body, in pieces, to a path below the base URL, and return the answer with its own body unread.
 
         Raises:
             urllib3.exceptions.HTTPError: the request could not be sent, or there is no answer.
         """
-        answer: BaseHTTPResponse = self._pool.urlopen(
+        answer: BaseHTTPResponse | PlainAnswer = self._pool.urlopen(
             "POST",
             self._address + path,
-            body=body,
+            body=body if self._timed else b"".join(body),
             headers=self._headers,
             retries=False,
             redirect=False,

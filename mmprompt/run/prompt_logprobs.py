@@ -76,7 +76,7 @@ class PromptLogprobs:
         raise self._refusal
 
     def _asked(self, request: Request) -> Answer:
-        body = request.body(self._client.model, _ASKED)
+        body = request.body_chunks(self._client.model, _ASKED)
         with_media = _has_media(request)
         try:
             answer = self._client.answer(lambda: self._perplexity(body, with_media=with_media))
@@ -87,7 +87,7 @@ class PromptLogprobs:
         self._gives_them = self._gives_them or answer.perplexity is not None
         return answer
 
-    def _perplexity(self, body: bytes, *, with_media: bool) -> float:
+    def _perplexity(self, body: Sequence[bytes], *, with_media: bool) -> float:
         try:
             entries = self._client.post(body).get("prompt_logprobs")
         except ServerError as error:

@@ -80,4 +80,4 @@ class ServerModel:
         self.client.close()
 
     def _reply(self, request: Request, settings: Mapping[str, JSONValue]) -> Reply:
-        return self.client.reply(request.body(self.name, settings))
+        return self.client.reply(request.body_chunks(self.name, settings))

@@ -106,10 +106,14 @@ class EncodedJSON:
         self.text = text
         self.payloads = payloads
 
-    def within(self, before: bytes, after: bytes) -> bytes:
-        """Return the value as JSON with its payloads, between other bytes."""
+    def chunks(self, before: bytes, after: bytes) -> list[bytes]:
+        """Return the value as JSON with its payloads, between other bytes, in pieces."""
         text = before + self.text + after
-        return b"".join(_filled(text, self.payloads)) if self.payloads else text
+        return _filled(text, self.payloads) if self.payloads else [text]
+
+    def digest(self, before: bytes, after: bytes) -> str:
+        """Return the ``json_digest`` of the value between other bytes."""
+        return _digest(before + self.text + after, self.payloads)
 
     def decoded(self) -> Any:
         """Return the value as plain data, with the payloads in their places."""
@@ -185,7 +189,10 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
 
 def json_digest(request: Wire) -> str:
     """Return a SHA-256 over the JSON of a request and over its media, whose bytes are hashed as they are."""
-    text, payloads = _text_and_payloads(request, _OPTIONS)
+    return _digest(*_text_and_payloads(request, _OPTIONS))
+
+
+def _digest(text: bytes, payloads: list[Payload]) -> str:
     digest = sha256(text)
     for payload in payloads:
         digest.update(_opening(payload.prefix))
