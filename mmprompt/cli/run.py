@@ -94,7 +94,8 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--concurrency", type=natural, metavar="N", help="at most N requests at once (16; local: a batch of 8)")
     add("--rpm", type=positive, metavar="N", help="at most N requests a minute")
-    add("--timeout", type=positive, metavar="SECONDS", help="how long one attempt may take (600)")
+    timeout = "how long one attempt may take (600); a row without an answer by then is asked once more at the end"
+    add("--timeout", type=positive, metavar="SECONDS", help=timeout)
     add("--workers", type=natural, default=1, metavar="N", help="threads that decode media (1)")
     add("--retry-errors", action="store_true", help="ask only the rows that stand in the journal with an error")
     add("--overwrite", action="store_true", help="begin the journal anew")
@@ -215,6 +216,8 @@ def _model(arguments: argparse.Namespace, task: Task, policy: MediaPolicy) -> Mo
     if arguments.collect:
         if arguments.base_url is not None:
             raise TaskError("--collect asks no server", "leave out --base-url")
+        if arguments.repeats > 1:
+            raise TaskError("--collect has one reply to each request", "leave out --repeats")
         name = arguments.model or task.config.model_name
         return BatchResults(arguments.collect, name, arguments.target or "openai")
     headers = tuple(arguments.header)
@@ -247,8 +250,8 @@ def _notes(report: RunReport) -> Iterator[Note]:
         what = f"{report.torn} torn line{'s' * (report.torn > 1)} of {report.journal} cannot be read"
         yield Note("MM002", what, "their rows were asked again")
     if report.stale:
-        what = f"{report.stale} lines of {report.journal} belong to no row of the dataset any more, and are scored too"
-        yield Note("MM900", what, "write to another file with -o, or begin anew with --overwrite")
+        what = f"{report.stale} lines of {report.journal} belong to no row of the dataset any more, and are not scored"
+        yield Note("MM900", what, "put the rows back to score their replies again")
     if report.repeated:
         what = f"{report.repeated} rows have the id of an earlier row"
         yield Note("MM009", what, "give each row its own id")

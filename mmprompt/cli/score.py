@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, printable, say
@@ -56,9 +57,22 @@ def add_scorer_options(parser: argparse.ArgumentParser) -> None:
 
 def add_report_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the options that say what becomes of the scores."""
-    parser.add_argument("--fail-under", type=float, metavar="X", help="exit with 1 if the score of all rows is below X")
+    parser.add_argument(
+        "--fail-under", type=_bound, metavar="X", help="exit with 1 if the score of all rows is below X"
+    )
     report = "also write a report: all numbers (.json), or a page with plots and the lowest scores (.html) (repeatable)"
     parser.add_argument("--report", action="append", default=[], metavar="FILE", help=report)
+
+
+def _bound(text: str) -> float:
+    """Return the finite number that an option names."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = nan
+    if not isfinite(number):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number")
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

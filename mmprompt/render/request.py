@@ -197,7 +197,11 @@ class Request(Mapping[str, Any]):
         return record_chunks(self._settings.body(wire, self._wire.turn, model, own))
 
     def digest(self, model: str | None = None) -> str:
-        """Return a SHA-256 of what is sent: of the body with its media as bytes; for ``hf`` of the messages."""
+        """Return a SHA-256 by which equal requests are found, such as the ``request`` of a line in a journal.
+
+        It is over the JSON of ``body(model)`` with a gap for each medium, and then over the bytes of the media, before
+        base64: it is not the hash of ``body()``. For the target ``hf`` it is over the messages alone.
+        """
         if self._settings.wire == "hf":
             return json_digest(self.unencoded)
         wire = self._wire.wire

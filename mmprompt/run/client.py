@@ -18,7 +18,7 @@ from mmprompt.media.fetch.retries import PassingError, pause_before, retry_after
 from mmprompt.media.sources import in_short
 from mmprompt.messages import Message
 from mmprompt.run.address import check_address
-from mmprompt.run.flight import FIRST_PAUSE, LATE_ATTEMPTS, LONGEST_PAUSE, LONGEST_WISH
+from mmprompt.run.flight import FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH
 from mmprompt.run.keys import Key
 from mmprompt.run.model import Answer
 from mmprompt.run.options import checked_options
@@ -40,6 +40,9 @@ TIMEOUT = 600.0
 CHAT = "/chat/completions"
 _LONGEST_CONNECT = 15.0
 """Seconds. A model may take long to reply, but a host that is up accepts a connection at once."""
+
+_LATE_ATTEMPTS = 2
+"""The most attempts of ``ask`` that may take the whole timeout."""
 
 _LONGEST_REPLY = 64 << 20
 _PASSING = frozenset((408, 409, 425, 429))
@@ -128,7 +131,7 @@ class ChatClient:
                 return self.reply(body)
             except PassingError as error:
                 fault = error
-            late = fault.kind == "late" and attempt >= LATE_ATTEMPTS
+            late = fault.kind == "late" and attempt >= _LATE_ATTEMPTS
             if attempt == attempts or late or (fault.after or 0.0) > LONGEST_WISH:
                 break
             time.sleep(pause_before(attempt, FIRST_PAUSE, LONGEST_PAUSE, fault.after))

@@ -17,8 +17,9 @@ from mmprompt.run.pace import Pace
 _T = TypeVar("_T")
 
 ATTEMPTS = 10
-LATE_ATTEMPTS = 3
-"""The most attempts that may take the whole timeout: a model that never ends would block a thread for long."""
+LATE_ATTEMPTS = 1
+"""The most attempts that may take the whole timeout: a model that never ends would block a thread for long. A run asks
+once more at its end."""
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
@@ -26,7 +27,8 @@ LONGEST_WISH = 120.0
 """Seconds. If a server asks for a longer wait, there is no other attempt."""
 
 _FIRST_CONTACT = 4
-"""The most attempts at a server that was never there: most often the address is wrong."""
+"""The most attempts at a server that was never there: most often the address is wrong. The fewest requests without
+an answer in time that end a run in which there was none."""
 
 _WAITING = 4
 """How many jobs there may be for each that can be in flight, those that wait for another attempt among them."""
@@ -62,6 +64,7 @@ class Flight(Generic[_T]):
         batch: the most items in one call.
         attempts: the most attempts for one item.
         rpm: the most items that begin in a minute; None for no bound.
+        met: whether the server gave an answer before.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Flight(Generic[_T]):
         batch: int = 1,
         attempts: int = ATTEMPTS,
         rpm: float | None = None,
+        met: bool = False,
     ) -> None:
         self.retries = 0
         self._ask = ask
@@ -85,7 +89,8 @@ class Flight(Generic[_T]):
         self._calls = 0
         self._done: deque[tuple[_T, Answer]] = deque()
         self._fault: BaseException | None = None
-        self._contact: float | None = None  # when the server was last there
+        self._contact: float | None = 0.0 if met else None  # when the server was last there
+        self._late = 0  # answers that did not come in time before it was there
         lock = threading.Lock()
         self._work = threading.Condition(lock)  # there may be work
         self._news = threading.Condition(lock)  # there is an answer, or nothing is left
@@ -159,8 +164,12 @@ class Flight(Generic[_T]):
 
     def _run(self) -> None:
         """Ask for one batch after the other: what each thread does."""
+        number, jobs, answers = 0, list[_Job[_T]](), list[tuple[_Job[_T], Answer]]()
         while True:
             with self._work:
+                if jobs:
+                    self._record(number, answers)
+                    self._land(jobs)
                 taken = self._taken()
             if taken is None:
                 return
@@ -168,14 +177,10 @@ class Flight(Generic[_T]):
             try:
                 answers = list(zip(jobs, self._ask([job.item for job in jobs]), strict=True))
             except BaseException as fault:  # noqa: BLE001  # it belongs to the thread that takes the answers
+                answers = []
                 with self._work:
                     self._fault = self._fault or fault
                     self._stopped = True
-                    self._land(jobs)
-                continue
-            with self._work:
-                self._record(number, answers)
-                self._land(jobs)
 
     def _taken(self) -> tuple[int, list[_Job[_T]]] | None:
         """Wait until a batch may begin, and return its number and jobs; None at the end."""
@@ -226,7 +231,10 @@ class Flight(Generic[_T]):
             elif answer.error is None:
                 self._pace.rise()
             lost = answer.kind == "away" and (self._contact is None or self._contact < job.begun)
-            if answer.kind not in ("away", "late"):
+            if answer.kind == "late" and self._contact is None:
+                self._late += 1
+                lost = self._late >= max(self._concurrency, _FIRST_CONTACT)
+            elif answer.kind not in ("away", "late"):
                 self._contact = now
             if not self._stopped and self._again(job, answer):
                 self.retries += 1

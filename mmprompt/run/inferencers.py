@@ -121,7 +121,7 @@ class AskedRow:
     def renew(self, line: JournalLine, choices: tuple[str, ...]) -> None:
         """Take what the row says now into a line that keeps its prediction."""
         groups = {**line.groups, **self.facts.groups}
-        now = line._replace(answer=self.facts.answer(line.turn), choices=choices, groups=groups)
+        now = line._replace(answer=self.facts.answer(line.turn), choices=choices, groups=groups, gone=False)
         if now.to_json() != line.to_json():
             self.renewed.append(now)
 
@@ -215,6 +215,7 @@ class LabelledRow(AskedRow):
                 job.digest = digest(job.request)
             if line.prediction is not None and line.request == self._digest():
                 self.renew(line, self.jobs[0].request.choices)
+                self.renewed += [one._replace(gone=False) for one in self.kept if one.gone and one.label is not None]
                 self.jobs = []
         self._left = len(self.jobs)
         return self.jobs

@@ -1,7 +1,7 @@
 """The journal of a run: one JSON object per line, one line per request, in the order in which they finished.
 
 A line may come again later: a request that failed is asked again. The last line with the same row, id, turn, label and
-repeat counts.
+repeat counts, unless it says that its row is gone.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "seconds": (float, int),
     "attempts": (int,),
     "finish_reason": (str,),
+    "gone": (bool,),
 }
 """What the values of a line are in JSON; the others may be anything."""
 
@@ -42,7 +43,8 @@ class JournalLine(NamedTuple):
     ``perplexity`` of one label; the line of the row has None there, and its ``prediction`` is the chosen label.
     ``repeat`` counts from 0 where each row is asked several times. ``request`` is a SHA-256 of the request with its
     media as bytes.
-    ``answer`` and ``choices`` are the row's own, and ``groups`` holds the columns by which scores are grouped.
+    ``answer`` and ``choices`` are the row's own, and ``groups`` holds the columns by which scores are grouped. ``gone``
+    says that the dataset has no such row any more: the line counts nowhere.
     """
 
     row: int
@@ -61,6 +63,7 @@ class JournalLine(NamedTuple):
     seconds: float = 0.0
     attempts: int = 0
     finish_reason: str = ""
+    gone: bool = False
 
     @property
     def key(self) -> int:
@@ -82,6 +85,8 @@ class JournalLine(NamedTuple):
             record["groups"] = dict(self.groups)
         record |= {"usage": dict(self.usage), "seconds": self.seconds, "attempts": self.attempts}
         record["finish_reason"] = self.finish_reason
+        if self.gone:
+            record["gone"] = True
         return b"".join(record_chunks(record, newline=True))
 
     @classmethod
@@ -91,9 +96,12 @@ class JournalLine(NamedTuple):
             return None
         if not {"prediction", "error", "perplexity"} & value.keys():
             return None
-        known = {name: value[name] for name in cls._fields if name in value}
-        if any(type(item) not in _TYPES.get(name, (type(item),)) for name, item in known.items()):
-            return None
+        known = {}
+        for name in cls._fields:
+            if name in value:
+                item = known[name] = value[name]
+                if type(item) not in _TYPES.get(name, (type(item),)):
+                    return None
         choices = known["choices"] = tuple(known.get("choices") or ())
         return cls(**known) if all(type(choice) is str for choice in choices) else None
 
@@ -132,7 +140,7 @@ def read_journal(path: str, on_torn: Callable[[int], object] | None = None) -> I
             if line is None:
                 if on_torn is not None:
                     on_torn(number)
-            elif not last or last.get(line.key, number) <= number:
+            elif not line.gone and (not last or last.get(line.key, number) <= number):
                 yield line
 
 

@@ -86,10 +86,6 @@ class JournalFile:
         os.close(self._descriptor)
         self._reader.close()
 
-    def __len__(self) -> int:
-        """Return how many lines stood there that no row has taken."""
-        return len(self._places)
-
     def place(self, key: int) -> int | None:
         """Return where the line with this key stands, and forget it; None if there is none."""
         return self._places.pop(key, None)
@@ -97,6 +93,17 @@ class JournalFile:
     def remember(self, key: int, place: int) -> None:
         """Keep where a line stands, for ``place``."""
         self._places[key] = place
+
+    def retire(self) -> int:
+        """Write the lines that no row has taken once more, as gone, and return how many there are.
+
+        They keep their predictions, which count again if their rows come back.
+        """
+        places = list(self._places.values())
+        for line in map(self.line_at, places):
+            if not line.gone:
+                self.write([line._replace(gone=True)])
+        return len(places)
 
     def line_at(self, place: int) -> JournalLine:
         """Return the line that begins at a place.
@@ -146,7 +153,7 @@ class JournalFile:
             else:
                 self._places[line.key] = size
                 failed.pop(line.key, None)
-                if line.error is not None:
+                if line.error is not None and not line.gone:
                     failed[line.key] = line.row
             size = self._reader.tell()
         self.failed_rows = set(failed.values())

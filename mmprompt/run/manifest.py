@@ -27,11 +27,12 @@ _FIXED = ("model", "target", "options", "inferencer", "scorer", "index_base")
 class Manifest(NamedTuple):
     """What a run is about. ``options`` are the generation settings of the task with those of the run laid over them.
 
+    ``base_url`` is the address of the server, None for a model without one; it has no user information and no query.
     ``task`` and the dataset's ``path`` are absolute. ``dataset`` has ``path``, ``size`` in bytes, and ``sha256`` if it
     is not too large; the values of rows that have no file are None. ``inferencer`` is its name, of a dialogue with its
     mode. ``scorer`` is None if each row has the one that goes with it. ``headers`` maps headers to the environment
-    variables with their values. ``limit``, ``repeats`` and ``headers`` may change when a run goes on; the others may
-    not.
+    variables with their values. ``limit``, ``repeats``, ``headers`` and ``base_url`` may change when a run goes on; the
+    others may not.
     """
 
     task: str | None
@@ -45,6 +46,7 @@ class Manifest(NamedTuple):
     limit: int | None = None
     repeats: int = 1
     headers: Mapping[str, str] = {}
+    base_url: str | None = None
 
     def save(self, journal: str) -> None:
         """Write the manifest beside a journal, whole or not at all."""
@@ -122,6 +124,7 @@ def manifest_of(
     limit: int | None = None,
     repeats: int = 1,
     headers: Mapping[str, str] | None = None,
+    base_url: str | None = None,
 ) -> Manifest:
     """Return the manifest of a run; ``path`` is the task's file."""
     own = request_settings(task, target)
@@ -143,6 +146,7 @@ def manifest_of(
         limit,
         repeats,
         headers or {},
+        base_url,
     )
 
 

@@ -18,6 +18,7 @@ from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal import JournalLine
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.model import Answer, Model
+from mmprompt.run.passing_failure import PassingFailure
 from mmprompt.run.row_facts import RowFacts
 from mmprompt.targets.json_values import JSONValue
 
@@ -46,8 +47,8 @@ class Counts(NamedTuple):
     """What became of the rows. With repeats a row counts once for each.
 
     ``answered`` rows have a prediction in the journal now; ``kept`` of them had it before this run. ``failed`` rows
-    ended with an error. ``stale`` lines of the journal belong to no row of the dataset, and ``torn`` ones cannot be
-    read. ``repeated`` rows have the id of an earlier row.
+    ended with an error. ``stale`` lines of the journal belong to no row of the dataset and count in no score, and
+    ``torn`` ones cannot be read. ``repeated`` rows have the id of an earlier row.
     """
 
     answered: int
@@ -95,7 +96,7 @@ class Runner:
         dialogue = assembly is not None and assembly.needs_replies
         self._kind = LabelledRow if self._task.mode == "ppl" else Dialogue if dialogue else AskedRow
         self._repeats: tuple[int | None, ...] = (None,) if settings.repeats == 1 else tuple(range(settings.repeats))
-        self._again: dict[Round, FailedRow] | None = {}
+        self._again: dict[Round, PassingFailure] | None = {}
         self._probed = self._task.mode != "ppl"
         self._answered = self._kept = self._failed = 0
 
@@ -115,10 +116,10 @@ class Runner:
             numbers = {row for row, _ in again}
             with suppress(DatasetError), closing(self._jobs(numbers, again)) as jobs:  # unless it was standard input
                 self._ask(jobs, interruption)
-        for (number, _), failed in again.items():
-            self._fail(failed, number)
+        for (number, _), failure in again.items():
+            self._fail(failure.row(self._journal.line_at(failure.place)), number)
         whole = self._settings.limit is None and only is None and not interruption
-        stale = len(self._journal) if whole else 0
+        stale = self._journal.retire() if whole else 0
         counts = (self._answered, self._kept, self._failed, stale, self._journal.torn, repeated)
         return Counts(*counts, interrupted=bool(interruption))
 
@@ -131,6 +132,7 @@ class Runner:
             batch=self._model.batch,
             attempts=settings.attempts,
             rpm=settings.rpm,
+            met=self._answered > self._kept,
         ) as flight:
             interruption.stop = flight.stop
             while True:
@@ -185,7 +187,7 @@ class Runner:
     def _jobs(
         self,
         only: Collection[int] | None,
-        rounds: dict[Round, FailedRow] | None = None,
+        rounds: dict[Round, PassingFailure] | None = None,
         ids: RepeatedIds | None = None,
     ) -> Generator[Job, None, None]:
         """Yield the jobs to begin with: of all rows, or of those whose numbers are in ``only``.
@@ -228,6 +230,7 @@ class Runner:
     def _finish(self, asked: AskedRow) -> None:
         """Write the lines of a row, without errors that stand there word for word."""
         lines = asked.lines()
+        wrong = next((line.key for line in lines if line.error is not None), 0)
         if asked.kept:
             before = {line.key: line for line in asked.kept}
             lines = [line for line in lines if not _is_same_error(line, before.get(line.key))]
@@ -236,18 +239,17 @@ class Runner:
         if error is None:
             self._answered += 1
         elif asked.may_pass and self._again is not None:
-            slim = row._replace(columns={}, messages=None)
-            self._again[row.row, asked.repeat] = FailedRow(slim, row.located(error))
-            written = zip([line.key for line in lines], places, strict=True)
-            for key, place in (*asked.places.items(), *written):
+            stands = {**asked.places, **dict(zip([line.key for line in lines], places, strict=True))}
+            for key, place in stands.items():
                 self._journal.remember(key, place)
+            self._again[row.row, asked.repeat] = PassingFailure(stands[wrong], row.file, row.line)
             return
         else:
             self._fail(FailedRow(row, row.located(error)), row.row)
             return
         self._on_row()
 
-    def _fail_unasked(self, failed: FailedRow, rounds: dict[Round, FailedRow] | None) -> None:
+    def _fail_unasked(self, failed: FailedRow, rounds: dict[Round, PassingFailure] | None) -> None:
         """Write the error of a row that gives no request; a row that cannot be read has no line."""
         if not isinstance(failed.row, Sample):
             self._fail(failed, None)
@@ -284,5 +286,7 @@ class Runner:
 
 def _is_same_error(line: JournalLine, before: JournalLine | None) -> bool:
     return (
-        before is not None and line.error is not None and (line.error, line.request) == (before.error, before.request)
+        before is not None
+        and line.error is not None
+        and (line.error, line.request, line.gone) == (before.error, before.request, before.gone)
     )

@@ -52,6 +52,7 @@ class ServerModel:
         self.client = ChatClient(base_url, name, api_key=api_key, timeout=timeout, target=self.target, headers=headers)
         self._logprobs = PromptLogprobs(self.client)
         self.name = name
+        self.base_url = self.client.base_url
         self.concurrency = concurrency
 
     def __repr__(self) -> str:

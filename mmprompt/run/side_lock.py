@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 
 from mmprompt.errors import TaskError, shown
 
 
 class SideLock:
-    """Holds ``NAME.lock`` until it is closed. Where the system has no ``flock``, such as on Windows, it holds nothing.
+    """Holds ``NAME.lock`` until it is closed.
 
     Args:
         path: the file.
@@ -23,17 +24,13 @@ class SideLock:
     def __init__(self, path: str, option: str = "-o") -> None:
         self.path = f"{path}.lock"
         self._descriptor: int | None = None
-        try:
-            import fcntl  # noqa: PLC0415  # Windows has none
-        except ImportError:
-            return
         while self._descriptor is None:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(descriptor)
                 if _is_named(descriptor, self.path):
                     self._descriptor = descriptor
-            except BlockingIOError:
+            except (BlockingIOError, PermissionError):
                 hint = f"wait until that run ends, or write to another file with {option}"
                 raise TaskError(f"another run writes to {shown(path)}", hint) from None
             finally:
@@ -47,6 +44,18 @@ class SideLock:
                 os.unlink(self.path)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # its first byte, which need not be there
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _is_named(descriptor: int, path: str) -> bool:

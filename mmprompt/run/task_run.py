@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from math import inf
 from typing import Any, NamedTuple
 
-from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.errors import MMPromptError, TaskError, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.builder import RequestBuilder
 from mmprompt.run.interruption import Interruption
@@ -33,8 +34,8 @@ class RunReport(NamedTuple):
 
     ``journal`` is the file with the replies. ``answered`` rows have a prediction there now; ``kept`` of them had it
     before this run. ``failed`` rows ended with an error. ``stale`` lines of the journal belong to no row of the
-    dataset, and ``torn`` ones cannot be read. ``repeated`` rows have the id of an earlier row. ``interrupted`` is True
-    after ``^C``. ``scores`` is None then, and where no row has a right answer.
+    dataset and count in no score, and ``torn`` ones cannot be read. ``repeated`` rows have the id of an earlier row.
+    ``interrupted`` is True after ``^C``. ``scores`` is None then, and where no row has a right answer.
     """
 
     journal: str
@@ -137,6 +138,7 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
     if settings.retry_errors and not os.path.isfile(journal):
         raise TaskError(f"there is no journal {journal}, so there are no errors to retry", "leave out --retry-errors")
     scorer_of(plan.scorer)
+    _require_numbers(settings)
     settings = settings._replace(options={**_stop_tokens(task, model.target), **settings.options})
     manifest = manifest_of(
         task,
@@ -148,6 +150,7 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
         limit=settings.limit,
         repeats=settings.repeats,
         headers=dict(item.split("=", 1) for item in plan.headers),
+        base_url=getattr(model, "base_url", None),  # of a server; other models have none
     )
     builder = RequestBuilder(task, model.target, media=plan.media, policy=plan.policy)
     with (
@@ -170,6 +173,21 @@ def _stop_tokens(task: Task, target: str) -> dict[str, JSONValue]:
     if ids is None or target not in ("vllm", "hf"):
         return {}
     return {"stop_token_ids": list(ids) if isinstance(ids, list) else [ids]}
+
+
+def _require_numbers(settings: RunSettings) -> None:
+    """Refuse numbers that the command line refuses.
+
+    Raises:
+        TaskError: one is below 1, or is no number.
+    """
+    for name in ("limit", "repeats", "workers", "concurrency"):
+        value = getattr(settings, name)
+        if value is not None and (type(value) is not int or value < 1):
+            raise TaskError(f"{name} is {shown(repr(value))}", f"give {name} a whole number from 1")
+    rpm = settings.rpm
+    if rpm is not None and not (type(rpm) in (int, float) and 0.0 < rpm < inf):
+        raise TaskError(f"rpm is {shown(repr(rpm))}", "give rpm a number above 0")
 
 
 def _name_of(scorer: str | Scorer) -> str:

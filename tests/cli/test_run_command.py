@@ -71,7 +71,8 @@ def test_settings_reach_the_server_and_the_manifest(command: Any, server: Answer
     settings = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "seed": 3, "top_k": 5}
     assert len(server.bodies) == 2
     assert all(settings.items() <= body.items() for body in server.bodies)
-    assert json.loads((sums / "j.jsonl.manifest.json").read_text("utf-8"))["options"] == settings
+    manifest = json.loads((sums / "j.jsonl.manifest.json").read_text("utf-8"))
+    assert (manifest["options"], manifest["base_url"]) == (settings, server.base_url)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,7 @@ def test_settings_reach_the_server_and_the_manifest(command: Any, server: Answer
         (["--timeout", "0"], "number above 0"),
         (["--timeout", "nan"], "number above 0"),
         (["--rpm", "-5"], "number above 0"),
+        (["--fail-under", "nan"], "'nan' is not a number"),
         (["--temprature", "0"], "did you mean '--temperature'"),
     ],
 )

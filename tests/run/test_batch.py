@@ -226,6 +226,7 @@ def test_the_command_collects_results_and_goes_on_with_a_server(task: Path) -> N
     ("arguments", "said"),
     [
         (("--base-url", "http://127.0.0.1:1/v1"), "--collect asks no server; leave out --base-url"),
+        (("--repeats", "2"), "--collect has one reply to each request; leave out --repeats"),
         (("-o", "out.jsonl"), "'out.jsonl' is also an input or output"),
         (
             ("--collect", "rows.jsonl"),

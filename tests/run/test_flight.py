@@ -100,9 +100,18 @@ def test_attempts_end(no_pauses: None) -> None:
     ask = Asked({0: [TIRED], 1: [Answer(error=ERROR)], 2: [TIRED._replace(kind="late")]})
     with Flight(ask, concurrency=2, attempts=5) as flight:
         found = answers_of(flight, range(4))
-    assert {item: answer.attempts for item, answer in found.items()} == {0: 5, 1: 1, 2: 3, 3: 1}
+    assert {item: answer.attempts for item, answer in found.items()} == {0: 5, 1: 1, 2: 1, 3: 1}
     assert [found[item].passing for item in range(4)] == [True, False, True, False]
-    assert flight.retries == 4 + 2
+    assert flight.retries == 4
+
+
+def test_a_server_that_never_answers_in_time_is_given_up_soon() -> None:
+    late = TIRED._replace(kind="late")
+    for asked, met, given_up in (({}, False, [3]), ({0: [GOOD]}, False, []), ({}, True, [])):
+        script = {**{item: [late] for item in range(4)}, **asked}
+        with Flight(Asked(script), concurrency=1, met=met) as flight:
+            found = answers_of(flight, range(4))
+        assert [item for item, answer in found.items() if answer.hopeless] == given_up
 
 
 def test_a_wish_to_wait_for_long_is_not_granted() -> None:

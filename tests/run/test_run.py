@@ -168,6 +168,64 @@ def test_a_changed_row_is_asked_again_and_a_removed_one_is_told(server: Answerin
     assert {line.id: line.prediction for line in read_journal(str(out))}["q-0"] == "42"
 
 
+def test_a_removed_row_is_not_scored_until_it_comes_back(server: Answering, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    run_task(data, "m", out, base_url=server.base_url)
+    write(data, ROWS[:10])
+    for _ in range(2):
+        report = run_task(data, "m", out, base_url=server.base_url)
+        assert (report.answered, report.stale) == (10, 2)
+        assert report.scores is not None
+        assert report.scores.total.rows == 10
+        assert len(lines_of(out)) == 14
+    write(data, ROWS)
+    report = run_task(data, "m", out, base_url=server.base_url)
+    assert (report.answered, report.kept, report.stale) == (12, 12, 0)
+    assert report.scores is not None
+    assert report.scores.total.rows == 12
+    assert len(server.bodies) == 12
+
+
+def test_an_error_that_may_pass_is_told_where_the_dataset_cannot_be_read_again(data: Path, tmp_path: Path) -> None:
+    from mmprompt.run.runner import FailedRow, RunSettings
+    from mmprompt.run.server_model import ServerModel
+    from mmprompt.run.task_run import Hooks, Plan, ask_task
+
+    def reply(body: dict[str, Any]) -> Any:
+        data.unlink(missing_ok=True)
+        return (500, {"error": "busy"}) if text_of(body) == "What is 2 + 1?" else sum_of(body)
+
+    told: list[tuple[int | None, FailedRow]] = []
+    with answering(reply) as server:
+        hooks = Hooks(lambda failed, number: told.append((number, failed)))
+        model = ServerModel(server.base_url, "m")
+        report = ask_task(load_task(data), model, str(tmp_path / "o.jsonl"), RunSettings(attempts=1), Plan(), hooks)
+    assert (report.answered, report.failed) == (11, 1)
+    ((number, failed),) = told
+    assert (number, failed.error.code, failed.error.where.sample) == (2, "MM901", "q-2")
+    assert str(failed.error).startswith(f"{data}:3 (sample q-2): ")
+    assert "busy" in failed.error.what
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rpm": float("nan")}, "rpm is 'nan'; give rpm a number above 0"),
+        ({"rpm": 0}, "rpm is '0'"),
+        ({"limit": 0}, "limit is '0'; give limit a whole number from 1"),
+        ({"repeats": 1.5}, "repeats is '1.5'"),
+        ({"concurrency": True}, "concurrency is 'True'"),
+        ({"timeout": float("nan")}, "timeout nan"),
+    ],
+)
+def test_numbers_are_those_that_the_command_takes(
+    server: Answering, data: Path, tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(MMPromptError, match=said):
+        run_task(data, "m", tmp_path / "out.jsonl", base_url=server.base_url, **options)
+    assert not server.bodies
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
