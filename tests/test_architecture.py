@@ -187,6 +187,7 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         "media/fetch/hosts.py",
         "run/client.py",
         "run/connections.py",
+        "run/plain_answer.py",  # reads what the connections received
         "run/server.py",  # answers on the loopback address, and asks nobody
         "viewer/server.py",  # likewise
     }
