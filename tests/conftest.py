@@ -33,7 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have hypothesis draw the same examples each time, and never ask how long one took.
 
     A loaded machine is no fault, and a change must not fail for an example that was drawn just then: new ones are
-    looked for by ``--hypothesis-profile=search``, and by fuzz/run.py.
+    looked for by ``--hypothesis-profile=search``, and by fuzz/run.py. A quarter of them is drawn where the slow tests are
+    left out; a test that asks for another number asks for a multiple of the profile's.
     """
     _leave_aside_what_a_developer_has_set()
     if config.pluginmanager.hasplugin("hypothesispytest"):  # not beside the runners
@@ -41,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
         patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
         settings.register_profile("search", patient)
-        settings.register_profile("suite", patient, derandomize=True)
+        count = 25 if config.option.markexpr == "not slow" else 100
+        settings.register_profile("suite", patient, derandomize=True, max_examples=count)
         if not config.getoption("--hypothesis-profile"):
             settings.load_profile("suite")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +52,12 @@ class Signature(NamedTuple):
     text: str
 
 
+@cache
+def syntax_tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a source file; it is read once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 class Module:
     """One source file: its syntax tree, its imports and its aliases."""
 
@@ -59,9 +65,8 @@ class Module:
         self.name = name
         self.path = path
         self.is_package = is_package
-        source = path.read_text(encoding="utf-8")
-        self.lines = source.count("\n")
-        self.tree = ast.parse(source)
+        self.lines = path.read_bytes().count(b"\n")
+        self.tree = syntax_tree(path)
 
     @property
     def room(self) -> str:

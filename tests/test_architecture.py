@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import AGAINST_THE_ORDER, ORDER
+from house import AGAINST_THE_ORDER, ORDER, syntax_tree
 
 import mmprompt
 
@@ -20,15 +20,24 @@ HEAVY = {"transformers", "av", "soundfile", "numpy", "PIL", "requests", "yaml", 
 @functools.cache
 def modules():
     paths = sorted(PACKAGE.rglob("*.py"))
-    return [(p, p.relative_to(PACKAGE).with_suffix("").parts, ast.parse(p.read_text(encoding="utf-8"))) for p in paths]
+    return [(p, p.relative_to(PACKAGE).with_suffix("").parts, syntax_tree(p)) for p in paths]
 
 
+@functools.cache
 def imported(tree):
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node) for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or "", node
+            found.append(node.module or "")
+    return found
+
+
+@functools.cache
+def called(tree):
+    """The functions that are called, as they are written."""
+    return frozenset(ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def test_imports_go_down_the_list_only():
@@ -36,7 +45,7 @@ def test_imports_go_down_the_list_only():
     for path, parts, tree in modules():
         if parts == ("__init__",):
             continue
-        for name, _ in imported(tree):
+        for name in imported(tree):
             if name.startswith("mmprompt."):
                 target = name.split(".")[1]
                 if (
@@ -55,7 +64,7 @@ def test_heavy_libraries_are_imported_inside_functions_only():
     wrong = []
     for path, _, tree in modules():
         top = ast.Module([n for n in tree.body if not isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.If))], [])
-        wrong += [f"{path.relative_to(PACKAGE)}: {name}" for name, _ in imported(top) if name.split(".")[0] in HEAVY]
+        wrong += [f"{path.relative_to(PACKAGE)}: {name}" for name in imported(top) if name.split(".")[0] in HEAVY]
     assert not wrong
 
 
@@ -63,11 +72,8 @@ def test_only_the_media_package_opens_what_a_sample_names():
     """Files are opened in few places: media under a policy; datasets, task files and outputs that the caller names."""
     openers = set()
     for path, _, tree in modules():
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call):
-                continue
-            called = ast.unparse(node.func)
-            if called in {
+        for name in called(tree):
+            if name in {
                 "open",
                 "os.open",
                 "io.open",
@@ -79,7 +85,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
                 "urlopen",
             }:
                 openers.add(path.relative_to(PACKAGE).as_posix())
-            if called.split(".")[-1] in {"read_text", "read_bytes", "memmap", "fromfile"} or called.split(".")[0] in {
+            if name.split(".")[-1] in {"read_text", "read_bytes", "memmap", "fromfile"} or name.split(".")[0] in {
                 "requests",
                 "urllib3",
             }:
@@ -146,16 +152,16 @@ def test_only_render_assembles_requests():
     """``targets/`` is left out: it defines the writers and knows no task."""
     callers = set()
     for path, parts, tree in modules():
-        called = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        if parts[0] not in {"render", "targets"} and called & (ASSEMBLES | PROMPTS_OF_A_TASK):
+        names = {name.rpartition(".")[2] for name in called(tree)}
+        if parts[0] not in {"render", "targets"} and names & (ASSEMBLES | PROMPTS_OF_A_TASK):
             callers.add(path.relative_to(PACKAGE).as_posix())
     assert callers == set(NO_REQUESTS)
 
 
 def test_nothing_else_both_makes_a_tasks_prompts_and_writes_a_targets_form():
     for path, parts, tree in modules():
-        called = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        if called & ASSEMBLES and called & PROMPTS_OF_A_TASK:
+        names = {name.rpartition(".")[2] for name in called(tree)}
+        if names & ASSEMBLES and names & PROMPTS_OF_A_TASK:
             assert parts[0] == "render", path
 
 
@@ -168,8 +174,8 @@ def test_pictures_are_decoded_in_one_place_only():
                 names = {alias.name for alias in node.names}
                 if names & {"GifImagePlugin", "BmpImagePlugin", "TiffImagePlugin", "AvifImagePlugin"}:
                     readers.add(path.relative_to(PACKAGE).as_posix())
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            assert not called.endswith(("ImageFile", "Image.open", "pillow.open", "PIL.open")), path
+        for name in called(tree):
+            assert not name.endswith(("ImageFile", "Image.open", "pillow.open", "PIL.open")), path
     assert readers == {"media/image/readers.py"}
 
 
@@ -178,7 +184,7 @@ def test_only_the_fetcher_and_the_client_use_the_network():
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path, _, tree in modules()
-        for name, _ in imported(tree)
+        for name in imported(tree)
         if name in network or name.split(".")[0] in {"requests", "urllib3"}
     }
     assert users == {
@@ -197,7 +203,7 @@ def test_base64_is_used_in_one_file_only():
     users = {
         p.relative_to(PACKAGE).as_posix()
         for p, _, tree in modules()
-        for name, _ in imported(tree)
+        for name in imported(tree)
         if name in {"base64", "pybase64", "binascii"}
     }
     assert users == {"media/base64_text.py"}
@@ -223,7 +229,7 @@ def test_only_plugins_name_a_runner():
     wrong = [
         f"{path.relative_to(PACKAGE)}: {name}"
         for path, parts, tree in modules()
-        for name, _ in imported(tree)
+        for name in imported(tree)
         if name.split(".")[0] in RUNNERS and parts[0] != "plugins"
     ]
     assert not wrong
@@ -260,10 +266,8 @@ def test_no_drawer_is_called_utils():
 
 def test_the_package_holds_no_assert_and_no_print_outside_the_command_line():
     for path, parts, tree in modules():
-        for node in ast.walk(tree):
-            assert not isinstance(node, ast.Assert), path
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
-                assert parts[0] == "cli", path
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.Assert)], path
+        assert "print" not in called(tree) or parts[0] == "cli", path
 
 
 def test_the_public_names_are_what_is_importable():

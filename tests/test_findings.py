@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from house import syntax_tree
 
 import mmprompt
 from mmprompt import errors
@@ -25,13 +26,17 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.tasks.load import load_task
 
 PACKAGE = Path(mmprompt.__file__).parent
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 DEFAULTS = {
     "MMPromptError": "MM900", "TagError": "MM100", "TemplateError": "MM600", "PromptError": "MM601",
     "MediaError": "MM200", "SourceError": "MM200", "PolicyError": "MM210", "TargetError": "MM800",
     "DatasetError": "MM000", "RowError": "MM001", "TaskError": "MM602", "ServerError": "MM901",
 }  # fmt: skip
 CLASSES = [getattr(errors, name) for name in DEFAULTS]
+
+
+def trees() -> list[tuple[Path, ast.Module]]:
+    """Return the syntax tree of each module of the package."""
+    return [(path, syntax_tree(path)) for path in sorted(PACKAGE.rglob("*.py"))]
 
 
 # ---- the table, and the code of the package
@@ -55,7 +60,7 @@ def test_each_class_has_a_rule_of_its_own_kind() -> None:
 def test_every_code_in_the_package_is_in_the_table() -> None:
     found = {
         node.value
-        for path, tree in TREES.items()
+        for path, tree in trees()
         if path.name != "rules.py"
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"MM\d{3}", node.value)
@@ -65,7 +70,7 @@ def test_every_code_in_the_package_is_in_the_table() -> None:
 
 
 def constructions() -> Iterator[tuple[str, ast.Call]]:
-    for path, tree in TREES.items():
+    for path, tree in trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {*DEFAULTS, "type(error)"}:
                 yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from media.image_files import flat_png, flipped, saved
 from PIL import Image, ImageCms
@@ -10,6 +12,7 @@ from PIL.ImageFilter import GaussianBlur
 from mmprompt.media.image.headers import orientation_exif
 
 
+@functools.cache
 def scene(number: int, width: int = 320, height: int = 240) -> Image.Image:
     """Return a picture like a photo: soft light, hard-edged things of many sizes, and noise; each number another one."""
     draw = np.random.default_rng([7, number])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from findings import findings_of
 
-LONG = 200_000
+LONG = 50_000
 UNITS = (
     " ",
     "<",
@@ -37,9 +37,9 @@ PIECES = (
 def seconds(tmp_path: Path, *rows: dict[str, object]) -> float:
     path = tmp_path / "data.jsonl"
     path.write_text("".join([json.dumps(row) + "\n" for row in rows]))
-    began = time.perf_counter()
+    began = time.process_time()
     assert [finding.message for finding in findings_of(path) if finding.code == "MM900"] == []
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -53,25 +53,25 @@ def test_a_text_of_one_mark_takes_little_time(tmp_path: Path, unit: str) -> None
         {"id": 5, "question": "Which is it?", "image": text + ".jpg", "answer": text[: LONG // 2]},
         {"id": 6, "content": f"<AIS_TEXT_START>{text}<AIS_CONTENT_TAG>", "answer": "a"},
     ]
-    assert seconds(tmp_path, *rows) < 12
+    assert seconds(tmp_path, *rows) < 3
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_text_of_many_segments_takes_little_time(tmp_path: Path, piece: str) -> None:
     row: dict[str, object] = {"id": 1, "content": piece * (LONG // len(piece)) + "What is it?", "answer": "a"}
-    assert seconds(tmp_path, row) < 12
+    assert seconds(tmp_path, row) < 3
 
 
 def test_many_choices_and_answers_take_little_time(tmp_path: Path) -> None:
     many = [f"choice {number}" for number in range(10_000)]
     row: dict[str, object] = {"id": 1, "question": "Which?", "choices": many, "answer": many}
-    assert seconds(tmp_path, row, {**row, "choices": ["same"] * 10_000}) < 12
+    assert seconds(tmp_path, row, {**row, "choices": ["same"] * 10_000}) < 3
 
 
 @pytest.mark.parametrize("answer", [10**400, -(10**400), 1e308, " ".join("ABC" * 30) + " !", "[" * 900 + "]" * 900])
 def test_no_answer_stops_the_check(tmp_path: Path, answer: object) -> None:
-    assert seconds(tmp_path, {"id": 1, "question": "Which?", "choices": ["a", "b"], "answer": answer}) < 5
+    assert seconds(tmp_path, {"id": 1, "question": "Which?", "choices": ["a", "b"], "answer": answer}) < 3
     nested: object = "a"
     for _ in range(300):
         nested = [nested]
-    assert seconds(tmp_path, {"id": 1, "question": "Which?", "choices": ["a", "b"], "answer": nested}) < 5
+    assert seconds(tmp_path, {"id": 1, "question": "Which?", "choices": ["a", "b"], "answer": nested}) < 3

@@ -99,7 +99,8 @@ def test_the_assertion_counts_what_it_does_not_list(tmp_path: Path) -> None:
 
 
 def run(folder: Path, *options: str) -> tuple[int, str]:
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *options]
+    others = [f"-pno:{name}" for name in ("cacheprovider", "xdist", "hypothesispytest", "anyio")]  # they load slowly
+    words = [sys.executable, "-m", "pytest", *others, *options]
     environment = {**os.environ, "COLUMNS": "300"}
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environment, timeout=120, check=False)
     return done.returncode, done.stdout

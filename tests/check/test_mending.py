@@ -26,7 +26,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-BOUNDED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BOUNDED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def mended(path: Path, kind: str, *fixes: KeptFix) -> bytes:
@@ -107,7 +107,7 @@ def test_one_cell_of_a_table_changes(
 
 
 def test_the_time_grows_with_the_fixes_and_not_faster(tmp_path: Path) -> None:
-    count = 24000
+    count = 12000
     path = tmp_path / "data.jsonl"
     path.write_text('{"a": 1}\n' * count)
     with Store() as store:
@@ -118,5 +118,7 @@ def test_the_time_grows_with_the_fixes_and_not_faster(tmp_path: Path) -> None:
         begun = time.process_time()
         file = MendedFile(str(path), "jsonl", store)
         assert all(record.new == b'{"a": 2}\n' for record in file.records())
-        assert time.process_time() - begun < 4  # less than a second; more than 10 if each fix looks at all findings
+        assert (
+            time.process_time() - begun < 2
+        )  # less than half a second; more than 2.5 if each fix looks at all findings
         assert (file.count, store.count()) == (count, 0)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from findings import findings_of
+from findings import findings_of, in_process
 from planted import encoded, pixels
 
 from mmprompt.check.checker import Checker
@@ -73,7 +73,8 @@ def test_a_missing_question_is_told_in_its_own_words(tmp_path: Path, question: o
 def test_the_answer_is_mended_with_its_choice_or_not_at_all(tmp_path: Path, choices: object) -> None:
     row: dict[str, object] = {"id": 1, "question": "Which?", "choices": choices, "answer": "caf\u00c3\u00a9"}
     path = written(tmp_path, row)
-    checker = Checker(dataset_task(path))
+    task = dataset_task(path)
+    checker = Checker(task, policy=in_process(task))
     with Store() as store:
         for _ in checker.check(store):
             pass

@@ -188,9 +188,18 @@ def test_rows_that_another_dataset_has_too_are_told(capsys: pytest.CaptureFixtur
 # ---- runs that go on
 
 
-def noise(count: int) -> None:
+OFTEN = """
+import sys
+from mmprompt.check import store
+store._EVERY = 0.02  # seconds between the states that are kept
+from mmprompt.cli import main
+sys.exit(main())
+"""
+
+
+def noise(count: int, side: int = 700) -> None:
     """Write a dataset whose rows take some time each."""
-    Image.effect_noise((1500, 1500), 90).save("noise.png")
+    Image.effect_noise((side, side), 90).save("noise.png")
     whole = Path("noise.png").read_bytes()
     rows = []
     for number in range(count):
@@ -205,7 +214,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_report(capsys: pytest.CaptureFi
     noise(60)
     options = ["data.jsonl", "--output-format", "json", "--select", "ALL"]
     assert main(["check", *options, "--output-file", "whole.json"]) == 1
-    process = subprocess.Popen([sys.executable, "-m", "mmprompt", "check", *options, "--output-file", "r.json"])
+    process = subprocess.Popen([sys.executable, "-c", OFTEN, "check", *options, "--output-file", "r.json"])
     try:
         assert saved_rows("r.json.state", process) > 0
     finally:
@@ -240,7 +249,7 @@ def saved_rows(state: str, process: subprocess.Popen[bytes]) -> int:
 def test_a_run_goes_on_only_with_the_same_data_and_options(capsys: pytest.CaptureFixture[str]) -> None:
     noise(40)
     options = ["data.jsonl", "--output-file", "r.txt"]
-    process = subprocess.Popen([sys.executable, "-m", "mmprompt", "check", *options])
+    process = subprocess.Popen([sys.executable, "-c", OFTEN, "check", *options])
     try:
         assert saved_rows("r.txt.state", process) > 0
     finally:
@@ -254,9 +263,9 @@ def test_a_run_goes_on_only_with_the_same_data_and_options(capsys: pytest.Captur
 
 
 def test_two_runs_do_not_share_a_report(capsys: pytest.CaptureFixture[str]) -> None:
-    noise(40)
+    noise(40, 1500)
     options = ["data.jsonl", "--output-file", "r.txt"]
-    process = subprocess.Popen([sys.executable, "-m", "mmprompt", "check", *options])
+    process = subprocess.Popen([sys.executable, "-c", OFTEN, "check", *options])
     try:
         assert saved_rows("r.txt.state", process) > 0
         for more in ([], ["--resume"]):
@@ -346,16 +355,16 @@ def test_standard_output_has_no_state() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
-@pytest.mark.parametrize("options", [["--output-file", "r.txt"], []])
-def test_a_full_disk_is_wrong_usage(options: list[str]) -> None:
+@pytest.mark.parametrize(("options", "rows"), [(["--output-file", "r.txt"], 3000), ([], 12_000)])
+def test_a_full_disk_is_wrong_usage(options: list[str], rows: int) -> None:
     import resource
 
-    Path("data.jsonl").write_text("".join(BAD % (number, number, number) for number in range(20000)))
+    Path("data.jsonl").write_text("".join(BAD % (number, number, number) for number in range(rows)))
     process = subprocess.run(
         [sys.executable, "-m", "mmprompt", "check", "data.jsonl", *options],
         check=False,
         capture_output=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17)),
     )
     assert process.returncode == 2, process.stderr
     assert b"Traceback" not in process.stderr
@@ -371,7 +380,7 @@ def test_a_killed_run_leaves_no_temporary_file(kind: signal.Signals, folder: Pat
     environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
     with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
-        for number in range(40000):  # more than the pipe holds: the run reads them, and waits for more
+        for number in range(4000):  # more than the pipe holds: the run reads them, and waits for more
             process.stdin.write((GOOD % (number, number)).encode())
         process.stdin.flush()
         process.send_signal(kind)

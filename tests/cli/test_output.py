@@ -81,13 +81,13 @@ def test_a_full_disk_is_told_with_the_path(rows: Path, tmp_path: Path, capfd: py
 def test_a_check_whose_state_finds_no_room_leaves_the_older_report_and_can_go_on(tmp_path: Path) -> None:
     """A limit on the size of files stands for a disk that is full."""
     data = tmp_path / "data.jsonl"
-    rows = [{"id": n, "question": f"Why is it {n} that holds? {'x' * 300}", "answer": f"it {n}"} for n in range(3000)]
+    rows = [{"id": n, "question": f"Why is it {n} that holds? {'x' * 300}", "answer": f"it {n}"} for n in range(400)]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     report, state = tmp_path / "report.jsonl", tmp_path / "report.jsonl.state"
     report.write_text("older")
     limit = (
         "import resource, sys; sys.dont_write_bytecode = True;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY));"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, resource.RLIM_INFINITY));"
         "from mmprompt.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     words = ["check", str(data), "--select", "ALL", "--output-format", "jsonl", "--output-file", str(report)]

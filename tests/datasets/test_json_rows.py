@@ -47,7 +47,7 @@ def test_numbers_are_exact_and_notes_name_the_row(tmp_path):
 ELEMENTS = st.dictionaries(st.text(max_size=5), st.integers() | st.floats(allow_nan=False) | st.text(max_size=30))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings().max_examples // 4, deadline=None)
 @given(st.lists(ELEMENTS, max_size=8), st.sampled_from([None, 1]), st.integers(65_500, 65_560), st.booleans())
 def test_rows_are_whole_wherever_the_window_ends(tmp_path_factory, rows, indent, padding, escaped):
     clean = json.loads(json.dumps(rows, ensure_ascii=False).encode("utf-8", "replace"))

@@ -56,7 +56,7 @@ def put(folder: Path, given_rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("first", FORMATS)
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings().max_examples // 25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(given_rows=rows, data=st.data())
 def test_a_sample_comes_back_equal_from_any_pair_of_formats(first, given_rows, data):
     second = data.draw(st.sampled_from(FORMATS))

@@ -245,7 +245,7 @@ def test_a_process_forked_while_a_thread_makes_a_key_does_not_wait_for_it():
 # ---- the file of an entry
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=settings().max_examples // 2, deadline=None)
 @given(entries)
 def test_an_entry_is_read_as_it_was_written(kept):
     again = unpack(key(1), pack(key(1), kept))
@@ -254,7 +254,7 @@ def test_an_entry_is_read_as_it_was_written(kept):
     assert [(n.code, n.hint) for n in again.findings] == [(n.code, n.hint) for n in kept.findings]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(entries, st.data())
 def test_an_entry_that_is_cut_or_changed_anywhere_is_none(kept, data):
     packed = pack(key(1), kept)

@@ -310,7 +310,7 @@ def test_grey_is_the_luma_of_bt601():
 # sizes
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=3 * settings().max_examples)
 @given(
     st.integers(1, 70_000), st.integers(1, 70_000), st.none() | st.integers(1, 9000), st.none() | st.integers(1, 10**8)
 )
@@ -746,7 +746,7 @@ def test_fitting_is_deterministic_and_fits_at_once():
     assert fit_image(once, TargetRoom("t", ANY, max_bytes=25_000), POLICY) is once
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=settings().max_examples // 4)
 @given(
     st.sampled_from(["L", "LA", "P", "RGB", "RGBA", "1", "CMYK", "I;16"]),
     st.integers(1, 40),

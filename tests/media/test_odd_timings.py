@@ -37,7 +37,7 @@ MP4 = {
 CASES = [(name, "matroska") for name in LATE] + [(name, "mp4") for name in (*LATE, *MP4)]
 
 
-@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("uneven", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(("case", "container"), CASES)
 def test_all_frames_come_at_the_times_of_ffprobe(case, container, uneven, tmp_path):
     ticks = {"ticks": UNEVEN, "clock": Fraction(1, 100)} if uneven else {}

@@ -185,7 +185,9 @@ def test_an_avif_larger_than_its_header_is_ended_and_the_next_is_decoded():
         assert isolated.run(decode_targets.peak_memory) < 200 * MIB
 
 
-@pytest.mark.parametrize("closed", ["0", "1", "2", "01", "02", "12", "012"])
+@pytest.mark.parametrize(
+    "closed", ["0", *(pytest.param(c, marks=pytest.mark.slow) for c in ("1", "2", "01", "02", "12")), "012"]
+)
 def test_standard_streams_that_are_closed_do_not_matter(closed, tmp_path, command_environment):
     (tmp_path / "a.jpg").write_bytes(jpeg())
     script = (
@@ -368,7 +370,7 @@ def test_an_answer_cannot_make_the_host_work():
         assert back.tolist() == value.tolist() if isinstance(value, np.ndarray) else back == value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(st.binary(max_size=60), st.integers(0, 400), st.integers(0, 400))
 def test_any_bytes_are_an_answer_or_refused(noise, at, cut):
     good = answer("result", decode_targets.some_values())

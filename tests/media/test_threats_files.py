@@ -566,7 +566,9 @@ def test_windows_folders_are_compared_without_case_and_long_prefix():
     assert not is_drive_path("ab:/x")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=3 * settings().max_examples
+)
 @given(
     st.one_of(
         st.text(max_size=40),

@@ -40,7 +40,8 @@ def run(project: Path, environment: dict[str, str], test: str) -> tuple[str, lis
     with recording_server(reply) as server:
         program, *words = shlex.split(COMMAND.text.replace("http://127.0.0.1:8000/v1", server.base_url))
         assert program == "pytest"
-        plugin = "-p", "mmprompt.plugins.pytest_plugin", "-p", "no:mmprompt", "-p", "no:cacheprovider"
+        others = [f"-pno:{name}" for name in ("mmprompt", "cacheprovider", "xdist", "hypothesispytest", "anyio")]
+        plugin = "-p", "mmprompt.plugins.pytest_plugin", *others
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *plugin, *words],
             cwd=project,

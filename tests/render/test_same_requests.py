@@ -96,7 +96,7 @@ def test_what_is_compared_below_was_changed(target: str, plain: Any) -> None:
     assert max(sides) == 200
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["vllm", *(pytest.param(name, marks=pytest.mark.slow) for name in TARGETS[1:])])
 def test_four_workers_and_their_child_processes_change_no_byte(
     target: str, plain: Any, by_threads: Any, tour: Path, tmp_path: Path
 ) -> None:

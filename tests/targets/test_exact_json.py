@@ -38,7 +38,7 @@ def typed(value: object) -> object:
     return type(value).__name__, repr(value)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(VALUES, st.booleans())
 def test_loads_gives_what_json_gives_with_the_same_types(value, escaped):
     text = json.dumps(value, ensure_ascii=escaped)
@@ -46,14 +46,14 @@ def test_loads_gives_what_json_gives_with_the_same_types(value, escaped):
     assert typed(loads(text.encode())) == typed(json.loads(text))
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(VALUES)
 def test_dumps_is_read_back_exactly(value):
     assert typed(loads(dumps(value))) == typed(value)
     assert typed(json.loads(dumps(value))) == typed(value)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.text('{}[]",:\\u0123456789deE+-.ntfalsruNI \t\ufeff\ud800x', max_size=20))
 def test_loads_accepts_and_refuses_what_json_does(text):
     try:

@@ -46,7 +46,10 @@ def folder(tmp_path: Path, tour: Path) -> Path:
 
 @pytest.fixture
 def run(folder: Path, tour: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """Render rows with options, or with the section ``media`` of a task; give the exit code, lines and reports."""
+    """Render rows with options, or with the section ``media`` of a task; give the exit code, lines and reports.
+
+    Unless the options name a policy, files are trusted: to start a process for the decoders takes longer than all else.
+    """
     monkeypatch.chdir(folder)
 
     def rendered(rows: Any, *options: object, media: Any = None, **task: Any) -> tuple[int, list[Any], str]:
@@ -55,7 +58,7 @@ def run(folder: Path, tour: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
         (folder / "task.json").write_text(json.dumps({"dataset": "data.jsonl", "media": media or {}, **task}))
         name = "data.jsonl" if media is None and not task else "task.json"
         try:
-            code = main(["render", name, "--media-root", str(tour), *map(str, options)])
+            code = main(["render", name, "--media-root", str(tour), "--policy", "trusted", *map(str, options)])
         except SystemExit as left:
             code = int(str(left.code))
         out, err = capfd.readouterr()
