@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from secrets import randbits
 from typing import Any
 
 from mmprompt.cli import say
@@ -25,9 +26,12 @@ from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.task import Task
 
 Report = dict[str, Any]
-Engine = Callable[[Callable[[Any], Report], Iterable[Any], int], Generator[Report, None, None]]
+Engine = Callable[[Callable[[Any], Report], Iterable[Any], "int | None"], Generator[Report, None, None]]
 
-_ASIDE = ("engine", "workers", "errors", "output", "strict_notes", "run", "command")
+_ASIDE = (
+    *("engine", "workers", "errors", "output", "strict_notes", "run", "command", "concurrency", "rpm", "timeout"),
+    *("api_key_env", "overwrite", "report", "fail_under"),
+)
 """Options that change nothing in what the shards hold."""
 
 
@@ -39,16 +43,20 @@ def engine_named(name: str) -> Engine:
     """
     if name == "local":
         return run_local
-    raise TaskError(f"unknown engine {shown(name)}", nearest(name, ("local",)))
+    if name == "ray":
+        from mmprompt.scale.ray_engine import run_ray  # noqa: PLC0415  # loads with the engine
+
+        return run_ray
+    raise TaskError(f"unknown engine {shown(name)}", nearest(name, ("local", "ray")))
 
 
 @contextmanager
 def work_folder(
-    arguments: argparse.Namespace, task: Task, written: str | None
+    arguments: argparse.Namespace, task: Task, written: str | None, rows: int | None = None
 ) -> Iterator[tuple[WorkFolder, list[Shard]]]:
     """Give the folder of the shards, which lies beside the file that is written, and the shards.
 
-    A run that was stopped is gone on with. The folder is removed if the block ends well.
+    Each has so many ``rows``. A run that was stopped is gone on with. The folder is removed if the block ends well.
 
     Raises:
         TaskError: the output has no name, another run works in the folder, or its input or options were others.
@@ -67,7 +75,7 @@ def work_folder(
     try:
         shards = folder.resumed(about)
         if shards is None:
-            shards = plan_shards(task.dataset, ROWS)
+            shards = plan_shards(task.dataset, rows or ROWS)
             folder.begin(about, shards)
         yield folder, shards
         folder.remove()
@@ -80,7 +88,7 @@ def _files(arguments: argparse.Namespace) -> list[str]:
 
 
 def reports_of(
-    engine: Engine, work: Callable[[Any], Report], specs: Mapping[int, Any], folder: WorkFolder, workers: int
+    engine: Engine, work: Callable[[Any], Report], specs: Mapping[int, Any], folder: WorkFolder, workers: int | None
 ) -> Generator[Report, None, None]:
     """Yield the report of each shard in the order of shards. Shards that are done are not done again."""
     done = {number: report for number in specs if (report := folder.report(number)) is not None}
@@ -115,9 +123,9 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
             output(arguments.output) as writer,
         ):
             merge = RenderMerge(task, folder, Listeners(errors.tell, notes.add_of_row, notes.add, counter.add))
-            strict = arguments.strict
+            strict, session = arguments.strict, randbits(62)
             specs = {
-                number: RenderSpec(renderer, shard, number, folder.path, limit, strict)
+                number: RenderSpec(renderer, shard, number, folder.path, limit, strict, session=session)
                 for number, shard, limit in chosen_shards(shards, task.config.test_range, arguments.limit)
             }
             with closing(

@@ -69,8 +69,8 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     workers = (
         "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
-    add("--workers", type=natural, default=1, metavar="N", help=workers)
-    engine = "cut the rows into shards, and do them in --workers processes (local)"
+    add("--workers", type=natural, metavar="N", help=workers)
+    engine = "cut the rows into shards, done by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
     add("--engine", metavar="NAME", help=engine)
 
 

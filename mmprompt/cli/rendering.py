@@ -32,7 +32,7 @@ def render_rows(
                 writer,
                 limit=arguments.limit,
                 strict=arguments.strict,
-                workers=arguments.workers,
+                workers=arguments.workers or 1,
                 on_error=lambda failed, row: errors.report(failed, row, counter.rows),
                 on_note=notes.add_of_row,
                 on_row=counter,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mmprompt.media.policy import MediaPolicy
     from mmprompt.render.builder import FailedRow
     from mmprompt.run.model import Model
+    from mmprompt.run.models import ModelSettings
     from mmprompt.run.runner import RunSettings
     from mmprompt.run.task_run import RunReport
     from mmprompt.tasks.task import Task
@@ -96,7 +97,9 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
     add("--rpm", type=positive, metavar="N", help="at most N requests a minute")
     timeout = "how long one attempt may take (600); a row without an answer by then is asked once more at the end"
     add("--timeout", type=positive, metavar="SECONDS", help=timeout)
-    add("--workers", type=natural, default=1, metavar="N", help="threads that decode media (1)")
+    add("--workers", type=natural, metavar="N", help="threads that decode media (1)")
+    engine = "cut the rows into shards, asked by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
+    add("--engine", metavar="NAME", help=engine)
     add("--retry-errors", action="store_true", help="ask only the rows that stand in the journal with an error")
     add("--overwrite", action="store_true", help="begin the journal anew")
     add("--errors", metavar="FILE.jsonl", help="also write every error to this file, one JSON object a line")
@@ -171,7 +174,7 @@ def _settings(arguments: argparse.Namespace) -> RunSettings:
         options,
         arguments.limit,
         arguments.repeats,
-        arguments.workers,
+        arguments.workers or 1,
         arguments.concurrency,
         arguments.rpm,
         arguments.retry_errors,
@@ -191,10 +194,14 @@ def _asked(
 
     counter = RowCounter()
     policy = policy_of(arguments, task)
-    model = _model(arguments, task, policy)
     path = arguments.input[0] if is_task_file(arguments.input[0]) else None
     headers = tuple(arguments.header)
     plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
+    if arguments.engine is not None:
+        from mmprompt.cli.engine_run import run_in_shards  # noqa: PLC0415  # loads with the option
+
+        return run_in_shards(arguments, task, _model_settings(arguments, policy), settings, plan, errors, notes)
+    model = _model(arguments, task, policy)
 
     def tell_failed(failed: FailedRow, row: int | None) -> None:
         errors.report(failed, row, counter.rows)
@@ -211,7 +218,6 @@ def _asked(
 
 def _model(arguments: argparse.Namespace, task: Task, policy: MediaPolicy) -> Model:
     from mmprompt.run.batch import BatchResults  # noqa: PLC0415  # loads with the command
-    from mmprompt.run.models import LocalSettings, ServerSettings, model_for  # noqa: PLC0415  # loads with the command
 
     if arguments.collect:
         if arguments.base_url is not None:
@@ -220,10 +226,16 @@ def _model(arguments: argparse.Namespace, task: Task, policy: MediaPolicy) -> Mo
             raise TaskError("--collect has one reply to each request", "leave out --repeats")
         name = arguments.model or task.config.model_name
         return BatchResults(arguments.collect, name, arguments.target or "openai")
+    return _model_settings(arguments, policy).model(task)
+
+
+def _model_settings(arguments: argparse.Namespace, policy: MediaPolicy) -> ModelSettings:
+    from mmprompt.run.models import LocalSettings, ModelSettings, ServerSettings  # noqa: PLC0415  # loads with the command
+
     headers = tuple(arguments.header)
     server = ServerSettings(arguments.target, arguments.timeout, arguments.concurrency, arguments.api_key_env, headers)
     local = LocalSettings(arguments.device, arguments.concurrency, policy)
-    return model_for(arguments.model, arguments.base_url, task.config, server, local)
+    return ModelSettings(arguments.model, arguments.base_url, server, local)
 
 
 def _note_unused(results: Model, notes: NoteReport) -> None:

@@ -10,6 +10,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.run.address import server_access
 from mmprompt.run.model import Model
 from mmprompt.tasks.config import TaskConfig
+from mmprompt.tasks.task import Task
 
 _BUILTIN = "builtin:"
 _SHAPES = "builtin:shapes"
@@ -36,6 +37,23 @@ class LocalSettings(NamedTuple):
     device: str = "cpu"
     batch: int | None = None
     policy: MediaPolicy | None = None
+
+
+class ModelSettings(NamedTuple):
+    """Which model is asked and how, as plain data; see ``model_for``. It holds no key: each process takes its own."""
+
+    name: str | None = None
+    base_url: str | None = None
+    server: ServerSettings = ServerSettings()
+    local: LocalSettings = LocalSettings()
+
+    def model(self, task: Task) -> Model:
+        """Return the model.
+
+        Raises:
+            MMPromptError: it is not known, or must not be asked.
+        """
+        return model_for(self.name, self.base_url, task.config, self.server, self.local)
 
 
 def model_for(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import closing, suppress
 from typing import NamedTuple
 
-from mmprompt.datasets.repeated_ids import RepeatedIds
+from mmprompt.datasets.repeated_ids import IdFile, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, MMPromptError, TargetError
 from mmprompt.render.builder import FailedRow, RequestBuilder, prepared_rows
@@ -70,6 +70,8 @@ class Runner:
         settings: how to ask.
         on_failed: receives each row that ends without a prediction.
         on_row: called after each row that is finished.
+        observed: takes the rows of the dataset on their way to the requests, and returns them.
+        ids: receives the rows' ids; by default they are compared, and those that stood before are counted.
     """
 
     def __init__(
@@ -81,6 +83,8 @@ class Runner:
         *,
         on_failed: OnFailed | None = None,
         on_row: Callable[[], object] | None = None,
+        observed: Callable[[Iterator[Row]], Iterator[Row]] | None = None,
+        ids: RepeatedIds | IdFile | None = None,
     ) -> None:
         self._builder = builder
         self._model = model
@@ -88,6 +92,8 @@ class Runner:
         self._settings = settings
         self._on_failed: OnFailed = on_failed or (lambda *_: None)
         self._on_row: Callable[[], object] = on_row or (lambda: None)
+        self._observed = observed or iter
+        self._ids = ids
         self._task = builder.task
         self._maker = RequestMaker(builder)
         self._facts = RowFacts(self._task, settings.group_by)
@@ -108,7 +114,7 @@ class Runner:
             OSError: the journal cannot be written.
         """
         only = self._journal.failed_rows if self._settings.retry_errors else None
-        with RepeatedIds() as ids, closing(self._jobs(only, ids=ids)) as jobs:
+        with self._ids or RepeatedIds() as ids, closing(self._jobs(only, ids=ids)) as jobs:
             self._ask(jobs, interruption)
             repeated = sum(1 for _ in ids.repeats())
         again, self._again = self._again or {}, None
@@ -188,13 +194,13 @@ class Runner:
         self,
         only: Collection[int] | None,
         rounds: dict[Round, PassingFailure] | None = None,
-        ids: RepeatedIds | None = None,
+        ids: RepeatedIds | IdFile | None = None,
     ) -> Generator[Job, None, None]:
         """Yield the jobs to begin with: of all rows, or of those whose numbers are in ``only``.
 
         ``rounds`` are asked again; each is taken out when its turn comes. ``ids`` receives the rows' ids.
         """
-        rows: Iterator[Row] = itertools.islice(self._task.samples(), self._settings.limit)
+        rows = self._observed(itertools.islice(self._task.samples(), self._settings.limit))
         if only is not None:
             rows = (row for row in rows if isinstance(row, Sample) and row.row in only)
         with prepared_rows(self._builder, self._builder.prepare, rows, self._settings.workers) as prepared:

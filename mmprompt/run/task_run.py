@@ -14,7 +14,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.builder import RequestBuilder
 from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
-from mmprompt.run.manifest import manifest_of
+from mmprompt.run.manifest import Manifest, manifest_of
 from mmprompt.run.model import Model
 from mmprompt.run.models import LocalSettings, ServerSettings, model_for
 from mmprompt.run.runner import OnFailed, Runner, RunSettings
@@ -134,6 +134,26 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
     Raises:
         KeyboardInterrupt: a second ``^C`` came.
     """
+    journal, settings, manifest = planned_run(task, model, output, settings, plan)
+    builder = RequestBuilder(task, model.target, media=plan.media, policy=plan.policy)
+    with (
+        closing(builder),
+        JournalFile(journal, manifest, overwrite=plan.overwrite) as file,
+        Interruption(hooks.on_stop) as interruption,
+    ):
+        runner = Runner(builder, model, file, settings, on_failed=hooks.on_failed, on_row=hooks.on_row)
+        report = RunReport(journal, *runner.run(interruption))
+    return scored(report, plan, settings)
+
+
+def planned_run(
+    task: Task, model: Model, output: str | None, settings: RunSettings, plan: Plan
+) -> tuple[str, RunSettings, Manifest]:
+    """Return the name of a run's journal, its settings with the end token of the task, and its manifest.
+
+    Raises:
+        TaskError: there is no journal whose errors could be retried, or the scorer is unknown.
+    """
     journal = output or journal_name(task, plan.task_path, model.name)
     if settings.retry_errors and not os.path.isfile(journal):
         raise TaskError(f"there is no journal {journal}, so there are no errors to retry", "leave out --retry-errors")
@@ -152,18 +172,15 @@ def ask_task(  # noqa: PLR0917  # what, whom, where, how
         headers=dict(item.split("=", 1) for item in plan.headers),
         base_url=getattr(model, "base_url", None),  # of a server; other models have none
     )
-    builder = RequestBuilder(task, model.target, media=plan.media, policy=plan.policy)
-    with (
-        closing(builder),
-        JournalFile(journal, manifest, overwrite=plan.overwrite) as file,
-        Interruption(hooks.on_stop) as interruption,
-    ):
-        runner = Runner(builder, model, file, settings, on_failed=hooks.on_failed, on_row=hooks.on_row)
-        report = RunReport(journal, *runner.run(interruption))
+    return journal, settings, manifest
+
+
+def scored(report: RunReport, plan: Plan, settings: RunSettings) -> RunReport:
+    """Return the report of a run with its scores, if it was not interrupted and rows have right answers."""
     if report.interrupted:
         return report
     with suppress(NoAnswersError):
-        report = report._replace(scores=score_journal(journal, plan.scorer, group_by=settings.group_by))
+        report = report._replace(scores=score_journal(report.journal, plan.scorer, group_by=settings.group_by))
     return report
 
 

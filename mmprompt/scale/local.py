@@ -22,7 +22,9 @@ DEATHS = 20
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from mmprompt.scale.worker import serve; serve()"
 
 
-def run_local(work: Callable[[_S], Report], specs: Iterable[_S], workers: int) -> Generator[Report, None, None]:
+def run_local(
+    work: Callable[[_S], Report], specs: Iterable[_S], workers: int | None = None
+) -> Generator[Report, None, None]:
     """Yield the report of each shard as soon as it is done, in any order.
 
     ``work`` is a function of a module, such as ``render_shard``. A shard whose process dies is begun again in another
@@ -35,7 +37,7 @@ def run_local(work: Callable[[_S], Report], specs: Iterable[_S], workers: int) -
     done: queue.SimpleQueue[Report | BaseException | None] = queue.SimpleQueue()
     for spec in specs:
         jobs.put((work, spec))
-    hands = [_Hand(jobs, done) for _ in range(min(workers, jobs.qsize()))]
+    hands = [_Hand(jobs, done) for _ in range(min(workers or os.cpu_count() or 1, jobs.qsize()))]
     try:
         left = len(hands)
         while left:

@@ -16,6 +16,7 @@ from mmprompt.render.faults import RowFault, error_of
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import OnError, RowWriter, report_repeats
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.tasks.media_slots import UnfilledSlotError
 from mmprompt.tasks.shard_task import SeenRows
 from mmprompt.tasks.task import Task
 
@@ -41,7 +42,7 @@ class RenderMerge:
         self._warned: set[str] = set()
         self._numbers: list[int] = []
 
-    def add(self, report: dict[str, Any], writer: RowWriter) -> None:
+    def add(self, report: dict[str, Any], writer: RowWriter | None = None) -> None:
         """Merge the next shard.
 
         Raises:
@@ -56,11 +57,12 @@ class RenderMerge:
         with self._folder.opened(number, "events") as events:
             for line in events:
                 self._replay(json.loads(line))
-        with self._folder.opened(number, "lines") as lines:
-            while block := lines.read(_BLOCK):
-                writer.write([block])
+        if writer is not None:
+            with self._folder.opened(number, "lines") as lines:
+                while block := lines.read(_BLOCK):
+                    writer.write([block])
         self.rows += report["rows"]
-        self.taken += report["taken"]
+        self.taken += report.get("taken", 0)
         self._tell.on_rows(report["rows"])
         self._seen.add(report["seen"])
         if report["fault"] is not None:
@@ -84,12 +86,20 @@ class RenderMerge:
             on_error(FailedRow(error, error), None)
             if strict:
                 raise error
+        return report_repeats(self.repeats(), renderer, on_error)
+
+    def unfilled_slots(self) -> Iterator[UnfilledSlotError]:
+        """Yield an error for each media slot that no row fills."""
+        return self._seen.unfilled_slots()
+
+    def repeats(self) -> Iterator[tuple[int, int]]:
+        """Yield the places of each id that stood before, and of its first row."""
         with RepeatedIds() as ids:
             for number in self._numbers:
                 with self._folder.opened(number, "ids") as file:
                     for keys, places in keys_in(file):
                         ids.add_keys(keys, places)
-            return report_repeats(ids.repeats(), renderer, on_error)
+            yield from ids.repeats()
 
 
 def in_order(reports: Iterable[dict[str, Any]], numbers: Sequence[int]) -> Iterator[dict[str, Any]]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
+from mmprompt.datasets.crash_record import CrashRecord
 from mmprompt.datasets.repeated_ids import IdFile
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import MMPromptError
-from mmprompt.errors.findings import Note
-from mmprompt.render.builder import FailedRow
-from mmprompt.render.faults import RowFault, error_data
+from mmprompt.render.faults import error_data
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
+from mmprompt.scale.row_events import RowEvents
 from mmprompt.scale.warnings import warnings_kept
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.targets.chunk_writer import ChunkWriter
@@ -27,6 +26,7 @@ class RenderSpec(NamedTuple):
 
     ``number`` is that of the shard, and ``folder`` the work folder. Of the shard's rows at most ``limit`` are read;
     with ``strict`` none after the first that cannot be rendered. ``threads`` prepare rows whose media are decoded.
+    ``session`` is a number of the run that no other run has.
     """
 
     renderer: Renderer
@@ -36,6 +36,7 @@ class RenderSpec(NamedTuple):
     limit: int | None = None
     strict: bool = False
     threads: int = 1
+    session: int = 0
 
 
 def render_shard(spec: RenderSpec) -> dict[str, Any]:
@@ -47,14 +48,15 @@ def render_shard(spec: RenderSpec) -> dict[str, Any]:
         folder.written(number, "ids") as ids,
         warnings_kept() as warnings,
         closing(spec.renderer),
+        CrashRecord(folder.file(number, "row"), spec.session) as record,
     ):
-        counts = _Counts(events)
+        counts = RowEvents(events)
         fault = None
         with ChunkWriter(lines) as writer:
             try:
                 render(
                     spec.renderer.over(task),
-                    task.samples(),
+                    record.rows(task.samples()),
                     writer,
                     limit=spec.limit,
                     strict=spec.strict,
@@ -68,25 +70,6 @@ def render_shard(spec: RenderSpec) -> dict[str, Any]:
                 fault = error_data(error)
     taken = getattr(None if task.dataset is None else task.dataset.change, "taken", 0)
     report = {"shard": spec.shard, "rows": counts.rows, "failed": counts.errors, "fault": fault, "taken": taken}
-    return folder.save_report(number, {**report, "warnings": warnings, "seen": seen_by(task)}, KINDS)
-
-
-class _Counts:
-    """Counts rows, and writes their errors and notes as lines of JSON."""
-
-    def __init__(self, events: BinaryIO) -> None:
-        self.rows = self.errors = 0
-        self._events = events
-
-    def read(self) -> None:
-        self.rows += 1
-
-    def failed(self, failed: FailedRow, row: int | None) -> None:
-        self.errors += 1
-        self._write(RowFault.of(failed, row, self.rows))
-
-    def noted(self, note: Note) -> None:
-        self._write([note.code, note.what, note.hint, note.where, note.medium])
-
-    def _write(self, event: object) -> None:
-        self._events.write(json.dumps(event, default=str).encode() + b"\n")
+    report = folder.save_report(number, {**report, "warnings": warnings, "seen": seen_by(task)}, KINDS)
+    record.remove()
+    return report

@@ -1,0 +1,126 @@
+"""``mmprompt run --engine``: the requests of a task asked in shards, and their journals merged into one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import closing
+from secrets import randbits
+from typing import Any
+
+from mmprompt.cli.engine import engine_named, reports_of, work_folder
+from mmprompt.cli.progress import RowCounter, progress
+from mmprompt.cli.report import ErrorReport, NoteReport
+from mmprompt.datasets.span import Shard
+from mmprompt.errors import TaskError
+from mmprompt.render.builder import FailedRow
+from mmprompt.run.journal_file import JournalFile
+from mmprompt.run.models import ModelSettings
+from mmprompt.run.runner import Counts, RunSettings
+from mmprompt.run.task_run import Plan, RunReport, planned_run, scored
+from mmprompt.scale.journals import ShardJournals
+from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards
+from mmprompt.scale.run_shard import RunSpec, run_shard
+from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.tasks.task import Task
+
+ROWS = 1000
+"""Rows of a shard: asking takes long, and each process should have its part."""
+
+
+def run_in_shards(  # noqa: PLR0917  # what a run of the command has
+    arguments: argparse.Namespace,
+    task: Task,
+    asked: ModelSettings,
+    settings: RunSettings,
+    plan: Plan,
+    errors: ErrorReport,
+    notes: NoteReport,
+) -> RunReport:
+    """Ask the requests of the task in shards, and score the replies. After ``^C`` the journal holds what came so far.
+
+    Raises:
+        MMPromptError: the dataset cannot be read, or every request would fail. The journal holds what came before.
+        OSError: a journal cannot be written.
+    """
+    if arguments.collect:
+        raise TaskError("--collect asks nobody, so there is nothing to share", "leave out --engine")
+    with closing(asked.model(task)) as model:
+        journal, settings, manifest = planned_run(task, model, arguments.output, settings, plan)
+        concurrency = min(settings.concurrency or model.concurrency, model.concurrency)
+    settings = settings._replace(concurrency=concurrency, workers=1)
+    with JournalFile(journal, manifest, overwrite=plan.overwrite) as whole:
+        if plan.overwrite:
+            WorkFolder(f"{journal}.shards").remove()
+        with work_folder(arguments, task, journal, ROWS) as (folder, shards):
+            journals = ShardJournals(journal, folder, shards)
+            journals.seed(manifest)
+            run = _ShardedRun(arguments, task, (folder, journals), errors, notes)
+            stopped = False
+            try:
+                run.ask(RunSpec(task, asked, settings, plan, manifest, shards[0], 0, folder.path, randbits(62)), shards)
+            except KeyboardInterrupt:
+                stopped = True
+            except BaseException:
+                journals.merge()
+                folder.remove()
+                raise
+            journals.merge()
+    torn = whole.torn + run.counts.torn
+    report = RunReport(journal, *run.counts._replace(torn=torn, interrupted=stopped))
+    return scored(report, plan, settings)
+
+
+class _ShardedRun:
+    """Asks shards, and adds up what they report."""
+
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        task: Task,
+        work: tuple[WorkFolder, ShardJournals],
+        errors: ErrorReport,
+        notes: NoteReport,
+    ) -> None:
+        self.counts = Counts(0, 0, 0, 0, 0, 0, interrupted=False)
+        self._arguments, self._task, self._errors = arguments, task, errors
+        self._folder, self._journals = work
+        self._counter = RowCounter()
+        self._merge = RenderMerge(
+            task, self._folder, Listeners(errors.tell, notes.add_of_row, notes.add, self._counter.add)
+        )
+
+    def ask(self, whole: RunSpec, shards: list[Shard]) -> None:
+        """Ask the rows of all shards. ``whole`` is the spec of each, but for the shard."""
+        arguments, task = self._arguments, self._task
+        chosen = list(chosen_shards(shards, task.config.test_range, whole.settings.limit))
+        workers, shared = _share(whole.settings, min(arguments.workers or os.cpu_count() or 1, len(chosen)))
+        specs = {
+            number: whole._replace(shard=shard, number=number, settings=shared._replace(limit=limit))
+            for number, shard, limit in chosen
+        }
+        stood = {number: self._journals.answered(number) for number in specs}
+        reports = reports_of(engine_named(arguments.engine), run_shard, specs, self._folder, workers)
+        with progress(self._counter, self._errors, task.dataset, arguments.limit), closing(reports):
+            for report in reports:
+                self._merge.add(report)
+                self._add(report, stood[report["number"]])
+        for error in self._merge.unfilled_slots():
+            self._errors.report(FailedRow(error, error), None, self._counter.rows)
+            self.counts = self.counts._replace(failed=self.counts.failed + 1)
+        self.counts = self.counts._replace(repeated=sum(1 for _ in self._merge.repeats()))
+
+    def _add(self, report: dict[str, Any], stood: int) -> None:
+        """Add the counts of a shard; ``stood`` is how many of its rows were answered before this run."""
+        found = Counts(**report["counts"])
+        found = found._replace(kept=min(found.answered, stood))
+        for name in ("answered", "kept", "failed", "stale", "torn"):
+            self.counts = self.counts._replace(**{name: getattr(self.counts, name) + getattr(found, name)})
+
+
+def _share(settings: RunSettings, workers: int) -> tuple[int, RunSettings]:
+    """Return how many shards may be asked at once, and the settings of each, so that the server gets no more in all."""
+    concurrency = settings.concurrency or 1
+    workers = max(min(workers, concurrency), 1)
+    rpm = None if settings.rpm is None else settings.rpm / workers
+    return workers, settings._replace(concurrency=concurrency // workers, rpm=rpm)

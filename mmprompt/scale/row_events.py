@@ -1,0 +1,34 @@
+"""The errors and notes of a shard's rows, as lines of JSON in a file of their own."""
+
+from __future__ import annotations
+
+import json
+from typing import BinaryIO
+
+from mmprompt.errors.findings import Note
+from mmprompt.render.builder import FailedRow
+from mmprompt.render.faults import RowFault
+
+
+class RowEvents:
+    """Counts rows, and writes their errors and notes. ``rows`` are those read, ``errors`` the errors."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.rows = self.errors = 0
+        self._file = file
+
+    def read(self) -> None:
+        """Count a row."""
+        self.rows += 1
+
+    def failed(self, failed: FailedRow, row: int | None) -> None:
+        """Write the error of a row, whose number is ``row``."""
+        self.errors += 1
+        self._write(RowFault.of(failed, row, self.rows))
+
+    def noted(self, note: Note) -> None:
+        """Write a note."""
+        self._write([note.code, note.what, note.hint, note.where, note.medium])
+
+    def _write(self, event: object) -> None:
+        self._file.write(json.dumps(event, default=str).encode() + b"\n")

@@ -1,0 +1,80 @@
+"""Asks the requests of one shard: the replies go to a journal of its own, errors and ids to files beside it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from mmprompt.datasets.crash_record import CrashRecord
+from mmprompt.datasets.repeated_ids import IdFile
+from mmprompt.datasets.span import Shard
+from mmprompt.render.builder import RequestBuilder
+from mmprompt.run.interruption import Interruption
+from mmprompt.run.journal_file import JournalFile
+from mmprompt.run.manifest import Manifest
+from mmprompt.run.models import ModelSettings
+from mmprompt.run.runner import Runner, RunSettings
+from mmprompt.run.task_run import Plan
+from mmprompt.scale.row_events import RowEvents
+from mmprompt.scale.warnings import warnings_kept
+from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.tasks.shard_task import seen_by, shard_task
+from mmprompt.tasks.task import Task
+
+KINDS = ("journal", "events", "ids")
+
+
+class RunSpec(NamedTuple):
+    """What ``run_shard`` needs. It pickles.
+
+    ``settings`` are those of this shard: its part of the concurrency and of the requests a minute. ``manifest`` is that
+    of the whole run. ``number`` is that of the shard, and ``folder`` the work folder. ``session`` is a number of the
+    run that no other run has.
+    """
+
+    task: Task
+    model: ModelSettings
+    settings: RunSettings
+    plan: Plan
+    manifest: Manifest
+    shard: Shard
+    number: int
+    folder: str
+    session: int = 0
+
+
+def run_shard(spec: RunSpec) -> dict[str, Any]:
+    """Ask the requests of a shard, and return the shard's report; it is plain data.
+
+    A row that ended two processes which worked on it is left out. Its error is MM902.
+    """
+    folder, number, task = WorkFolder(spec.folder), spec.number, shard_task(spec.task, spec.shard)
+    if spec.settings.rpm:
+        time.sleep(60.0 / spec.settings.rpm)  # the shard before may just have asked
+    with (
+        folder.written(number, "events") as events,
+        folder.written(number, "ids") as ids,
+        warnings_kept() as warnings,
+        closing(spec.model.model(task)) as model,
+        closing(RequestBuilder(task, model.target, media=spec.plan.media, policy=spec.plan.policy)) as builder,
+        JournalFile(folder.file(number, "journal"), spec.manifest) as journal,
+        CrashRecord(folder.file(number, "row"), spec.session) as record,
+        Interruption() as interruption,
+    ):
+        told = RowEvents(events)
+        runner = Runner(
+            builder,
+            model,
+            journal,
+            spec.settings,
+            on_failed=told.failed,
+            on_row=told.read,
+            observed=record.rows,
+            ids=IdFile(ids),
+        )
+        counts = runner.run(interruption)
+    report = {"shard": spec.shard, "rows": told.rows, "failed": told.errors, "fault": None, "counts": counts._asdict()}
+    report = folder.save_report(number, {**report, "warnings": warnings, "seen": seen_by(task)}, KINDS)
+    record.remove()
+    return report

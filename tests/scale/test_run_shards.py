@@ -1,0 +1,153 @@
+"""``mmprompt run --engine local``: the journal of the plain run, the server's bounds, deaths, stops and what stood before."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from loopback import serving
+from shard_cases import HOOK, ROWS, SHARD, Answers, dataset, lines_of, told
+
+from mmprompt.scale.ray_engine import run_ray
+
+
+@pytest.fixture(autouse=True)
+def _small_shards(monkeypatch):
+    monkeypatch.setattr("mmprompt.cli.engine_run.ROWS", SHARD * 2)
+
+
+@pytest.fixture
+def server():
+    handler = type("Handler", (Answers,), {"third": threading.Event(), "lock": threading.Lock()})
+    with serving(handler) as port:
+        yield handler, f"http://127.0.0.1:{port}/v1"
+
+
+def words(folder, url, *more):
+    return ("run", folder / "data.jsonl", "--base-url", url, "--model", "m", *more)
+
+
+ENGINE = ("--engine", "local", "--workers", 2)
+
+
+def test_the_journal_is_that_of_the_plain_run_and_the_server_is_asked_no_more_at_once(command, tmp_path, server):
+    handler, url = server
+    handler.seconds = 0.002
+    dataset(tmp_path)
+    run = words(tmp_path, url, "--concurrency", 5)
+    plain = command(*run, "-o", tmp_path / "plain.jsonl")
+    handler.most = 0
+    local = command(*run, "-o", tmp_path / "local.jsonl", *ENGINE)
+    assert plain.returncode == local.returncode == 1
+    assert lines_of(tmp_path / "local.jsonl") == lines_of(tmp_path / "plain.jsonl")
+    assert told(local) == told(plain)
+    assert local.stdout.replace(b"local.jsonl", b"plain.jsonl") == plain.stdout
+    assert 1 < handler.most <= 4  # two shards with two requests each
+    assert not (tmp_path / "local.jsonl.shards").exists()
+    asked = handler.asked
+    again = command(*run, "-o", tmp_path / "local.jsonl", *ENGINE)
+    assert f"{ROWS - 2} of them before this run".encode() in again.stderr
+    assert handler.asked == asked
+    assert lines_of(tmp_path / "local.jsonl") == lines_of(tmp_path / "plain.jsonl")
+
+
+def test_rows_that_a_plain_run_answered_are_not_asked_again(command, tmp_path, server):
+    handler, url = server
+    dataset(tmp_path)
+    run = words(tmp_path, url, "-o", tmp_path / "out.jsonl")
+    command(*run, "--limit", 90)
+    before, begin = handler.asked, (tmp_path / "out.jsonl").read_bytes()
+    local = command(*run, *ENGINE)
+    assert f"{before} of them before this run".encode() in local.stderr
+    assert handler.asked == ROWS - 2
+    assert (tmp_path / "out.jsonl").read_bytes().startswith(begin)  # what stood there stays as it was
+    command(*words(tmp_path, url, "-o", tmp_path / "plain.jsonl"))
+    assert lines_of(tmp_path / "out.jsonl") == lines_of(tmp_path / "plain.jsonl")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="ends a process by a signal")
+def test_a_row_that_ends_its_processes_is_named_and_all_others_are_asked(command, tmp_path, server, monkeypatch):
+    _, url = server
+    dataset(tmp_path, n37="poison.png", n150="poison.png")
+    run = words(tmp_path, url)
+    command(*run, "-o", tmp_path / "plain.jsonl")  # this process has no hook
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    errors = tmp_path / "errors.jsonl"
+    local = command(*run, "-o", tmp_path / "local.jsonl", "--errors", errors, *ENGINE)
+    assert local.returncode == 1
+    found = [json.loads(line) for line in errors.read_text().splitlines()]
+    assert [f["line"] for f in found if f["code"] == "MM902"] == [38, 151]
+    others = [line for line in lines_of(tmp_path / "plain.jsonl") if json.loads(line)["id"] not in ("r37", "r150")]
+    assert lines_of(tmp_path / "local.jsonl") == others
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_is_gone_on_with_and_no_answer_is_lost(command, tmp_path, server, interrupted_environment, kill):
+    handler, url = server
+    handler.seconds = 0.02
+    dataset(tmp_path)
+    run = [str(word) for word in words(tmp_path, url, "--concurrency", 4, "-o", tmp_path / "out.jsonl", *ENGINE)]
+    code = f"import mmprompt.cli.engine_run as e; e.ROWS = {SHARD}; from mmprompt.cli import main; raise SystemExit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *run],
+        stderr=subprocess.PIPE,
+        env=interrupted_environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as driver:
+        try:
+            assert handler.third.wait(60)
+            driver.send_signal(kill)
+            _, said = driver.communicate(timeout=60)
+        finally:
+            driver.kill()
+    time.sleep(0.2)  # requests in flight end
+    asked = handler.asked
+    assert (tmp_path / "out.jsonl.shards").exists() == (kill == signal.SIGKILL)
+    if kill == signal.SIGINT:
+        assert driver.returncode == 130
+        answered = int(re.search(rb"interrupted; (\d+) of", said)[1])
+        assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) >= answered > 0
+    command(*run)
+    assert handler.asked - asked <= ROWS - asked + 8  # those that were in flight are asked again
+    command(*words(tmp_path, url, "-o", tmp_path / "plain.jsonl"))
+    assert lines_of(tmp_path / "out.jsonl") == lines_of(tmp_path / "plain.jsonl")
+
+
+def test_shards_share_the_requests_a_minute(command, tmp_path, server):
+    handler, url = server
+    dataset(tmp_path)
+    began = time.monotonic()
+    command(*words(tmp_path, url, "--limit", 60, "--rpm", 1800, "-o", tmp_path / "out.jsonl"), *ENGINE)
+    assert handler.asked == 60
+    assert time.monotonic() - began > 59 / 30
+
+
+def test_results_of_a_batch_have_no_engine(command, tmp_path):
+    dataset(tmp_path)
+    (tmp_path / "results.jsonl").write_text("{}\n")
+    refused = command("run", tmp_path / "data.jsonl", "--collect", tmp_path / "results.jsonl", *ENGINE)
+    assert refused.returncode == 2
+    assert b"leave out --engine" in refused.stderr
+
+
+def test_where_ray_is_missing_the_error_says_what_to_install(command, tmp_path):
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        dataset(tmp_path)
+        refused = command("render", tmp_path / "data.jsonl", "-o", tmp_path / "out.jsonl", "--engine", "ray")
+        assert refused.returncode == 2
+        assert b"--engine ray needs Ray; pip install 'mmprompt[ray]'" in refused.stderr
+        assert not (tmp_path / "out.jsonl").exists()
+    else:
+        assert callable(run_ray)
