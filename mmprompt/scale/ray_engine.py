@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import IO, TypeVar
+from typing import IO, TypeVar, cast
 
 import mmprompt
 from mmprompt.errors import TaskError, shown
@@ -96,15 +96,14 @@ def _reports(
     process: subprocess.Popen[bytes], log: IO[bytes], function: Callable[[_Spec], _Report], specs: Iterable[_Spec]
 ) -> Iterator[_Report]:
     """Send the specs from a thread, and yield the reports."""
-    assert process.stdin is not None  # noqa: S101  # a pipe
-    assert process.stdout is not None  # noqa: S101  # likewise
     faults: list[BaseException] = []
+    answers = cast("IO[bytes]", process.stdout)
     feeding = threading.Thread(target=_feed, args=(process.stdin, function, specs, faults), daemon=True)
     feeding.start()
     ended = False
     with suppress(EOFError, pickle.UnpicklingError):
         while True:
-            kind, value = pickle.load(process.stdout)  # noqa: S301  # of our own child
+            kind, value = pickle.load(answers)  # noqa: S301  # of our own child
             if kind == "end":
                 ended = True
                 break
