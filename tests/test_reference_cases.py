@@ -27,12 +27,6 @@ def right(result, name):
     return any(agrees(result, value) for value in expected(CASES[name]))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_reference_case_gives_upstreams_result_or_the_listed_one(name):
-    result = run(CASES[name])
-    assert right(result, name), result
-
-
 def test_where_the_flavours_part_the_list_says_whose_result_is_ours():
     values = {name: expected(CASES[name]) for name in CASES.keys() - REFUSALS.keys()}
     assert [name for name, (first, *others) in values.items() if any(other != first for other in others)] == []
@@ -66,8 +60,10 @@ def spoilt(value, path):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_other_character_anywhere_in_a_result_is_noticed(name):
+def test_a_reference_case_gives_upstreams_result_or_the_listed_one(name):
+    """One other character anywhere in the result would be noticed."""
     result = run(CASES[name])
+    assert right(result, name), result
     assert [path for path in leaves(result) if right(spoilt(result, path), name)] == []
 
 

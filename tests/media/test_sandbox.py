@@ -397,7 +397,9 @@ def test_many_jobs_give_their_outcomes_in_order_and_errors_in_their_place(isolat
 
 
 @pytest.mark.parametrize("bad", ["crash", "abort", "bug", "leave_now", "swell"])
-@pytest.mark.parametrize("place", [0, 1, 4, 8])
+@pytest.mark.parametrize(
+    "place", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 8]
+)
 def test_a_job_that_ends_the_child_costs_none_of_its_neighbours(bad, place, isolated):
     jobs = [("echo", n) for n in range(9)]
     jobs[place] = (bad, 1)

@@ -215,11 +215,12 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_ini_fi
 
 
 KEY = "sk-very-secret"
+CAT = ("tests/test_pictures.py", "-k", "there_is_a_cat")
 
 
 def telling_all(server: RecordingServer) -> tuple[str, ...]:
     """Return options under which pytest tells all it knows of tests that fail."""
-    return f"--vlm-base-url={server.base_url}", "--showlocals", "--full-trace", "-vv", "-k", "there_is_a_cat"
+    return f"--vlm-base-url={server.base_url}", "--showlocals", "--full-trace", "-vv", *CAT
 
 
 def test_the_key_goes_to_the_server_and_into_no_report(project: Path, server: RecordingServer, run: Run) -> None:

@@ -74,7 +74,7 @@ def test_memory_for_a_line_that_counts_is_small(tmp_path: Path) -> None:
     import tracemalloc
 
     path = tmp_path / "j.jsonl"
-    count = 20_000
+    count = 8_000
     with path.open("wb") as file:
         for row in range(count):
             file.write(line(row, prediction="x" * 300).to_json())

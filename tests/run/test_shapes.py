@@ -192,7 +192,7 @@ def test_the_script_draws_these_pictures_and_rows(tmp_path: Path) -> None:
 
 
 def test_threads_may_share_it(model: ShapesModel) -> None:
-    requests = list(load_task(SHAPES / "task.yaml").requests())
+    requests = list(load_task(SHAPES / "task.yaml").requests())[::3]
     alone = [model.ask([request], {})[0].reply for request in requests]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda request: model.ask([request], {})[0].reply, requests))

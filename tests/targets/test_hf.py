@@ -28,17 +28,23 @@ from mmprompt import (
     from_openai,
     read_messages,
     register_target,
-    to_hf,
     to_openai,
 )
+from mmprompt import to_hf as to_hf_isolated
 from mmprompt.targets.hf import HFWriter
 from mmprompt.targets.wire_json import Payload, record_chunks
 
+TRUSTED = MediaPolicy.preset("trusted")
 SINCE_5 = int(transformers.__version__.split(".")[0]) >= 5
 TEMPLATE = (
     "{% for m in messages %}{{ m['role'] }}: {% for c in m['content'] %}"
     "{% if c['type'] == 'text' %}{{ c['text'] }}{% else %}<{{ c['type'] }}>{% endif %}{% endfor %}|{% endfor %}"
 )
+
+
+def to_hf(messages, target="hf", *, policy=TRUSTED, **options):
+    """``to_hf`` without the process in which it decodes by default: most requests here hold a dot or two."""
+    return to_hf_isolated(messages, target, policy=policy, **options)
 
 
 def encoded(image, form="PNG", **options):
@@ -471,7 +477,7 @@ def test_decoding_is_done_in_a_child_that_ends_with_the_request(monkeypatch):
     children = started(monkeypatch)
     parts = [picture(mode=mode, colour=0) for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")]
     parts += [picture(form="GIF"), picture(form="WEBP"), wav(sine()), video("red", "blue")]
-    got = to_hf(user(*parts))
+    got = to_hf_isolated(user(*parts))
     assert len(children) == 1
     assert children[0].returncode is not None
     plain = to_hf(user(*parts), policy=MediaPolicy.preset("trusted"))
