@@ -94,7 +94,7 @@ class MediaReader:
         if kind in ("path", "file"):
             if isinstance(source, RootedPath):
                 return self._rooted(ref, source, source.full(value))
-            return self._file(ref, value, value)
+            return self.read_file(ref, value)
         if kind == "scheme":
             return ref
         if self.mode in ("file", "url"):
@@ -104,8 +104,13 @@ class MediaReader:
             return part
         return MediaRef(modality, source, form, options, extra, source)
 
-    def _file(self, ref: MediaRef, path: str, name: str) -> MediaPart | MediaRef:
-        """Read the file at ``path``, or check it where it goes by name; errors call it ``name``."""
+    def read_file(self, ref: MediaRef, path: str, name: str = "") -> MediaPart | MediaRef:
+        """Read the file at ``path``, or check it where it goes by name; errors call it ``name``, else by its path.
+
+        Raises:
+            MediaError: as ``read``.
+        """
+        name = name or path
         if not self._inline:
             return self._named(ref, path, name)
         modality, source, form, options, extra, _ = ref
@@ -118,7 +123,7 @@ class MediaReader:
     def _rooted(self, ref: MediaRef, source: RootedPath, path: str) -> MediaPart | MediaRef:
         """Read a path that begins at its own root; messages show it as it was written."""
         try:
-            return self._file(ref, path, str(source))
+            return self.read_file(ref, path, str(source))
         except MediaError as error:
             if not source.owner:
                 raise

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import orjson
 
 from mmprompt.errors import MMPromptError
-from mmprompt.media.sources import classify_or_path
-from mmprompt.media.urls import is_plain_url
-from mmprompt.messages import MediaPart, MediaRef
+from mmprompt.messages import MediaRef
+from mmprompt.render.medium_place import MediumPlace
 from mmprompt.render.shapes import Shape, Unplannable, address_of
 from mmprompt.render.wire_request import WireRequest
-from mmprompt.targets.wire_json import EncodedJSON, Payload, keyed, with_holes
+from mmprompt.targets.wire_json import EncodedJSON, Payload, keyed
 
 if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder
@@ -29,51 +28,47 @@ _MOST_MISSES = 64
 """After how many rows that name files, and none between them that does not, a plan expects no others."""
 
 
-class _Medium(NamedTuple):
-    """The place of a content part with a medium.
+class _Form:
+    """Fills rows at once whose media are all named alike: a match of the row as JSON, a format of ``%``, its groups.
 
-    ``source`` is the index of its source among the values, None if all rows have the medium. ``before`` and ``after``
-    stand around the address of a medium that goes by its URL, unless the target ``reads_addresses`` (Gemini takes the
-    media type from the suffix).
+    ``media`` are the places among the groups where a file stands.
     """
 
-    number: int
-    source: int | None
-    ref: MediaRef
-    before: bytes
-    after: bytes
-    reads_addresses: bool
+    __slots__ = ("form", "groups", "match", "media", "misses")
 
-    def named(self, address: str) -> bytes:
-        """Return the content part of the medium with this address."""
-        return self.before + orjson.dumps(address) + self.after
+    def __init__(
+        self,
+        match: Callable[[bytes], re.Match[bytes] | None],
+        form: bytes,
+        groups: Sequence[int],
+        media: Sequence[tuple[int, MediumPlace]] = (),
+    ) -> None:
+        self.match = match
+        self.form = form
+        self.groups = tuple(groups)
+        self.media = media
+        self.misses = 0
 
+    def filled(self, match: re.Match[bytes], payloads: list[Payload], most: int) -> bytes | None:
+        """Return the JSON of a row that matched; its media are read and added to ``payloads``.
 
-class _Kept(NamedTuple):
-    """A medium of all rows, as it was sent last."""
-
-    part: MediaPart
-    text: bytes
-    payloads: list[Payload]
-
-
-class _Direct(NamedTuple):
-    """Fills rows of texts and plain URLs: a match of the row as JSON, a format of ``%``, and the groups in it."""
-
-    match: Callable[[bytes], re.Match[bytes] | None]
-    form: bytes
-    groups: tuple[int, ...]
-
-    def filled(self, joined: str) -> bytes | None:
-        """Return the JSON for the columns of a row as one text; None if they do not match."""
+        None if the row has to go the long way. So has one whose media have more than ``most`` bytes together.
+        """
+        pieces = [match[group] for group in self.groups]
         try:
-            match = self.match(orjson.dumps(joined))
-            return None if match is None else self.form % match.group(*self.groups)
-        except (TypeError, MemoryError):  # a lone surrogate; a row of many megabytes
+            for at, place in self.media:
+                if (piece := place.of_file(pieces[at].decode(), payloads)) is None:
+                    return None
+                pieces[at] = piece
+                most -= len(payloads[-1].part.data)
+                if most < 0:
+                    return None
+            return self.form % tuple(pieces)
+        except (MMPromptError, MemoryError):  # the long way knows the place
             return None
 
 
-_Place = Union[int, _Medium]
+_Place = Union[int, MediumPlace]
 
 
 class Plan:
@@ -97,70 +92,88 @@ class Plan:
         self._builder = builder
         self._counted = len(refs) > builder.few
         self._most = builder.writer.request_bytes
-        self._kept: dict[int, _Kept] = {}
         marks = shape.marks()
-        media = [_medium(builder, number, ref, marks) for number, ref in enumerate(refs)]
+        media = [MediumPlace(builder, number, ref, marks) for number, ref in enumerate(refs)]
         self._is_keyed = isinstance(marked.wire, dict)
         self._texts = [(key, *_split(orjson.dumps(v), marks, media)) for key, v in keyed(marked.wire).items()]
-        if sorted(p.number for *_, places in self._texts for p in places if type(p) is _Medium) != [*range(len(refs))]:
+        if sorted(p.number for *_, places in self._texts for p in places if not isinstance(p, int)) != [
+            *range(len(refs))
+        ]:
             raise Unplannable
-        self.sources = frozenset([medium.source for medium in media if medium.source is not None])
-        self._simple = all(medium.source is not None and not medium.reads_addresses for medium in media)
-        self._direct = self._direct_format()
-        self._misses = 0
-        self._line = self._line_format(builder.task.output_column)
+        self.media = media
+        self.sources = frozenset([place.source for place in media if place.source is not None])
+        self.wires = self._forms()
+        self.lines = self._line_forms(builder.task.output_column)
 
-    def _direct_format(self) -> _Direct | None:
-        """Return what fills rows of plain texts and URLs at once: a match, a format of ``%`` and the groups in it.
-
-        None if the plan has no such rows.
-        """
-        schemes = self._builder.sent_schemes
-        if self._is_keyed or self._most is not None or not self._simple or (self.sources and not schemes):
-            return None
+    def _forms(self) -> list[_Form]:
+        """Return what fills rows at once whose media all are plain URLs, or all are files."""
+        of_rows = all(place.source is not None for place in self.media)
+        if self._is_keyed or self._most is not None or not of_rows:
+            return []
         ((_, text, places),) = self._texts
-        named = [p if type(p) is _Medium else None for p in places]
-        pieces = [b"%b" if p is None else b'%b"%%b"%b' % (_doubled(p.before), _doubled(p.after)) for p in named]
-        groups = [place.source or 0 if isinstance(place, _Medium) else place for place in places]
+        groups = [1 + ((place.source or 0) if isinstance(place, MediumPlace) else place) for place in places]
         if not groups:  # all rows have the same request
-            return None
-        form = text.replace(b"%%", b"%%%%") % tuple(pieces)  # it stays a format
-        return _Direct(self.shape.direct(self.sources, schemes).match, form, tuple([group + 1 for group in groups]))
+            return []
+        forms = []
+        schemes = self._builder.sent_schemes
+        if not self.sources or (schemes and not any(place.reads_addresses for place in self.media)):
+            pieces = [
+                b"%b" if isinstance(p, int) else b'%b"%%b"%b' % (_doubled(p.before), _doubled(p.after)) for p in places
+            ]
+            form = text.replace(b"%%", b"%%%%") % tuple(pieces)  # it stays a format
+            forms.append(_Form(self.shape.with_urls(self.sources, schemes).match, form, groups))
+        if self.sources and all(place.takes_files for place in self.media):
+            media = [(at, place) for at, place in enumerate(places) if isinstance(place, MediumPlace)]
+            forms.append(_Form(self.shape.with_paths(self.sources).match, text, groups, media))
+        return forms
 
-    def _line_format(self, answer: str) -> _Direct | None:
-        """Return what fills a whole line of ``--emit messages`` at once; None if the plan has no such lines."""
-        direct, whole = self._direct, self.shape.whole_texts
-        if direct is None or self.dropped or "id" not in whole or (answer not in whole and answer in self.shape.names):
-            return None
-        end, groups = b"}\n", (whole["id"] + 1, *direct.groups)
+    def _line_forms(self, answer: str) -> list[_Form]:
+        """Return what fills whole lines of ``--emit messages`` at once."""
+        whole = self.shape.whole_texts
+        if self.dropped or "id" not in whole or (answer not in whole and answer in self.shape.names):
+            return []
+        begin, end, last = b'{"id":"%b","messages":', b"}\n", []
         if answer in whole:
-            end, groups = b',"answer":"%b"}\n', (*groups, whole[answer] + 1)
-        return _Direct(direct.match, b'{"id":"%b","messages":' + direct.form + end, groups)
+            end, last = b',"answer":"%b"}\n', [whole[answer] + 1]
+        return [
+            _Form(
+                form.match,
+                begin + form.form + end,
+                [whole["id"] + 1, *form.groups, *last],
+                [(at + 1, place) for at, place in form.media],
+            )
+            for form in self.wires
+        ]
 
-    def line(self, columns: Mapping[str, object]) -> bytes | None:
-        """Return the line of a row of texts and URLs, as ``--emit messages`` writes it; None for all other rows."""
-        if self._line is None or (joined := self.shape.joined(columns)) is None:
+    def at_once(self, forms: list[_Form], columns: Mapping[str, object], payloads: list[Payload]) -> bytes | None:
+        """Return what one of ``forms`` makes of a row, and add its media to ``payloads``; None if it goes another way.
+
+        A form that row after row does not match is given up.
+        """
+        text = self.shape.as_json(columns) if forms else None
+        if text is None:
             return None
-        return self._filled_at_once(self._line, joined)
-
-    def _filled_at_once(self, form: _Direct | None, joined: str) -> bytes | None:
-        """Return what ``form`` makes of a row; it is given up where no row was of texts and URLs."""
-        text = None if form is None else form.filled(joined)
-        if text is not None:
-            self._misses = 0
-        elif form is not None:
-            self._misses += 1
-            if self._misses == _MOST_MISSES:
-                self._direct = self._line = None
-        return text
+        for form in forms:
+            match = form.match(text)
+            if match is None:
+                form.misses += 1
+                if form.misses == _MOST_MISSES:
+                    forms[:] = [other for other in forms if other is not form]
+                continue
+            form.misses = 0
+            if form.media:
+                return form.filled(match, payloads, self._builder.media.reader.policy.max_request_bytes)
+            try:
+                return form.form % match.group(*form.groups)
+            except MemoryError:  # a row of many megabytes
+                return None
+        return None
 
     def wire(self, columns: Mapping[str, object]) -> Any:
         """Return the wire form of a row; None if it has to go the long way, False if it is of another shape."""
-        joined = self.shape.joined(columns)
-        if joined is None:
-            return False
-        if (text := self._filled_at_once(self._direct, joined)) is not None:
-            return EncodedJSON(text, [])
+        payloads: list[Payload] = []
+        if (text := self.at_once(self.wires, columns, payloads)) is not None:
+            return EncodedJSON(text, payloads)
         values = self.shape.values(columns)
         return False if values is None else self.filled(values)
 
@@ -178,11 +191,11 @@ class Plan:
                 payloads: list[Payload] = []
                 pieces: list[bytes] = []
                 for place in places:
-                    if not isinstance(place, _Medium):
+                    if isinstance(place, int):
                         pieces.append(orjson.dumps(values[place])[1:-1])
                     elif named:
                         pieces.append(place.named(address_of(place.number)))
-                    elif (piece := self._content_part(place, values, read, payloads)) is not None:
+                    elif (piece := place.content_part(values, read, payloads)) is not None:
                         pieces.append(piece)
                     else:
                         return None
@@ -197,58 +210,13 @@ class Plan:
             self._builder.keep(request)
         return wire if self._is_keyed else wire["messages"]
 
-    def _content_part(
-        self, place: _Medium, values: Sequence[str], read: Callable[[MediaRef], Any], payloads: list[Payload]
-    ) -> bytes | None:
-        """Return the JSON of a medium's content part, and add its bytes to ``payloads``; None as ``filled``."""
-        ref = place.ref
-        if place.source is not None:
-            source = values[place.source]
-            plain = not place.reads_addresses and source.startswith(self._builder.url_prefixes) and is_plain_url(source)
-            if plain:
-                return place.named(source)
-            if classify_or_path(source) == "base64":  # a template gives it the form of a data URI
-                return None
-            ref = ref._replace(source=source)
-        part = read(ref)
-        of_all = place.source is None and type(part) is MediaPart
-        kept = self._kept.get(place.number) if of_all else None
-        if kept is not None and kept.part is part:
-            payloads += kept.payloads
-            return kept.text
-        if type(part) is MediaPart and part.frames:
-            return None
-        own: list[Payload] = []
-        text = with_holes(self._builder.writer.medium(part), own)
-        if of_all and self._builder.plans.has_room(_kept_bytes(part) - (_kept_bytes(kept.part) if kept else 0)):
-            own = [payload.encoded() for payload in own]
-            self._kept[place.number] = _Kept(part, text, own)
-        payloads += own
-        return text
+    @property
+    def kept_bytes(self) -> int:
+        """About how many bytes of media are kept."""
+        return sum([place.kept_bytes for place in self.media])
 
 
-def _kept_bytes(part: MediaPart) -> int:
-    """Return about how many bytes a medium takes with its base64."""
-    return len(part.data) * 7 // 3
-
-
-def _medium(builder: RequestBuilder, number: int, ref: MediaRef, marks: Sequence[str]) -> _Medium:
-    """Return the place of a medium of a marked request."""
-    source = marks.index(ref.source) if ref.source in marks else None
-    if source is None and any(mark in str(ref.source) for mark in marks):
-        raise Unplannable
-    address = address_of(number)
-    named, other = [
-        orjson.dumps(builder.writer.medium(ref._replace(source=name, name=name)))
-        for name in (address, address + ".jpg")
-    ]
-    before, found, after = named.partition(orjson.dumps(address))
-    if not found:
-        raise Unplannable
-    return _Medium(number, source, ref, before, after, other != before + orjson.dumps(address + ".jpg") + after)
-
-
-def _split(text: bytes, marks: Sequence[str], media: Sequence[_Medium]) -> tuple[bytes, list[_Place]]:
+def _split(text: bytes, marks: Sequence[str], media: Sequence[MediumPlace]) -> tuple[bytes, list[_Place]]:
     """Return a JSON text as a format of ``%``, and what stands in its places, in order."""
     found: dict[bytes, _Place] = {mark.encode(): number for number, mark in enumerate(marks)}
     found.update({medium.named(address_of(medium.number)): medium for medium in media})

@@ -7,19 +7,20 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from mmprompt.datasets.choices import choices_in
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
+from mmprompt.render.media import notes_of
 from mmprompt.render.plan import Plan
 from mmprompt.render.shapes import Shape, Unplannable, address_of
-from mmprompt.render.wire_request import WireRequest
-from mmprompt.targets.wire_json import json_body, keyed
+from mmprompt.render.wire_request import RenderedRow, WireRequest
+from mmprompt.targets.wire_json import Payload, filled_chunks, json_body, keyed
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.sample_view import CONTENT
 from mmprompt.templates.text import PromptTemplate
 
 if TYPE_CHECKING:
-    from mmprompt.datasets.sample import Sample
-    from mmprompt.render.builder import RequestBuilder
+    from mmprompt.render.builder import RequestBuilder, RowRequests
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 _TEMPLATES = (PromptTemplate, MMPromptTemplate)
@@ -48,13 +49,19 @@ class _Shapes:
         self.proven: list[Plan] = []
         self.rows = self.tries = 0
 
-    def prove(self, plan: Plan, *, is_right: bool) -> None:
-        """Count that a plan gave the same as the long way. One that did not ends all plans for these columns."""
+    def prove(self, plan: Plan, *, is_right: bool) -> int:
+        """Count that a plan gave the same as the long way. One that did not ends all plans for these columns.
+
+        Return how many bytes of media the ended plans kept.
+        """
         plan.proofs += 1
         if not is_right:
+            kept = sum([ended.kept_bytes for ended in self.plans])
             self.plans, self.proven, self.tries = [], [], _MOST_TRIES
-        elif plan.proofs == _PROOFS and plan in self.plans:
+            return kept
+        if plan.proofs == _PROOFS and plan in self.plans:
             self.proven = [*self.proven, plan]
+        return 0
 
 
 class Plans:
@@ -101,16 +108,22 @@ class Plans:
                 return None if wire is None else _new(WireRequest, (wire, plan.turn, None, plan.dropped))
         return None
 
-    def line(self, row: Sample) -> bytes | None:
-        """Return the line of a row of texts and URLs, as ``--emit messages`` writes it; None for all other rows."""
-        columns = row.columns
-        shapes = self._shapes.get(tuple(columns))
-        if shapes is None or columns.get("id") is not row.id:  # --map may take the id from another column
-            return None
-        for plan in shapes.proven:
-            if (line := plan.line(columns)) is not None:
-                return line
-        return None
+    def prepare_line(self, row: Row) -> RenderedRow | RowRequests:
+        """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests."""
+        if type(row) is Sample and row.messages is None and row.folder is None:
+            columns = row.columns
+            shapes = self._shapes.get(tuple(columns))
+            if shapes is not None and columns.get("id") is row.id:  # --map may take the id from another column
+                for plan in shapes.proven:
+                    payloads: list[Payload] = []
+                    line = plan.at_once(plan.lines, columns, payloads)
+                    if line is None:
+                        continue
+                    if not payloads:
+                        return _new(RenderedRow, (row, [line], ()))
+                    notes = [*notes_of([payload.part for payload in payloads])]
+                    return _new(RenderedRow, (row, filled_chunks(line, payloads), notes))
+        return self._builder.prepare(row)
 
     def learn(self, row: Sample, made: WireRequest) -> None:
         """Make a plan, or prove one, from a row that went the long way."""
@@ -131,7 +144,7 @@ class Plans:
                 if plan not in shapes.proven and wire is not None:
                     is_right = _same(plan.marked._replace(wire=wire), made)
                     with self._lock:
-                        shapes.prove(plan, is_right=is_right)
+                        self._room += shapes.prove(plan, is_right=is_right)
                 return
         shapes.tries += 1
         if len(shapes.plans) < _MOST_PLANS and (plan_made := self._plan(row)) is not None:

@@ -91,7 +91,7 @@ class Renderer:
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
         self.prepare: Callable[[Row], RowRequests | RenderedRow] = self._prepare_text
         if emit in ("messages", "batch"):
-            self.prepare = self._prepare_line if self._as_list and self._silent else self.builder.prepare
+            self.prepare = self.builder.plans.prepare_line if self._as_list and self._silent else self.builder.prepare
 
     @property
     def task(self) -> Task:
@@ -132,14 +132,6 @@ class Renderer:
     def render(self, row: Row) -> RenderedRow | FailedRow:
         """Render one row. Errors are returned with their place, not raised."""
         return self.finish(self.prepare(row))
-
-    def _prepare_line(self, row: Row) -> RowRequests | RenderedRow:
-        """Return the requests of a row, or its line where a plan gives it at once."""
-        if type(row) is Sample and row.messages is None and row.folder is None:
-            line = self.builder.plans.line(row)
-            if line is not None:
-                return _new(RenderedRow, (row, [line], ()))
-        return self.builder.prepare(row)
 
     def finish(self, prepared: RowRequests | RenderedRow) -> RenderedRow | FailedRow:
         """Return the lines of a prepared row."""

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+import orjson
+
 from mmprompt.errors import TagError
 from mmprompt.segments import START_TAGS, TERMINATOR, begins_tagged, scan
 
@@ -14,10 +16,11 @@ _BREAK = "\x7f"
 """Stands between the columns of a row while they are matched. JSON does not escape it. No pattern takes it."""
 
 _BLANK = "|".join([chr(n) for n in range(0x80, 0x3001) if chr(n).isspace()])
-_FILLED = rf"(?!{_BLANK})[^\x00-\x20<\\\x7f]"
-"""A character that is no blank, in text and in JSON. JSON is bytes, where ``\\s`` knows the blanks of ASCII alone."""
+_WIDE = rf"(?!{_BLANK})[^\x00-\x7f]"
+"""A character beyond ASCII that is no blank, in text and in JSON. JSON is bytes, where ``\\s`` knows ASCII alone."""
 
-_BEGIN = rf"(?![\[{{(\"']){_FILLED}"
+_FILLED = rf"(?:[!-;=-\[\]-~]|{_WIDE})"
+_BEGIN = rf"(?:[!#-&)-;=-Z\]-z|-~]|{_WIDE})"
 """How a text begins that no template takes for tags, for a list or for a lettered choice."""
 
 _TEXT, _UNTAGGED = rf"({_BEGIN}[^\x7f]*)", rf"({_BEGIN}[^<\x7f]*)"
@@ -25,6 +28,9 @@ _SEGMENT, _SOURCE = rf"((?:[ \n]|\\n)*{_FILLED}[^<\x7f]*)", rf"({_FILLED}[^<\x7f
 _INTEGER = "(-?[0-9]+)"
 _URL = r"(%s://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][!#-;=?-\[\]-~]*)?)"
 """An address that every parser reads alike and that JSON does not escape; ``is_plain_url`` takes more."""
+
+_PATH = r"([A-Za-z0-9_/][A-Za-z0-9_/-]*(?:\.[A-Za-z0-9_/-]+)+)"
+"""A path that nothing else can be taken for, if it is short, and that JSON does not escape."""
 
 _ODD = " <b>\n{0} {} %s \"' \\ ]\u00e9\u4e16 \n "
 _TAG_OF = {modality: tag for tag, modality in START_TAGS.items()}
@@ -109,14 +115,31 @@ class Shape:
         match = None if text is None else self._pattern.match(text)
         return None if match is None else match.groups()
 
-    def direct(self, sources: Collection[int], schemes: Collection[str]) -> re.Pattern[bytes]:
-        """Return the pattern of rows as JSON whose ``sources`` are plain URLs; see ``joined``."""
-        address = _URL % f"(?:{'|'.join(schemes)})"
+    def as_json(self, columns: Mapping[str, object]) -> bytes | None:
+        """Return what ``joined`` returns as JSON; None also for a text that JSON cannot hold."""
+        values = columns.values()
+        if tuple(map(type, values)) != self._types:
+            return None
+        try:
+            return orjson.dumps(_BREAK.join(values if self._is_text else map(str, values)))  # type: ignore[arg-type]  # texts
+        except (TypeError, ValueError, MemoryError):  # a lone surrogate, an integer of too many digits
+            return None
+
+    def with_urls(self, sources: Collection[int], schemes: Collection[str]) -> re.Pattern[bytes]:
+        """Return the pattern of rows as JSON whose ``sources`` are plain URLs."""
+        return self._as_json_with(_URL % f"(?:{'|'.join(schemes)})", sources)
+
+    def with_paths(self, sources: Collection[int]) -> re.Pattern[bytes]:
+        """Return the pattern of rows as JSON whose ``sources`` are plain paths."""
+        return self._as_json_with(_PATH, sources)
+
+    def _as_json_with(self, source: str, sources: Collection[int]) -> re.Pattern[bytes]:
+        """Return the pattern of rows as JSON with ``source`` for the values of that kind."""
         number = 0
         patterns = []
         for column in self._columns:
             numbers = range(number, number + len(column.patterns))
-            patterns.append([address if n in sources else p for n, p in zip(numbers, column.patterns, strict=True)])
+            patterns.append([source if n in sources else p for n, p in zip(numbers, column.patterns, strict=True)])
             number = numbers.stop
         return re.compile(f'"{self._pattern_of(patterns)}"\\Z'.encode())
 

@@ -33,6 +33,11 @@ class ModalityLimits(NamedTuple):
     date: str = ""
     source: str = ""
 
+    @property
+    def looks_at_bytes(self) -> bool:
+        """Whether more than the media type of a file decides that it is taken."""
+        return bool(self.still) or self.max_bytes is not None or self.max_side is not None
+
 
 class Limits(NamedTuple):
     """What a target takes: its wire form, the URL schemes that it follows, and its modalities.

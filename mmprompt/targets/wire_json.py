@@ -86,7 +86,7 @@ def batch_line(sample_id: object, turn: int | None, body: Wire) -> Wire:
     }
 
 
-__all__ = ["EncodedJSON", "Payload", "json_body", "record_chunks", "with_text"]
+__all__ = ["EncodedJSON", "Payload", "filled_chunks", "json_body", "record_chunks", "with_text"]
 
 _HOLE = b"\0"
 """A raw NUL. JSON text never holds one: a NUL inside a string is written as an escape."""
@@ -109,7 +109,7 @@ class EncodedJSON:
     def chunks(self, before: bytes, after: bytes) -> list[bytes]:
         """Return the value as JSON with its payloads, between other bytes, in pieces."""
         text = before + self.text + after
-        return _filled(text, self.payloads) if self.payloads else [text]
+        return filled_chunks(text, self.payloads) if self.payloads else [text]
 
     def digest(self, before: bytes, after: bytes) -> str:
         """Return the ``json_digest`` of the value between other bytes."""
@@ -184,7 +184,7 @@ def record_chunks(record: dict[str, Any], *, newline: bool = False) -> list[byte
         TargetError: a text with a lone surrogate, or a value that JSON cannot hold.
     """
     text, payloads = _text_and_payloads(record, _LINE if newline else _OPTIONS)
-    return _filled(text, payloads) if payloads else [text]
+    return filled_chunks(text, payloads) if payloads else [text]
 
 
 def json_digest(request: Wire) -> str:
@@ -230,8 +230,8 @@ def _text_and_payloads(record: dict[str, Any], option: int) -> tuple[bytes, list
     return text, payloads
 
 
-def _filled(text: bytes, payloads: list[Payload]) -> list[bytes]:
-    """Return the pieces of the text, and the payloads in its holes."""
+def filled_chunks(text: bytes, payloads: list[Payload]) -> list[bytes]:
+    """Return the pieces of a JSON text, and the payloads in its holes as base64."""
     if len(payloads) == 1 and not payloads[0].part.frames:  # nearly every record
         head, _, tail = text.partition(_HOLE)
         return [head + _opening(payloads[0].prefix), payloads[0].base64 or encode(payloads[0].part.data), b'"' + tail]
