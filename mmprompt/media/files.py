@@ -182,7 +182,8 @@ class GuardedFiles:
         if status.st_mode & _FILE_TYPE != stat.S_IFREG:
             raise not_regular(status.st_mode, name)
         real = _descriptor_path(descriptor, status, full)
-        if not self._allows(real) or (before and not windows_same(before, real)):
+        inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
+        if not inside or (before and not windows_same(before, real)):
             raise outside(name, linked=True)
         return status.st_size
 
