@@ -6,6 +6,7 @@ link to a folder outside. No read may return what lies outside. Exits with 1 if 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -18,9 +19,13 @@ from typing import NamedTuple
 from image_files import saved
 from PIL import Image
 
+from mmprompt import load_task
 from mmprompt.errors import MMPromptError
 from mmprompt.media import MediaPolicy
+from mmprompt.media.base64_text import decode
 from mmprompt.media.files import GuardedFiles
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.wire_request import RenderedRow
 
 INSIDE, OUTSIDE = (saved(Image.new("RGB", (4, 4), colour), "PNG") for colour in ("green", "red"))
 PATHS = ("file.png", "folder/file.png")
@@ -38,6 +43,29 @@ class Outcome(NamedTuple):
 
 def guarded(root: Path) -> Read:
     return GuardedFiles(MediaPolicy([root])).read
+
+
+def planned(root: Path) -> Read:
+    """Return a reader that renders a row by a plan of its shape, and gives what its line holds."""
+    rows = [{"id": str(n), "image": path, "question": "What?"} for n, path in enumerate(PATHS * 6)]
+    form = {"image": {"type": "image_url", "image_url": "{image}"}, "text": {"type": "text", "text": "{question}"}}
+    template = {"type": "MMPromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt_mm": form}]}}
+    infer = {"prompt_template": template, "inferencer": {"type": "GenInferencer"}}
+    task = load_task({"dataset": {"rows": rows}, "infer_cfg": infer, "media": {"roots": [str(root)]}})
+    renderer = Renderer(task)
+    samples = dict(zip(PATHS, list(task.samples())[-2:], strict=True))
+    for row in task.samples():  # before the race, to make the plan
+        renderer.render(row)
+    assert isinstance(renderer.prepare(samples[PATHS[0]]), RenderedRow)  # it goes by the plan
+
+    def read(path: str) -> bytes:
+        rendered = renderer.render(samples[path])
+        if not isinstance(rendered, RenderedRow):
+            raise rendered.error
+        line = json.loads(b"".join(rendered.chunks))
+        return decode(line["messages"][0]["content"][0]["image_url"]["url"].partition(",")[2])[0]
+
+    return read
 
 
 def careless(root: Path) -> Read:
@@ -94,7 +122,10 @@ def swap(place: Path, outside: Path, done: threading.Event) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        outcome = race(Path(name), guarded, float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
-    print(outcome)
-    sys.exit(outcome.leaked > 0)
+    leaked = 0
+    for reader in (guarded, planned):
+        with tempfile.TemporaryDirectory() as name:
+            outcome = race(Path(name), reader, float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
+        print(reader.__name__, outcome)
+        leaked += outcome.leaked
+    sys.exit(leaked > 0)

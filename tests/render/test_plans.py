@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plan_rows import by_plan, lines_of, template
 
 from mmprompt import load_task
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors.findings import Note
 from mmprompt.media.sources import RootedPath
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder
 from mmprompt.render.media import media_of
-from mmprompt.render.renderer import Renderer
-from mmprompt.render.run import render
-from mmprompt.targets.chunk_writer import ChunkWriter
-from mmprompt.targets.wire_json import EncodedJSON
 from mmprompt.tasks.load import dataset_task
 
 ROOT = Path(__file__).parents[2]
@@ -28,25 +23,6 @@ TARGETS = ("vllm", "openai", "anthropic", "gemini", "hf")
 LATER = [pytest.param(name, marks=pytest.mark.slow) for name in ("openai", "gemini", "hf")]
 TOUR = ROOT / "fixtures" / "tour"
 QUESTION = {"role": "HUMAN", "prompt": "{question} ({hint})\n"}
-
-
-def lines_of(task: Any, target: str, *, planned: bool, **options: Any) -> tuple[bytes, list[str], list[str], list[str]]:
-    """Return the lines of a task's rows, their errors, their notes and the task's notes."""
-    errors: list[str] = []
-    notes: list[str] = []
-
-    def on_error(failed: FailedRow, number: int | None) -> None:
-        errors.append(f"{number} {failed.error}")
-
-    def on_note(note: Note) -> None:
-        notes.append(f"{note} {note.where}")
-
-    buffer = io.BytesIO()
-    renderer = Renderer(task, target=target, planned=planned, **options)
-    with ChunkWriter(buffer) as writer:
-        render(renderer, task.samples(), writer, on_error=on_error, on_note=on_note)
-    renderer.close()
-    return buffer.getvalue(), errors, notes, [str(note) for note in task.notes()]
 
 
 def assert_same_both_ways(task: Any, target: str, **options: Any) -> None:
@@ -58,18 +34,6 @@ def assert_same_both_ways(task: Any, target: str, **options: Any) -> None:
         rows = [m for m in made if isinstance(m, PreparedRow)]
         bodies.append([repr([(r.turn, r.label, r.dropped) for r in m.requests]) for m in rows])
     assert bodies[0] == bodies[1]
-
-
-def by_plan(task: Any, target: str = "vllm") -> int:
-    """Return how many rows of a task go by a plan."""
-    builder = RequestBuilder(task, target)
-    made = [builder.prepare(row) for row in task.samples()]
-    found = [m.requests[0].wire for m in made if isinstance(m, PreparedRow)]
-    return sum(any(type(v) is EncodedJSON for v in (w.values() if isinstance(w, dict) else [w])) for w in found)
-
-
-def template(kind: str, form: Any, **more: Any) -> dict[str, Any]:
-    return {"prompt_template": {"type": kind, "template": form}, "inferencer": {"type": "GenInferencer"}, **more}
 
 
 TASKS: dict[str, dict[str, Any]] = {
