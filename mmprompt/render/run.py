@@ -82,27 +82,22 @@ def render(
         write, add = writer.write, renderer.remembering(kept)
         for made in prepared:
             rendered = made if type(made) is RenderedRow else renderer.finish(made)
-            if isinstance(rendered, RenderedRow):
-                row = rendered.row
-                if on_row is not None:
-                    on_row()
+            is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)
+            if on_row is not None and is_row:
+                on_row()
+            if isinstance(row, Sample):
                 add(row.id, row.row << _LINE_BITS | min(row.line or 0, _MOST_LINES))
+            if isinstance(rendered, RenderedRow):
                 done += 1
                 write(rendered.chunks)
                 for note in rendered.notes:
-                    on_note(note.located(Where(row.file, row.line, sample=row.label)))
-                continue
-            bad = rendered.row
-            is_row = not isinstance(bad, UnfilledSlotError)
-            if on_row is not None and is_row:
-                on_row()
-            if isinstance(bad, Sample):
-                add(bad.id, bad.row << _LINE_BITS | min(bad.line or 0, _MOST_LINES))
-            on_error(rendered, _number(bad, renderer.rows, done + failed) if is_row else None)
-            failed += is_row
-            if strict:
-                writer.flush()
-                raise rendered.error
+                    on_note(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
+            else:
+                on_error(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
+                failed += is_row
+                if strict:
+                    writer.flush()
+                    raise rendered.error
         writer.flush()
         return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
 
