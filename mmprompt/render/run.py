@@ -80,8 +80,7 @@ def render(
     chosen = itertools.islice(rows, limit)
     with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(kept)
-        for made in prepared:
-            rendered = made if type(made) is RenderedRow else renderer.finish(made)
+        for rendered in map(renderer.finish, prepared):
             is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)
             if on_row is not None and is_row:
                 on_row()
