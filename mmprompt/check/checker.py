@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from typing import NamedTuple
 
 import mmprompt.check.rules  # noqa: F401  # registers the rules
 from mmprompt.check.kept import Progress
@@ -18,7 +19,7 @@ from mmprompt.check.store import Store
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MMPromptError, Where
+from mmprompt.errors import MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
 from mmprompt.errors.rules import RULES
 from mmprompt.media.policy import MediaPolicy
@@ -36,6 +37,21 @@ _ONCE = ("MM003",)
 
 _SAME = {"MM611": "MM715", "MM102": "MM105"}
 """Notes on all rows that a rule tells better, row by row."""
+
+
+SharedFinding = tuple["int | None", str, str]
+"""Row, code and message of a finding on a medium that many rows send, told for the first of them."""
+
+
+class RowsFound(NamedTuple):
+    """What is known of the rows of a shard beside their findings and facts. It is plain data.
+
+    ``codes`` are those found, told or not. ``fault`` is the error that ended the reading, if one did.
+    """
+
+    codes: list[str]
+    shared: list[SharedFinding]
+    fault: list[Finding]
 
 
 class Checker:
@@ -78,6 +94,8 @@ class Checker:
         self._limit = limit
         self._found: set[str] = set()
         self._told_once: set[tuple[str, str]] = set()
+        self._shared: list[SharedFinding] = []
+        self._fault: list[Finding] = []
 
     def close(self) -> None:
         """End the decoding processes."""
@@ -91,27 +109,62 @@ class Checker:
         """
         if store.progress.finished:
             return
-        keep_heap()
+        self.begin(store)
+        yield from self.check_rows(store, workers)
+        yield self.finish(store)
+        store.save(store.progress._replace(finished=True), now=True)
+
+    def begin(self, store: Store) -> None:
+        """Take up what the store has, or keep in it what the rows are compared with."""
         store.target, store.output_column = self.builder.target, self.task.output_column
         self._found, self._told_once = set(store.progress.codes), set(store.progress.shared)
-        if self.task.dataset is not None:
-            self.task.dataset.read_thoroughly()
         if not store.progress.items:
             self._read_train(store)
-        fault: list[Finding] = []
-        items = itertools.islice(self._numbered(fault), store.progress.items, self._limit)
+
+    def check_rows(self, store: Store, workers: int = 1) -> Iterator[RowReport]:
+        """Check all rows that the store does not have; see ``check``."""
+        keep_heap()
+        if self.task.dataset is not None:
+            self.task.dataset.read_thoroughly()
+        items = itertools.islice(self._numbered(self._fault), store.progress.items, self._limit)
         with closing(self._reports(items, workers)) as reports:
             for report in reports:
                 yield self._kept(report, store)
+
+    @property
+    def rows_found(self) -> RowsFound:
+        """What ``check_rows`` found beside what it kept in the store."""
+        return RowsFound(sorted(self._found), self._shared, self._fault)
+
+    def add(self, store: Store, shard: Store, found: RowsFound) -> RowReport:
+        """Add to the store what ``check_rows`` found and kept in the store of the next shard; return its findings."""
+        self._found.update(found.codes)
+        again = {tuple(each) for each in found.shared if (each[1], each[2]) in self._told_once}
+        self._told_once.update((code, message) for _, code, message in found.shared)
+        own = [f for f in shard.findings() if not again or (f.row, f.code, f.message) not in again]
+        findings = self._told(own)
+        store.take(shard.path, findings)
+        self._fault = found.fault
+        return RowReport([finding for finding in findings if finding.code not in _ONCE])
+
+    def add_errors(self, store: Store, errors: Iterable[RowError]) -> Iterator[RowReport]:
+        """Keep errors on all rows, and yield the report of each."""
+        for error in errors:
+            yield self._kept(self._rows.report(error, None), store)
+
+    def finish(self, store: Store) -> RowReport:
+        """Check the whole dataset, whose rows the store has; see ``check``."""
         once = [finding for code in _ONCE for finding in store.once(code)]
-        found = self._told([*fault, *(self._of_dataset(store) if store.progress.items or not fault else ())])
+        of_dataset = self._of_dataset(store) if store.progress.items or not self._fault else ()
+        found = self._told([*self._fault, *of_dataset])
         store.add_findings(found)
-        yield RowReport([*once, *found])
-        store.save(store.progress._replace(finished=True), now=True)
+        return RowReport([*once, *found])
 
     def _kept(self, report: RowReport, store: Store) -> RowReport:
         """Keep what a row gave, and return it without findings that are reported at the end or not at all."""
-        findings = self._told([*report.findings, *self._first(report.shared)])
+        shared = list(self._first(report.shared))
+        self._shared += [(finding.row, finding.code, finding.message) for finding in shared]
+        findings = self._told([*report.findings, *shared])
         if not self._mendable:
             findings = [finding._replace(fixable=False) for finding in findings]
         store.add(findings, report.sample, report.media)

@@ -145,6 +145,17 @@ class Store:
             self._write("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [sample])
         self._write("INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", media)
 
+    def take(self, path: str, findings: Iterable[Finding]) -> None:
+        """Keep what the store in another file has of the rows after these, with these findings in place of its own."""
+        with self._faults():
+            self._database.commit()  # nothing can be attached before
+            self._database.execute("ATTACH ? AS other", [path])
+            for table in ("samples", "media", "fixes", "thumbnails"):
+                self._database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table} ORDER BY rowid")  # noqa: S608  # our own names
+            self._database.commit()
+            self._database.execute("DETACH other")
+        self.add_findings(findings)
+
     def add_findings(self, findings: Iterable[Finding]) -> None:
         """Keep findings. One without a row comes after those of all rows."""
         self._write(

@@ -53,6 +53,10 @@ def add_parser(commands: Commands) -> None:
     add_row_options(rows)
     workers = "threads that check rows, each with one decoding process (1)"
     rows.add_argument("--workers", type=natural, metavar="N", help=workers)
+    engine = "cut the rows into shards, and check them in --workers processes (local)"
+    rows.add_argument("--engine", metavar="NAME", help=engine)
+    size = "with --engine: how many rows a shard has (2000)"
+    rows.add_argument("--rows-per-shard", type=natural, metavar="N", help=size)
     add_access_options(parser.add_argument_group("what may be read"))
     parser.set_defaults(run=run)
 

@@ -61,6 +61,8 @@ class Run:
             MMPromptError: an option is wrong, or there is no such file.
             OSError: the output cannot be written.
         """
+        if self._arguments.engine is not None and (self._arguments.fix or self._arguments.diff):
+            raise TaskError("--fix and --diff do not go with --engine", "leave out --engine")
         inputs = list(opened_inputs(self._arguments))
         mending = Mending(self._arguments)
         if self._arguments.fix or self._arguments.diff:
@@ -68,7 +70,8 @@ class Run:
                 if each.task is not None and each.task.dataset is not None:
                     mending.require(each.paths, each.task.dataset)
         with ExitStack() as opened:
-            files = state_files(self._arguments.output_file, len(inputs))
+            in_shards = self._arguments.engine is not None  # which keep the state
+            files = [] if in_shards else state_files(self._arguments.output_file, len(inputs))
             for file in files[:1]:
                 opened.callback(SideLock(file, "--output-file").close)
             stores = [opened.enter_context(self._store(*each)) for each in itertools.zip_longest(files, inputs)]
@@ -137,6 +140,11 @@ class Run:
         arguments, counter, found = self._arguments, RowCounter(), 0
         tell_format(task.dataset, arguments.format)
         with closing(self._checker(task)) as checker, progress(counter, self._lines, task.dataset, arguments.limit):
+            if arguments.engine is not None:
+                from mmprompt.cli.engine_check import check_in_shards  # noqa: PLC0415  # loads with the option
+
+                check_in_shards(arguments, self._settings, checker, store, counter, tell)
+                return
             if arguments.against is not None and not store.progress.items:
                 read_against(task, other_dataset(arguments, task), store, policy_of(arguments, task))
             for report in checker.check(store, self._settings.workers):

@@ -30,7 +30,8 @@ Engine = Callable[[Callable[[Any], Report], Iterable[Any], "int | None"], Genera
 
 _ASIDE = (
     *("engine", "workers", "errors", "output", "strict_notes", "run", "command", "concurrency", "rpm", "timeout"),
-    *("api_key_env", "overwrite", "report", "fail_under"),
+    *("api_key_env", "overwrite", "report", "fail_under", "rows_per_shard", "output_file", "output_format", "resume"),
+    *("fix", "diff", "unsafe_fixes", "statistics", "exit_zero", "baseline", "write_baseline"),
 )
 """Options that change nothing in what the shards hold."""
 
@@ -52,11 +53,16 @@ def engine_named(name: str) -> Engine:
 
 @contextmanager
 def work_folder(
-    arguments: argparse.Namespace, task: Task, written: str | None, rows: int | None = None
+    arguments: argparse.Namespace,
+    task: Task,
+    written: str | None,
+    rows: int | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> Iterator[tuple[WorkFolder, list[Shard]]]:
     """Give the folder of the shards, which lies beside the file that is written, and the shards.
 
-    Each has so many ``rows``. A run that was stopped is gone on with. The folder is removed if the block ends well.
+    Each has so many ``rows``. A run that was stopped is gone on with, if the options, the input and ``more`` are as
+    they were. The folder is removed if the block ends well.
 
     Raises:
         TaskError: the output has no name, another run works in the folder, or its input or options were others.
@@ -71,6 +77,7 @@ def work_folder(
     about = {f"--{name.replace('_', '-')}": value for name, value in options.items()} | inputs_of(
         task, *_files(arguments)
     )
+    about |= more or {}
     lock = SideLock(folder.path)
     try:
         shards = folder.resumed(about)
@@ -118,7 +125,7 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
     merge = None
     try:
         with (
-            work_folder(arguments, task, arguments.output) as (folder, shards),
+            work_folder(arguments, task, arguments.output, arguments.rows_per_shard) as (folder, shards),
             progress(counter, errors, task.dataset, arguments.limit),
             output(arguments.output) as writer,
         ):

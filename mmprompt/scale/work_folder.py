@@ -41,6 +41,12 @@ class WorkFolder:
         with _written(self.file(number, kind)) as file:
             yield file
 
+    @contextmanager
+    def named(self, number: int, kind: str) -> Iterator[str]:
+        """Give the name under which to write a file of a shard. It gets its own name when the block ends well."""
+        with _named(self.file(number, kind)) as path:
+            yield path
+
     def report(self, number: int) -> dict[str, Any] | None:
         """Return the report of a shard, if the shard is done and its files are as long as they were."""
         try:
@@ -101,11 +107,17 @@ class WorkFolder:
 
 @contextmanager
 def _written(path: str) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when it is complete. Two processes may do the same shard: each has its own."""
+    """Open a file that gets its name when it is complete."""
+    with _named(path) as temporary, open(temporary, "xb") as file:
+        yield file
+
+
+@contextmanager
+def _named(path: str) -> Iterator[str]:
+    """Give a name for a file that gets its own at the end. Two processes may do the same shard: each has its own."""
     temporary = f"{path}.{os.urandom(6).hex()}.part"
     try:
-        with open(temporary, "xb") as file:
-            yield file
+        yield temporary
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
