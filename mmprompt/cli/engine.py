@@ -18,7 +18,7 @@ from mmprompt.datasets.span import Shard
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.render.renderer import Renderer
 from mmprompt.run.side_lock import SideLock
-from mmprompt.scale.local import run_local
+from mmprompt.scale.local import DIED, run_local
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, in_order, inputs_of
 from mmprompt.scale.plan import ROWS, plan_shards
 from mmprompt.scale.render_shard import RenderSpec, render_shard
@@ -62,7 +62,7 @@ def work_folder(
     """Give the folder of the shards, which lies beside the file that is written, and the shards.
 
     Each has so many ``rows``. A run that was stopped is gone on with, if the options, the input and ``more`` are as
-    they were. The folder is removed if the block ends well.
+    they were. The folder is removed at the end; it stays if the run is stopped, or the system or a process fails.
 
     Raises:
         TaskError: the output has no name, another run works in the folder, or its input or options were others.
@@ -84,7 +84,12 @@ def work_folder(
         if shards is None:
             shards = plan_shards(task.dataset, rows or ROWS)
             folder.begin(about, shards)
-        yield folder, shards
+        try:
+            yield folder, shards
+        except MMPromptError as error:
+            if error.code != DIED:  # it would come again
+                folder.remove()
+            raise
         folder.remove()
     finally:
         lock.close()

@@ -16,6 +16,9 @@ from mmprompt.errors import MMPromptError
 _S = TypeVar("_S")
 Report = dict[str, Any]
 
+DIED = "MM902"
+"""The code of the error of a shard that ended its process."""
+
 DEATHS = 20
 """How often the process of one shard may die."""
 
@@ -103,7 +106,7 @@ class _Hand:
             found: Report = report
             return found
         what = f"the process of a shard died {DEATHS} times"
-        raise MMPromptError(what, "give it more memory, or fewer workers", code="MM902")
+        raise MMPromptError(what, "give it more memory, or fewer workers", code=DIED)
 
     def _started(self) -> tuple[IO[bytes], IO[bytes]]:
         """Return the pipes to and from the process, which is started where there is none."""

@@ -54,7 +54,9 @@ def assert_cuts(path: Path | list[Path], rows: int, name: str | None = None) -> 
 
 def csv_text(chance: random.Random) -> str:
     end = chance.choice(["\n", "\r\n", "\r"])
-    records = [",".join(chance.choices(CELLS, k=chance.choice([2, 2, 2, 2, 1, 3]))) for _ in range(chance.randrange(12))]
+    records = [
+        ",".join(chance.choices(CELLS, k=chance.choice([2, 2, 2, 2, 1, 3]))) for _ in range(chance.randrange(12))
+    ]
     start = chance.choice(["", "\ufeff", end])
     return start + end.join(["id,content", *records]) + chance.choice(["", end, end + end])
 
@@ -118,4 +120,3 @@ def test_what_cannot_be_cut_is_one_shard(tmp_path: Path) -> None:
     assert assert_cuts(path, 1) == 1
     with pytest.raises(TaskError, match="can be read only once"):
         plan_shards(rows_dataset(iter([{"content": "a"}])))
-
