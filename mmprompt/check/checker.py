@@ -30,6 +30,7 @@ from mmprompt.tasks.media_slots import UnfilledSlotError
 from mmprompt.tasks.shard_task import rows_of
 from mmprompt.tasks.task import Task
 
+Watched = Callable[[Iterator[Row]], Iterator[Row]]
 Keeps = Callable[[Finding], bool]
 
 _ONCE = ("MM003",)
@@ -121,12 +122,12 @@ class Checker:
         if not store.progress.items:
             self._read_train(store)
 
-    def check_rows(self, store: Store, workers: int = 1) -> Iterator[RowReport]:
-        """Check all rows that the store does not have; see ``check``."""
+    def check_rows(self, store: Store, workers: int = 1, watched: Watched = iter) -> Iterator[RowReport]:
+        """Check all rows that the store does not have; see ``check``. They pass through ``watched`` first."""
         keep_heap()
         if self.task.dataset is not None:
             self.task.dataset.read_thoroughly()
-        items = itertools.islice(self._numbered(self._fault), store.progress.items, self._limit)
+        items = itertools.islice(self._numbered(watched), store.progress.items, self._limit)
         with closing(self._reports(items, workers)) as reports:
             for report in reports:
                 yield self._kept(report, store)
@@ -195,20 +196,20 @@ class Checker:
         if train is not None and "MM711" in self._codes and (train.path is None or train.path != own):
             read_against(self.task, train, store, self._media.policy)
 
-    def _numbered(self, fault: list[Finding]) -> Iterator[tuple[Row, int | None]]:
-        """Yield the rows with their numbers in the dataset; an error that ends the reading goes to ``fault``."""
+    def _numbered(self, watched: Watched) -> Iterator[tuple[Row, int | None]]:
+        """Yield the rows with their numbers in the dataset; an error that ends the reading is kept as the fault."""
         chosen = rows_of(self.task)
         step = chosen.step or 1
         number = (chosen.start or 0) - step
         try:
-            for row in self.task.samples():
+            for row in watched(self.task.samples()):
                 if isinstance(row, UnfilledSlotError):
                     yield row, None
                     continue
                 number = row.row if isinstance(row, Sample) else number + step
                 yield row, number
         except MMPromptError as error:
-            fault.append(Finding.of(error.located(file=self._path)))
+            self._fault.append(Finding.of(error.located(file=self._path)))
 
     def _reports(self, rows: Iterable[tuple[Row, int | None]], workers: int) -> Generator[RowReport, None, None]:
         def report(numbered: tuple[Row, int | None]) -> RowReport:

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from secrets import randbits
 
 from mmprompt.check.checker import Checker, read_against
 from mmprompt.check.store import Store
@@ -43,8 +44,9 @@ def check_in_shards(  # noqa: PLR0917  # what a run of the command has
             read_against(task, other_dataset(arguments, task), store, policy)
         merge = CheckMerge(checker, store, folder)
         own = (settings.target, policy, not arguments.no_decode, settings.selection, settings.report.thumbnails)
+        session = randbits(62)
         specs = {
-            number: CheckSpec(task, shard, number, folder.path, limit, *own)
+            number: CheckSpec(task, shard, number, folder.path, limit, *own, session=session)
             for number, shard, limit in chosen_shards(shards, task.config.test_range, arguments.limit)
         }
         engine = engine_named(arguments.engine)

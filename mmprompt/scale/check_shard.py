@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from mmprompt.check.checker import Checker, RowsFound
 from mmprompt.check.selection import Selection
 from mmprompt.check.store import Store
+from mmprompt.datasets.crash_record import CrashRecord
 from mmprompt.datasets.span import Shard
 from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
@@ -36,6 +37,7 @@ class CheckSpec(NamedTuple):
     codes: Selection | None = None
     thumbnails: bool = False
     threads: int = 1
+    session: int = 0
 
     def checker(self, task: Task) -> Checker:
         """Return what checks the rows of a task as this says."""
@@ -53,13 +55,20 @@ class CheckSpec(NamedTuple):
 def check_shard(spec: CheckSpec) -> dict[str, Any]:
     """Check the rows of a shard, keep the findings in the work folder, and return the shard's report: plain data."""
     folder, number, task = WorkFolder(spec.folder), spec.number, shard_task(spec.task, spec.shard)
-    with folder.named(number, "store") as path, Store(path) as store, closing(spec.checker(task)) as checker:
-        for _ in checker.check_rows(store, spec.threads):
+    with (
+        CrashRecord(folder.file(number, "row"), spec.session) as record,
+        folder.named(number, "store") as path,
+        Store(path) as store,
+        closing(spec.checker(task)) as checker,
+    ):
+        for _ in checker.check_rows(store, spec.threads, record.rows):
             pass
         store.save(store.progress, now=True)
         found, progress = checker.rows_found, store.progress
     report = {"shard": spec.shard, "rows": progress.rows, "items": progress.items, "fault": None, "found": found}
-    return folder.save_report(number, {**report, "seen": seen_by(task)}, KINDS)
+    report = folder.save_report(number, {**report, "seen": seen_by(task)}, KINDS)
+    record.remove()
+    return report
 
 
 class CheckMerge:

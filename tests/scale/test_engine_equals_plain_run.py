@@ -37,9 +37,9 @@ def in_any_order(work: Callable[[Any], Any], specs: Iterable[Any], workers: int)
     """Do the shards in this process, each with objects of its own, and not in their order."""
     del workers
     every = list(specs)
-    random.Random(17).shuffle(every)  # noqa: S311  # the same order each time
+    random.Random(17).shuffle(every)  # the same order each time
     for spec in every:
-        yield json.loads(json.dumps(work(pickle.loads(pickle.dumps(spec)))))  # noqa: S301  # our own
+        yield json.loads(json.dumps(work(pickle.loads(pickle.dumps(spec)))))  # our own
 
 
 @pytest.fixture
