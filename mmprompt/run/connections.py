@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
-from urllib3.util import Timeout
+from urllib3.util import Retry, Timeout
 
 from mmprompt.run.plain_answer import PlainAnswer, later_answer, plain_answer
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
 _PIECE = 1 << 16
+_ONCE = Retry(False, redirect=False)
 _LENGTH = b"Content-Length: "
 
 
@@ -160,7 +161,7 @@ class Sender:
             self._address + path,
             body=body if self._timed else b"".join(body),
             headers=self._headers,
-            retries=False,
+            retries=_ONCE,
             redirect=False,
             assert_same_host=False,
             preload_content=False,
