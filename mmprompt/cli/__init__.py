@@ -20,6 +20,7 @@ examples:
   mmprompt run vqa.jsonl --base-url http://127.0.0.1:8000/v1 --model qwen
   mmprompt check vqa.jsonl
   mmprompt view vqa.jsonl
+  mmprompt serve builtin:shapes --port 8000
   mmprompt init MMBench_DEV_EN.tsv
   mmprompt convert vqa.tsv vqa.parquet --to parquet
   mmprompt plugins

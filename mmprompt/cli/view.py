@@ -52,6 +52,7 @@ def add_parser(commands: Commands) -> None:
     group = parser.add_argument_group("what is shown")
     add = group.add_argument
     add("--target", default="vllm", metavar="TARGET", help="the wire form: vllm, openai, anthropic, gemini or hf")
+    add("--fit", action="store_true", help="change media as little as each target needs, as mmprompt render --fit does")
     add("--html", metavar="OUT.html", help="write a page that shows all with its media, for a browser")
     add("--serve", action="store_true", help="show the page from a server on this machine, for many rows")
     add("--port", type=natural, default=0, metavar="N", help="the port of --serve (a free one)")
@@ -77,7 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         MMPromptError: an option is wrong, or the task cannot be opened.
     """
-    if arguments.other is not None and (arguments.html is None or arguments.serve):
+    if arguments.other is not None and arguments.serve:
+        raise TaskError("--serve shows one input", "leave out the other one, or write a page with --html OUT.html")
+    if arguments.other is not None and arguments.html is None:
         raise TaskError("two inputs are compared on a page", "add --html OUT.html")
     if arguments.serve:
         return _serve(arguments)
@@ -147,7 +150,8 @@ def _choice(arguments: argparse.Namespace, task: Task) -> Choice:
         limit = min(limit or sys.maxsize, arguments.count or 1)
     picks = chosen if ids or pattern is not None else None
     check, decode = not arguments.no_check, not arguments.no_decode
-    return Choice(arguments.target, policy_of(arguments, task), limit, picks, check, decode, workers=arguments.workers)
+    policy, workers, fit = policy_of(arguments, task), arguments.workers, arguments.fit
+    return Choice(arguments.target, policy, limit, picks, check, decode, workers=workers, fit=fit)
 
 
 def _in_terminal(arguments: argparse.Namespace) -> int:
@@ -163,7 +167,7 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
     task, choice, shown = exhibit.task, _choice(arguments, exhibit.task), 0
     if legend := text.legend():
         print(f"{legend}\n", flush=True)  # noqa: T201  # it has styles, which say would escape
-    with closing(RowViews(task, choice.target, choice.policy, targets=())) as views:
+    with closing(RowViews(task, choice.target, choice.policy, targets=(), fit=choice.fit)) as views:
         for viewed in viewed_rows(task, views, choice):
             if viewed.view is None:
                 continue

@@ -81,7 +81,7 @@ class Counts:
         self.codes: Counter[str] = Counter()
         self.scores: Counter[str] = Counter()
         self.groups: dict[str, Counter[str]] = {}
-        self.scored: dict[tuple[str, str], list[float]] = {}
+        self.scored: dict[tuple[str, str], Counter[float]] = {}  # how often each score occurs
 
     def add(self, entry: _Entry) -> None:
         """Count a row."""
@@ -94,9 +94,7 @@ class Counts:
             if name:
                 self.groups.setdefault(name, Counter())[str(value)] += 1
             if entry["score"] is not None:
-                kept = self.scored.setdefault((name, str(value)), [0.0, 0.0])
-                kept[0] += entry["score"]
-                kept[1] += 1
+                self.scored.setdefault((name, str(value)), Counter())[entry["score"]] += 1
 
     @property
     def data(self) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from mmprompt.check.statistics import Statistics
 from mmprompt.errors.rules import RULES
+from mmprompt.run.intervals import interval_of
 from mmprompt.viewer.index import Counts
 
 _MOST_BARS = 12
@@ -16,9 +19,11 @@ WORDS = {"right": "right", "partly": "partly right", "wrong": "wrong", "failed":
 
 def tiles_of(counts: Counts, statistics: Statistics | None) -> list[tuple[str, str]]:
     """Return numbers and what they count."""
-    total, rows = counts.scored.get(("", ""), (0.0, 0.0))
+    scores = tuple(counts.scored.get(("", ""), Counter[float]()).elements())
     tiles = [(f"{counts.rows:,}", "samples")]
-    tiles += [(f"{total / rows:.3f}", f"mean score of {rows:,.0f}")] if rows else []
+    if (interval := interval_of(scores)) is not None:
+        what = f"mean score of {len(scores):,}, 95% {interval.low:.3f} to {interval.high:.3f}"
+        tiles.append((f"{sum(scores) / len(scores):.3f}", what))
     tiles += [(f"{counts.scores['failed']:,}", "without reply")] if counts.scores["failed"] else []
     tiles += [(f"{counts.errors:,}", "cannot be sent")] if counts.errors else []
     tiles += [(f"{sum(counts.codes.values()):,}", "findings")] if counts.codes else []
@@ -53,7 +58,13 @@ def _bars(title: str, values: dict[str, int]) -> dict[str, Any]:
 
 def _scores(name: str, counts: Counts) -> dict[str, Any]:
     found = sorted(
-        (value, total / rows, rows) for (group, value), (total, rows) in counts.scored.items() if group == name
+        (value, tuple(scores.elements())) for (group, value), scores in counts.scored.items() if group == name
     )
-    bars = [{"name": value, "value": mean, "rows": int(rows)} for value, mean, rows in found[:_MOST_BARS]]
-    return {"title": f"Mean score by {name}", "most": 1, "bars": bars}
+    return {"title": f"Mean score by {name}", "most": 1, "bars": [_score_bar(*each) for each in found[:_MOST_BARS]]}
+
+
+def _score_bar(name: str, scores: Sequence[float]) -> dict[str, Any]:
+    """Return a bar with the 95% interval of a mean."""
+    bar = {"name": name, "value": sum(scores) / len(scores), "rows": len(scores)}
+    interval = interval_of(scores)
+    return bar if interval is None else {**bar, **interval._asdict()}

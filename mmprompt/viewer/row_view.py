@@ -21,6 +21,7 @@ from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import Payload
 from mmprompt.targets.wire_json import keyed
+from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.prompt_items import plain_prompt
 from mmprompt.tasks.task import Task
 from mmprompt.viewer.medium import Medium, Seconds, medium_of
@@ -79,7 +80,8 @@ class RowView(NamedTuple):
 class RowViews:
     """Makes the views of a task's rows. Close it to end its decoding processes.
 
-    The messages are those of ``target`` if it takes OpenAI's form, else those for ``vllm``.
+    The messages are those of ``target`` if it takes OpenAI's form, else those for ``vllm``. With ``fit`` media are
+    changed as little as each target needs; else as the task says.
 
     Raises:
         TargetError: the target is unknown.
@@ -87,14 +89,23 @@ class RowViews:
     """
 
     def __init__(
-        self, task: Task, target: str = "vllm", policy: MediaPolicy | None = None, targets: Sequence[str] = TARGETS
+        self,
+        task: Task,
+        target: str = "vllm",
+        policy: MediaPolicy | None = None,
+        targets: Sequence[str] = TARGETS,
+        *,
+        fit: bool = False,
     ) -> None:
         self.task = task
         shown = target if limits(target).wire == "openai" else "vllm"
         self.target = shown
         names = dict.fromkeys((shown, target, *targets))
         # each request is looked into, so none is made as one text
-        self.builders = {name: RequestBuilder(task, name, policy=policy, planned=False) for name in names}
+        changes = task_changes(task, fit=True) if fit else None
+        self.builders = {
+            name: RequestBuilder(task, name, policy=policy, changes=changes, planned=False) for name in names
+        }
         self._settings = {name: request_settings(task, name) for name in names}
         self._provenance = Provenance(task)
         self._answers = RowAnswers(task)

@@ -46,7 +46,7 @@ class ServedRows:
         self.done = False
         self.fault = ""
         self._choice = choice
-        self._views = RowViews(exhibit.task, choice.target, choice.policy)
+        self._views = RowViews(exhibit.task, choice.target, choice.policy, fit=choice.fit)
         self._decoder = decoder(self._views.policy)
         self._statistics: Any = None
         self._whole: list[dict[str, Any]] = []
@@ -87,7 +87,7 @@ class ServedRows:
         self.done = True
 
     def _made_views(self) -> RowViews:
-        return RowViews(self.exhibit.task, self._choice.target, self._choice.policy, targets=())
+        return RowViews(self.exhibit.task, self._choice.target, self._choice.policy, targets=(), fit=self._choice.fit)
 
     def _keep(self, database: sqlite3.Connection, place: int, viewed: ViewedRow) -> None:
         if viewed.view is None:

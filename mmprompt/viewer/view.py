@@ -43,6 +43,7 @@ def view_html(
     check: bool = True,
     decode: bool = True,
     workers: int = 1,
+    fit: bool = False,
 ) -> ViewReport:
     """Write the rows of a task, a dataset or a journal as one page of HTML, which loads nothing from the network.
 
@@ -61,6 +62,7 @@ def view_html(
         check: look for findings.
         decode: look inside media for findings.
         workers: threads that check rows.
+        fit: change media as little as each target needs.
 
     Raises:
         TaskError: the task is wrong.
@@ -68,7 +70,7 @@ def view_html(
         OSError: the page cannot be written.
     """
     exhibits = [exhibit_of(source, journal), *([] if other is None else [exhibit_of(other)])]
-    choice = Choice(target, policy, limit, None, check, decode, select, workers)
+    choice = Choice(target, policy, limit, None, check, decode, select, workers, fit)
     return write_page(exhibits, os.fspath(path), choice)
 
 
@@ -100,7 +102,7 @@ def write_page(exhibits: Sequence[Exhibit], path: str, choice: Choice, most: int
 
 
 def _views(exhibit: Exhibit, choice: Choice) -> RowViews:
-    return RowViews(exhibit.task, choice.target, choice.policy, TARGETS)
+    return RowViews(exhibit.task, choice.target, choice.policy, TARGETS, fit=choice.fit)
 
 
 def _head(heads: Sequence[Mapping[str, Any]], sides: Sequence[Side], target: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
     ``policy`` says which media may be read, by default those that the task says. ``chosen`` picks rows; the rules on
     the whole dataset run only without it. ``check``: look for findings; ``decode``: look inside media too. ``codes``
-    are those to report, by default all errors and warnings.
+    are those to report, by default all errors and warnings. ``fit``: change media as little as each target needs.
     """
 
     target: str = "vllm"
@@ -55,6 +55,7 @@ class Choice(NamedTuple):
     decode: bool = True
     codes: Codes = ()
     workers: int = 1
+    fit: bool = False
 
 
 def viewed_rows(task: Task, views: RowViews, choice: Choice) -> Iterator[ViewedRow]:

@@ -10,6 +10,7 @@ from opened_page import OpenedPage
 
 from mmprompt import TaskError, load_task, run_task, view_html
 from mmprompt.cli import main
+from mmprompt.run.intervals import wilson
 
 SHAPES = Path(__file__).parent.parent.parent / "fixtures/shapes/task.yaml"
 
@@ -34,7 +35,10 @@ def test_a_journal_finds_its_task_and_shows_replies_with_scores(journal: Path, t
         assert entry["score"] == reply["score"] == float(line["prediction"] == line["answer"])
         assert entry["groups"]["category"] in ("shape", "colour")
     assert page.head["counts"]["scores"]["right"] >= 10
-    assert any(plot["title"] == "Mean score by category" for plot in page.head["sides"][0]["plots"])
+    [plot] = [plot for plot in page.head["sides"][0]["plots"] if plot["title"] == "Mean score by category"]
+    for bar in plot["bars"]:
+        assert (bar["low"], bar["high"]) == wilson(round(bar["value"] * bar["rows"]), bar["rows"])
+    assert any(words.startswith("mean score of 12, 95% 0.") for _, words in page.head["sides"][0]["tiles"])
 
 
 def changed(journal: Path, folder: Path) -> Path:

@@ -56,6 +56,23 @@ def test_a_row_that_cannot_be_sent_says_why(tmp_path: Path, capsys: pytest.Captu
     assert "rows.jsonl:2" in shown
 
 
+def test_fit_shows_what_is_sent_after_the_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (40, 30), "red").save(tmp_path / "red.bmp")
+    (tmp_path / "rows.jsonl").write_text('{"question": "Which colour?", "image": "red.bmp"}\n')
+    words = ["view", str(tmp_path / "rows.jsonl"), "--target", "openai", "--no-check"]
+    assert main(words) == 0
+    assert "image/bmp" in capsys.readouterr().out
+    assert main([*words, "--fit"]) == 0
+    assert "[image/png 40×30" in capsys.readouterr().out
+
+
+def test_two_inputs_are_not_served(tour: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(tour / "tour.jsonl"), str(tour / "tour.jsonl"), "--serve"]) == 2
+    assert "--serve shows one input; leave out the other one, or write a page" in capsys.readouterr().err
+
+
 def test_control_characters_of_the_data_do_not_reach_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
