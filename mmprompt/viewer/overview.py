@@ -19,7 +19,7 @@ WORDS = {"right": "right", "partly": "partly right", "wrong": "wrong", "failed":
 
 def tiles_of(counts: Counts, statistics: Statistics | None) -> list[tuple[str, str]]:
     """Return numbers and what they count."""
-    scores = tuple(counts.scored.get(("", ""), Counter[float]()).elements())
+    scores = tuple(counts.scored.get(("", ""), Counter[float]()).copy().elements())  # more rows may come meanwhile
     tiles = [(f"{counts.rows:,}", "samples")]
     if (interval := interval_of(scores)) is not None:
         what = f"mean score of {len(scores):,}, 95% {interval.low:.3f} to {interval.high:.3f}"
@@ -57,10 +57,10 @@ def _bars(title: str, values: dict[str, int]) -> dict[str, Any]:
 
 
 def _scores(name: str, counts: Counts) -> dict[str, Any]:
-    found = sorted(
-        (value, tuple(scores.elements())) for (group, value), scores in counts.scored.items() if group == name
-    )
-    return {"title": f"Mean score by {name}", "most": 1, "bars": [_score_bar(*each) for each in found[:_MOST_BARS]]}
+    scored = list(counts.scored.items())  # more rows may come meanwhile
+    found = sorted((value, scores.copy()) for (group, value), scores in scored if group == name)
+    bars = [_score_bar(value, tuple(scores.elements())) for value, scores in found[:_MOST_BARS]]
+    return {"title": f"Mean score by {name}", "most": 1, "bars": bars}
 
 
 def _score_bar(name: str, scores: Sequence[float]) -> dict[str, Any]:
