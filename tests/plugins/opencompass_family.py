@@ -83,9 +83,10 @@ def with_examples(wanted: list[Any], shown: tuple[int, ...]) -> list[tuple[str, 
 
 
 class Run(NamedTuple):
-    """One run of a runner's command."""
+    """One run of a runner's command: ``console`` is what it printed, ``log`` that and the files of its processes."""
 
     code: int
+    console: str
     log: str
     bodies: list[dict[str, Any]]
     folder: Path
@@ -119,7 +120,8 @@ def run_config(folder: Path, command: str, config: str, *arguments: str, reply: 
             check=False,
         )
         logs = "".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("out/**/*.out")))
-        return Run(done.returncode, done.stdout + done.stderr + logs, list(server.bodies), folder)
+        console = done.stdout + done.stderr
+        return Run(done.returncode, console, console + logs, list(server.bodies), folder)
 
 
 RETRIEVERS = {

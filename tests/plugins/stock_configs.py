@@ -43,7 +43,15 @@ def write_rows(folder: Path) -> dict[str, Stock]:
 
 
 def _mmstar(folder: Path) -> Stock:
-    row = {"index": 0, "question": ASKED, "A": "a cup", "B": "a clock", "answer": "A", "category": "c", "l2-category": "l"}
+    row = {
+        "index": 0,
+        "question": ASKED,
+        "A": "a cup",
+        "B": "a clock",
+        "answer": "A",
+        "category": "c",
+        "l2-category": "l",
+    }
     _tsv(folder / "MMStar.tsv", [{**row, "image": _base64("coffee.jpg")}])
     return Stock("mmstar.mmstar_gen", str(folder / "MMStar.tsv"), [["MMStar_images/0.jpg"]])
 
@@ -71,11 +79,13 @@ def _docvqa(folder: Path) -> Stock:
 
 
 def _mmmu(folder: Path) -> Stock:
-    import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415  # the runner's
+    import pandas as pd  # type: ignore[import-untyped]  # the runner's
 
     (folder / "Art").mkdir()
     row = {"id": "validation_Art_1", "question": f"<image 1> and <image 2>: {ASKED}", "options": "['one', 'two']"}
-    pictures = {f"image_{n}": {"bytes": _bytes(name), "path": name} for n, name in enumerate(("coffee.jpg", "clock.jpg"), 1)}
+    pictures = {
+        f"image_{n}": {"bytes": _bytes(name), "path": name} for n, name in enumerate(("coffee.jpg", "clock.jpg"), 1)
+    }
     rows = [{**row, "answer": "A", "question_type": "multiple-choice", **pictures}]
     pd.DataFrame(rows).to_parquet(folder / "Art" / "validation-00000-of-00001.parquet")
     names = [f"MMMU_images/validation_Art_1_{n}.jpg" for n in (1, 2)]
@@ -85,7 +95,9 @@ def _mmmu(folder: Path) -> Stock:
 def _ocrbench(folder: Path) -> Stock:
     row = {"index": 0, "image": _base64("sign.png"), "question": ASKED, "content": "c", "answer": "['STOP']"}
     _tsv(folder / "OCRBench_v2.tsv", [row])
-    return Stock("ocrbench_v2.ocrbench_v2_gen_0_shot_chat", str(folder / "OCRBench_v2.tsv"), [["OCRBench_v2_images/0.jpg"]])
+    return Stock(
+        "ocrbench_v2.ocrbench_v2_gen_0_shot_chat", str(folder / "OCRBench_v2.tsv"), [["OCRBench_v2_images/0.jpg"]]
+    )
 
 
 def _videobench(folder: Path) -> Stock:
@@ -120,7 +132,7 @@ def _jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _tsv(path: Path, rows: list[dict[str, Any]]) -> None:
-    import pandas as pd  # noqa: PLC0415  # the runner's
+    import pandas as pd  # the runner's
 
     pd.DataFrame(rows).to_csv(path, sep="\t", index=False)
 
@@ -133,7 +145,9 @@ def run_both(folder: Path) -> tuple[dict[str, Stock], dict[str, list[Sent]], dic
     if len(run.bodies) != 1 + 2 * sum(rows):  # the first row once more, to warm up
         raise AssertionError(run.log[-5000:])
     sent = iter([parts_of(body) for body in run.bodies[1:]])
-    shipped, ours = ({name: [next(sent) for _ in range(n)] for name, n in zip(stock, rows, strict=True)} for _ in range(2))
+    shipped, ours = (
+        {name: [next(sent) for _ in range(n)] for name, n in zip(stock, rows, strict=True)} for _ in range(2)
+    )
     return stock, shipped, ours
 
 
@@ -223,9 +237,13 @@ def table(stock: dict[str, Stock], shipped: dict[str, list[Sent]], ours: dict[st
             for (kind, url), (media_type, digest) in zip(before, after, strict=True):
                 if kind != "text":
                     short = url.replace(str(folder), "…")
-                    lines.append((name, f"{kind} {short}", fault(url), f"{media_type}, bytes with SHA-256 {digest[:8]}…"))
+                    lines.append(
+                        (name, f"{kind} {short}", fault(url), f"{media_type}, bytes with SHA-256 {digest[:8]}…")
+                    )
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def main() -> None:

@@ -57,18 +57,18 @@ def test_a_row_of_another_dataset_is_refused_though_it_has_a_row_of_that_number(
         pass
 
 
-def test_an_answer_that_is_text_reads_as_it_is_beside_others(tmp_path: Path) -> None:
+def test_answers_stay_as_they_are(tmp_path: Path) -> None:
     answers = ["coffee", 3, "7", True, ["杯", "cup"], None]
     lines = [{"question": "?", "answer": answer} for answer in answers]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     found = tables(str(tmp_path / "rows.jsonl"))["test"]["answer"]
-    assert found == ["coffee", "3", "7", "true", '["杯", "cup"]', None]
+    assert found == ["coffee", 3, "7", True, ["杯", "cup"], None]
 
 
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("mm_type", "known: format, infer_mode, media_root, output_column, task_abbr, train"),
+        ("mm_type", "known: format, infer_mode, media, media_root, output_column, task_abbr, train"),
         ("formt", "did you mean 'format'?"),
     ],
 )
@@ -207,7 +207,7 @@ def test_the_answer_of_a_dialogue_is_that_of_the_turn_that_is_scored(
     (tmp_path / "task.json").write_text(json.dumps({"dataset": "rows.jsonl", "infer_cfg": infer}), encoding="utf-8")
     assert tables(str(tmp_path / "task.json"))["test"]["answer"] == answers
     assert tables(str(tmp_path / "rows.jsonl"), infer_mode=mode)["test"]["answer"] == answers
-    assert tables(str(tmp_path / "rows.jsonl"))["test"]["answer"] == ['["2", "4", "6"]', '["7"]']
+    assert tables(str(tmp_path / "rows.jsonl"))["test"]["answer"] == [["2", "4", "6"], ["7"]]
     with pytest.raises(TaskError, match="unknown infer_mode 'lst'; did you mean 'last'"):
         tables(str(tmp_path / "rows.jsonl"), infer_mode="lst")
 

@@ -13,6 +13,8 @@ from mmprompt.icl.assembly import Prompt
 from mmprompt.icl.retrievers import join_examples
 from mmprompt.icl.types import build_retriever
 from mmprompt.meta_template.roles import MetaDict
+from mmprompt.plugins.bridge.arrow_cells import arrow_table
+from mmprompt.plugins.bridge.row_faults import all_told, told
 from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder
 from mmprompt.plugins.bridge.runner_log import RunnerLogger, warnings_to
 from mmprompt.plugins.bridge.section_marks import ListClass, RunnerItem, RunnerPrompt, from_marked, to_marked
@@ -59,6 +61,7 @@ class MarkedTemplate(ABC):
     def list_class(items: Iterable[RunnerItem]) -> list[RunnerItem]:
         """Return the runner's own ``PromptList`` of these items."""
 
+    @told
     def __init__(
         self,
         template: ConfigTemplate,
@@ -77,6 +80,7 @@ class MarkedTemplate(ABC):
         self.template = template if self._core.labels or isinstance(template, str) else repr(template)
         self.prompt_type = "origin" if isinstance(template, str) else "meta"
 
+    @all_told
     def generate_item(
         self,
         entry: TableRow,
@@ -88,11 +92,13 @@ class MarkedTemplate(ABC):
         with entry_of_row(entry, output_field, output_field_replace_token) as row:
             return self._marked(self._core.generate_item(row, None, from_marked(ice_field_replace_token) or None))
 
+    @told
     def generate_ice_item(self, entry: TableRow, label: JSONValue) -> RunnerPrompt:
         """Return a row as an example, its media read."""
         with entry_of_row(entry) as row:
             return self._marked(self._core.generate_ice_item(row, label))
 
+    @all_told
     def generate_label_prompt_item(
         self, entry: TableRow, ice: RunnerPrompt, label: JSONValue, _sep: bool = False
     ) -> RunnerPrompt:
@@ -116,9 +122,11 @@ def dataset_class(module: str, logger: RunnerLogger) -> Any:
 
     class Rows(base):  # type: ignore[misc]  # the runner has no types
         @staticmethod
+        @told
         @warnings_to(logger)
         def load(path: str, **options: Any) -> DatasetDict:
-            return DatasetDict({split: Dataset.from_dict(rows) for split, rows in tables(path, **options).items()})
+            made = tables(path, **options).items()
+            return DatasetDict({split: Dataset.from_dict(arrow_table(rows)) for split, rows in made})
 
     return Rows
 

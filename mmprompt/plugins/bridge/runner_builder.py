@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from mmprompt.errors import TaskError
+from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
+from mmprompt.plugins.bridge.requests import MediaRoot, folders_of
 from mmprompt.render.builder import RequestBuilder
 from mmprompt.targets.json_values import JSONObject, JSONValue
 from mmprompt.targets.limits import require_chat_target
 from mmprompt.targets.wire_json import with_text
+from mmprompt.tasks.config import CHANGE_KEYS
+from mmprompt.tasks.grants import Grants
 from mmprompt.tasks.load import load_task
-from mmprompt.tasks.media import task_policy
+from mmprompt.tasks.media import task_changes, task_policy
 from mmprompt.tasks.task import Task
 
 MediaSection = Mapping[str, JSONValue]
 """The ``media`` section of a task file: ``roots``, ``mode``, ``max_side`` …"""
 
+_GRANTS = ("roots", "policy", "fetch", "allow_domains", "read_also")
+
+
+def config_grants(media: MediaSection | None, media_root: MediaRoot = None) -> Grants:
+    """Return what a runner's config allows a task file, by ``media=dict(…)`` and ``media_root=``.
+
+    Raises:
+        TaskError: a key of ``media`` is the task file's own.
+    """
+    given = dict(media or {})
+    for key in given.keys() - {*_GRANTS, *CHANGE_KEYS}:
+        hint = nearest(key, (*_GRANTS, *CHANGE_KEYS))
+        raise TaskError(f"media of a task file takes no {shown(key)} from a config", hint)
+    checked = load_task({"media": given}).media
+    roots = (*checked["roots"], *folders_of(media_root))
+    preset = checked["policy"] if "policy" in given else None
+    return Grants(preset, roots, checked["fetch"], tuple(checked["allow_domains"]), tuple(checked["read_also"]))
+
 
 class RunnerBuilder(RequestBuilder):
     """Builds requests in OpenAI's form for a runner. It never drops in-context examples: the runner counts them.
 
-    ``media`` is a task, or only its ``media`` section. ``roots`` are further folders that media may lie in.
-    ``opens_paths`` is the name of a runner that opens paths itself;
-    media must not go to it by path.
+    ``media`` is a task, or only its ``media`` section. ``grants`` is what a config allows a task file, and ``changes``
+    are the config's changes of its media. ``opens_paths`` is the name of a runner that opens paths itself; media must
+    not go to it by path.
     """
 
     def __init__(
@@ -31,12 +53,17 @@ class RunnerBuilder(RequestBuilder):
         media: Task | MediaSection | None = None,
         target: str = "vllm",
         *,
-        roots: Sequence[str] = (),
+        grants: Grants | None = None,
+        changes: MediaSection | None = None,
         opens_paths: str = "",
     ) -> None:
         require_chat_target(target, "the runner")
         task = media if isinstance(media, Task) else load_task({"media": dict(media or {})})
-        super().__init__(task, target, policy=task_policy(task, roots=roots) if roots else None, bounded=False)
+        policy = None if grants is None else _policy(task, grants)
+        wanted = {CHANGE_KEYS[key]: value for key, value in (changes or {}).items() if key in CHANGE_KEYS}
+        super().__init__(
+            task, target, policy=policy, changes=task_changes(task, **wanted) if wanted else None, bounded=False
+        )
         mode = self.media.reader.mode
         if opens_paths and mode in ("file", "keep"):
             raise TaskError(f"media mode '{mode}', and {opens_paths} opens paths itself", "use 'inline' or 'url'")
@@ -44,3 +71,8 @@ class RunnerBuilder(RequestBuilder):
     def messages(self, messages: Iterable[Message]) -> list[JSONObject]:
         """Return messages as plain data, their media read and changed."""
         return [{key: with_text(value) for key, value in wire.items()} for wire in self.write(list(messages))]
+
+
+def _policy(task: Task, grants: Grants) -> MediaPolicy:
+    preset, roots, fetch, domains, formats, _ = grants
+    return task_policy(task, preset=preset, roots=roots, fetch=fetch, allow_domains=domains, read_also=formats)

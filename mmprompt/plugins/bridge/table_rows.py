@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeGuard, Union
+from typing import NamedTuple, TypeGuard
 
 from mmprompt._log import log
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, RowError, TaskError, nearest, shown
+from mmprompt.errors import MMPromptError, RowError, TaskError, Where, nearest, shown
 from mmprompt.icl.dialogues import check_mode
-from mmprompt.plugins.bridge.requests import MediaRoot, folders_of, open_task
+from mmprompt.plugins.bridge.requests import MediaRoot, open_task
+from mmprompt.plugins.bridge.runner_builder import MediaSection, config_grants
 from mmprompt.render.answers import RowAnswers
 from mmprompt.segments import Segment
 from mmprompt.targets.exact_json import finite
@@ -33,9 +34,10 @@ CARRIED = "mmprompt"
 TableRow = Mapping[str, JSONValue]
 """A row as a runner gives it to templates."""
 
-Cell = Union[str, list[str], None]
-Table = dict[str, list[Cell]]
+Table = dict[str, Sequence[object]]
 """The columns of one split."""
+
+_FAULT = "fault"
 
 _READ_FROM_ROWS: Mapping[str, type] = {"cont": str, "choices": list}
 """Columns that inferencers read from a row themselves: the continuation to be scored, and the choices."""
@@ -63,9 +65,12 @@ def tables(  # noqa: PLR0917  # all of them by name, from a config
     task_abbr: str | None = None,
     infer_mode: str | None = None,
     media_root: MediaRoot = None,
+    media: MediaSection | None = None,
     **unknown: object,
 ) -> dict[str, Table]:
     """Return the columns of the splits ``train`` (the examples; by default the test rows) and ``test``.
+
+    A row of ``test`` that cannot be read has a place too: its error is raised where a template asks for the row.
 
     Args:
         path: a dataset, or a task file. A task file names its own examples, format and output column.
@@ -76,21 +81,23 @@ def tables(  # noqa: PLR0917  # all of them by name, from a config
         infer_mode: of a dataset of dialogues, as the runner's inferencer has it. The answer is then that of the turn
             which the runner scores: under ``last`` the last turn, otherwise the first. A task file says this itself.
         media_root: folders that the task file may name for its media; the same as in ``MMPromptTask``.
+        media: what the task file may read; the same as in ``MMPromptTask``.
         unknown: further keys of the runner's config, which are refused.
 
     Raises:
-        TaskError: a key is unknown, or ``media_root`` is given without a task file.
-        RowError: a row cannot be read, or holds objects.
+        TaskError: a key is unknown, or ``media_root`` or ``media`` is given without a task file.
+        RowError: an example cannot be read, or a row holds objects.
         MMPromptError: the task or the dataset cannot be read.
     """
     for name in unknown:
-        hint = nearest(name, ("train", "format", "infer_mode", "media_root", "output_column", "task_abbr"))
+        hint = nearest(name, ("train", "format", "infer_mode", "media_root", "media", "output_column", "task_abbr"))
         raise TaskError(f"MMPromptDataset takes no argument {shown(name)}", hint)
     if is_task_file(path):
-        task = open_task(path, roots=folders_of(media_root), abbr=task_abbr)
+        task = open_task(path, grants=config_grants(media, media_root), abbr=task_abbr)
     else:
-        if media_root is not None:
-            raise TaskError("media_root is for a task file", "give the template media=dict(roots=[…])")
+        if media_root is not None or media is not None:
+            name = "media" if media_root is None else "media_root"
+            raise TaskError(f"{name} is for a task file", "give the template media=dict(roots=[…])")
         given = {"path": path, "train": train, "format": format}
         dataset = {name: value for name, value in given.items() if value is not None}
         task = load_task({"dataset": dataset, "reader_cfg": {"output_column": output_column}})
@@ -118,24 +125,30 @@ def _table(
     if dataset is not None and len(dataset.roots) > 1:  # the runner's rows do not say where their media begin
         what = "the files of the dataset lie in several folders"
         raise TaskError(what, "give the files of one folder at a time")
-    samples: list[Sample] = []
-    for row in rows:
-        if isinstance(row, RowError):
-            raise row
-        samples.append(row)
+    found = list(rows)
+    samples = [row for row in found if isinstance(row, Sample)]
+    faults = [row for row in found if isinstance(row, RowError)]
+    if faults and dataset is not None and dataset is task.train:
+        raise faults[0]
     for note in () if dataset is None else dataset.notes:
         log.warning("%s", note.finding)
     read: Table = {}
     for name in _READ_FROM_ROWS:
-        cells: list[Cell] = [cell for sample in samples if _is_texts(cell := sample.columns.get(name), name)]
-        if cells and len(cells) == len(samples):
+        cells = [cell for sample in samples if _is_texts(cell := sample.columns.get(name), name)]
+        if cells and len(cells) == len(found):
             read[name] = cells
+    answers = [finite(answer_of(row)) if isinstance(row, Sample) else None for row in found]
     return {
         **read,
-        "id": [sample.label for sample in samples],
-        task.output_column: [_answer(answer_of(sample)) for sample in samples],
-        CARRIED: [row_text(sample, dataset) for sample in samples],
+        "id": [row.label if isinstance(row, Sample) else str(row.where) for row in found],
+        task.output_column: answers,
+        CARRIED: [row_text(row, dataset) if isinstance(row, Sample) else _fault_text(row) for row in found],
     }
+
+
+def _fault_text(error: RowError) -> str:
+    """Return the JSON text that stands in a table for a row that cannot be read."""
+    return json.dumps({_FAULT: [error.what, error.hint, error.where, error.code]})
 
 
 def _is_texts(cell: object, name: str) -> TypeGuard[str | list[str]]:
@@ -164,23 +177,21 @@ def _is_segments(value: list[object]) -> bool:
     return bool(value) and all(isinstance(item, Segment) for item in value)
 
 
-def _answer(value: object) -> str | None:
-    """Return an answer as a cell of a text column: text as it is, None as None, any other value as JSON."""
-    value = finite(value)
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def carried(row: TableRow) -> RowRecord | None:
     """Return what a row of our table carries; None for a row of another dataset.
 
     Raises:
-        RowError: the column that should hold the sample holds something else.
+        RowError: the row could not be read, or the column that should hold the sample holds something else.
     """
     text = row.get(CARRIED)
     if text is None:
         return None
     try:
-        kept = RowRecord(**json.loads(str(text)))
+        read = json.loads(str(text))
+        if _FAULT in read:
+            what, hint, where, code = read[_FAULT]
+            raise RowError(what, hint, Where(*where), code)
+        kept = RowRecord(**read)
         held = {name: [Segment(*fields) for fields in kept.columns[name]] for name in kept.segments}  # type: ignore[attr-defined]
         return kept._replace(columns={**kept.columns, **held}) if held else kept
     except (TypeError, ValueError):

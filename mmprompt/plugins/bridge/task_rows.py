@@ -16,8 +16,8 @@ from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.icl.assembly import Assembled, Prompt
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import role_dict
-from mmprompt.plugins.bridge.requests import MediaRoot, folders_of, open_task
-from mmprompt.plugins.bridge.runner_builder import RunnerBuilder
+from mmprompt.plugins.bridge.requests import MediaRoot, open_task
+from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder, config_grants
 from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_text
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.json_values import JSONObject
@@ -29,7 +29,8 @@ class TaskRows:
     """The requests and prompts of a task file, asked for by the rows of its table.
 
     ``abbr`` chooses one of the datasets of a runner's config. ``media_root`` names folders that media may lie in, which
-    the task file may name too. The other arguments are those of ``RunnerBuilder``.
+    the task file may name too. ``media`` allows more: ``roots``, ``policy``, ``fetch``, ``allow_domains`` and
+    ``read_also``, and asks for changes such as ``max_side``. The other arguments are those of ``RunnerBuilder``.
     """
 
     def __init__(
@@ -39,11 +40,12 @@ class TaskRows:
         target: str = "vllm",
         *,
         media_root: MediaRoot = None,
+        media: MediaSection | None = None,
         opens_paths: str = "",
     ) -> None:
-        roots = folders_of(media_root)
-        self._task = open_task(task, roots=roots, abbr=abbr)
-        self.builder = RunnerBuilder(self._task, target, roots=roots, opens_paths=opens_paths)
+        grants = config_grants(media, media_root)
+        self._task = open_task(task, grants=grants, abbr=abbr)
+        self.builder = RunnerBuilder(self._task, target, grants=grants, changes=media, opens_paths=opens_paths)
         self._samples: dict[int, Sample] = {}
         self._noted = False
 

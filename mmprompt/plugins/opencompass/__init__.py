@@ -12,6 +12,8 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, LOAD_DATA
 
 from mmprompt.plugins.bridge.opencompass_family import MarkedTemplate, dataset_class, retriever_class
 from mmprompt.plugins.bridge.requests import MediaRoot
+from mmprompt.plugins.bridge.row_faults import all_told, told
+from mmprompt.plugins.bridge.runner_builder import MediaSection
 from mmprompt.plugins.bridge.runner_log import warnings_to
 from mmprompt.plugins.bridge.section_marks import RunnerItem, RunnerPrompt
 from mmprompt.plugins.bridge.table_rows import TableRow
@@ -53,12 +55,20 @@ class MMPromptTask:
     prompt_type = "raw_messages"
     ice_token = sep_token = None
 
+    @told
     def __init__(
-        self, task: str, abbr: str | None = None, target: str = "vllm", *, media_root: MediaRoot = None
+        self,
+        task: str,
+        abbr: str | None = None,
+        target: str = "vllm",
+        *,
+        media_root: MediaRoot = None,
+        media: MediaSection | None = None,
     ) -> None:
-        self._rows = TaskRows(task, abbr, target, media_root=media_root, opens_paths=NAME)
+        self._rows = TaskRows(task, abbr, target, media_root=media_root, media=media, opens_paths=NAME)
         self.template = dict.fromkeys(self._rows.labels, "") or None
 
+    @all_told
     @warnings_to(opencompass_logger)
     def generate_item(
         self, entry: TableRow, *_: RunnerPrompt | None, **__: RunnerPrompt | None
@@ -67,6 +77,7 @@ class MMPromptTask:
         with self._rows.sample_of(entry) as sample:
             return kept_whole(self._rows.messages(sample))
 
+    @all_told
     @warnings_to(opencompass_logger)
     def generate_label_prompt_item(self, entry: TableRow, _ice: RunnerPrompt, label: JSONValue, *_: JSONValue) -> str:
         """Return the text of one label; its errors have the row's place."""

@@ -9,6 +9,7 @@ from mmprompt.errors import TargetError, TaskError
 from mmprompt.icl.types import Template
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.plugins.bridge.opencompass_family import ConfigMeta, ConfigTemplate
+from mmprompt.plugins.bridge.row_faults import all_told, told
 from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder
 from mmprompt.plugins.bridge.runner_log import warnings_to
 from mmprompt.plugins.bridge.section_marks import RunnerItem, RunnerPrompt
@@ -57,6 +58,7 @@ class MMPromptMessages:
     prompt_type = "raw_messages"
     template = None
 
+    @told
     def __init__(
         self,
         template: ConfigTemplate | None = None,
@@ -83,6 +85,7 @@ class MMPromptMessages:
         self.ice_token = self._core.ice_token or ""  # with None OpenCompass refuses an ice_template alone
         self.sep_token = sep_token
 
+    @all_told
     @warnings_to(opencompass_logger)
     def generate_item(
         self,
@@ -96,6 +99,7 @@ class MMPromptMessages:
             prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
             return kept_whole(self._builder.messages(self._meta.to_messages(prompt)))
 
+    @told
     def generate_ice_item(self, entry: TableRow, label: JSONValue) -> list[RunnerItem]:
         """Return a row as an example: items of a prompt. Their media are read with the prompt they go into."""
         with entry_of_row(entry) as row:
