@@ -226,7 +226,7 @@ class ChatClient:
             leads = in_short(self._hidden(headers.get("Location", "")))
             raise NoAccessError(f"{what}, which leads to {leads}", "give that address as the base URL")
         what, hint = what + self._said(_body(answer)), _HINTS.get(status, "")
-        if status in _PASSING or status >= 500:
+        if is_passing(status):
             after = retry_after(headers.get("Retry-After", ""), headers.get("retry-after-ms", ""))
             raise PassingError(what, hint, after, "busy" if status in _BUSY else "")
         raise (NoAccessError if status in _NO_ACCESS else ServerError)(what, hint)
@@ -258,6 +258,11 @@ class ChatClient:
         if self._bearer is not None and not any(name.lower() == "authorization" for name in self._headers):
             headers["Authorization"] = self._bearer
         return Sender(self.base_url, self.timeout, _LONGEST_CONNECT, {**headers, **self._headers})
+
+
+def is_passing(status: int) -> bool:
+    """Return whether another attempt may succeed after an answer with this status."""
+    return status in _PASSING or status >= 500
 
 
 _HINTS = {

@@ -7,11 +7,12 @@ the first error.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
+from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
-from mmprompt.errors import DatasetError, MMPromptError
+from mmprompt.errors import NO_COLUMN, DatasetError, MMPromptError
 from mmprompt.errors.findings import Finding
 from mmprompt.plugins.bridge.config_words import in_config_words
 from mmprompt.plugins.bridge.console import tell
@@ -19,7 +20,7 @@ from mmprompt.plugins.bridge.table_rows import TableRow
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_CALLERS = 12
+_CALLERS = 16
 """How many calls may lie between a template and what the runner asks it with."""
 
 _SHOWN = 20
@@ -47,8 +48,8 @@ def all_told(method: _F) -> _F:
             return method(self, entry, *args, **options)
         except MMPromptError as error:
             fault, asker = error, _asker()
-        if asker is None:
-            raise in_config_words(fault) from None
+        if asker is None or fault.where.setting not in (None, NO_COLUMN):  # of all rows
+            raise _told(in_config_words(fault)) from None
         faults = [_of_row(fault, asker.number)]
         for number in range(asker.number + 1, len(asker.rows)):
             try:
@@ -80,17 +81,29 @@ def _told(error: MMPromptError) -> MMPromptError:
 
 
 def _asker() -> Asker | None:
-    """Return who asks for a row. The runner gives a template the row alone, so the calls are looked through."""
-    frame = inspect.currentframe()
-    for _ in range(_CALLERS):
-        if frame is None:
-            break
+    """Return who asks for a row, with the number of the row."""
+    for frame in _callers():
         caller, number = frame.f_locals.get("self"), frame.f_locals.get("idx")
         rows = getattr(caller, "test_ds", None)
         if rows is not None and isinstance(number, int):
             return Asker(rows, number, str(getattr(getattr(caller, "dataset", None), "abbr", "")))
-        frame = frame.f_back
     return None
+
+
+def caller_with(attribute: str) -> object:
+    """Return the nearest object that called, and has this attribute; None if there is none."""
+    callers = (frame.f_locals.get("self") for frame in _callers())
+    return next((caller for caller in callers if hasattr(caller, attribute)), None)
+
+
+def _callers() -> Iterator[FrameType]:
+    """Yield the calls below this one. A runner gives a template the row alone, so the calls tell what else there is."""
+    frame = inspect.currentframe()
+    for _ in range(_CALLERS):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
 
 
 def _of_row(error: MMPromptError, number: int) -> MMPromptError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
@@ -10,7 +11,7 @@ from mmprompt.messages import Message
 from mmprompt.plugins.bridge.requests import MediaRoot, folders_of
 from mmprompt.render.builder import RequestBuilder
 from mmprompt.targets.json_values import JSONObject, JSONValue
-from mmprompt.targets.limits import require_chat_target
+from mmprompt.targets.limits import limits, require_chat_target
 from mmprompt.targets.wire_json import with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.grants import Grants
@@ -45,7 +46,7 @@ class RunnerBuilder(RequestBuilder):
 
     ``media`` is a task, or only its ``media`` section. ``grants`` is what a config allows a task file, and ``changes``
     are the config's changes of its media. ``opens_paths`` is the name of a runner that opens paths itself; media must
-    not go to it by path.
+    not go to it by path. ``wires`` are the wire forms that the runner's models take.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class RunnerBuilder(RequestBuilder):
         grants: Grants | None = None,
         changes: MediaSection | None = None,
         opens_paths: str = "",
+        wires: Collection[str] = ("openai",),
     ) -> None:
-        require_chat_target(target, "the runner")
+        if limits(target).wire not in wires:
+            require_chat_target(target, "the runner")
         task = media if isinstance(media, Task) else load_task({"media": dict(media or {})})
         policy = None if grants is None else _policy(task, grants)
         wanted = {CHANGE_KEYS[key]: value for key, value in (changes or {}).items() if key in CHANGE_KEYS}
@@ -70,7 +73,17 @@ class RunnerBuilder(RequestBuilder):
 
     def messages(self, messages: Iterable[Message]) -> list[JSONObject]:
         """Return messages as plain data, their media read and changed."""
-        return [{key: with_text(value) for key, value in wire.items()} for wire in self.write(list(messages))]
+        return listed(self.write(list(messages)))
+
+
+def listed(wire: Any) -> list[JSONObject]:
+    """Return what a target writes as a list of messages, a system prompt of Anthropic's as the first."""
+    written = wire
+    if isinstance(wire, Mapping):
+        system = wire.get("system") or []
+        texts = [system] if isinstance(system, str) else [block["text"] for block in system]
+        written = [*([{"role": "system", "content": "\n".join(texts)}] if texts else ()), *wire["messages"]]
+    return [{key: with_text(value) for key, value in message.items()} for message in written]
 
 
 def _policy(task: Task, grants: Grants) -> MediaPolicy:

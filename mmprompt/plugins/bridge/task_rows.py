@@ -6,7 +6,7 @@ cuts prompts into turns. So they get prompts or the text of a label, not request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,11 +17,11 @@ from mmprompt.icl.assembly import Assembled, Prompt
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import role_dict
 from mmprompt.plugins.bridge.requests import MediaRoot, open_task
-from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder, config_grants
+from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder, config_grants, listed
 from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_text
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.json_values import JSONObject
-from mmprompt.targets.wire_json import decoded, with_text
+from mmprompt.targets.wire_json import decoded
 from mmprompt.templates.prompt_list import PromptList
 
 
@@ -42,10 +42,13 @@ class TaskRows:
         media_root: MediaRoot = None,
         media: MediaSection | None = None,
         opens_paths: str = "",
+        wires: Collection[str] = ("openai",),
     ) -> None:
         grants = config_grants(media, media_root)
         self._task = open_task(task, grants=grants, abbr=abbr)
-        self.builder = RunnerBuilder(self._task, target, grants=grants, changes=media, opens_paths=opens_paths)
+        self.builder = RunnerBuilder(
+            self._task, target, grants=grants, changes=media, opens_paths=opens_paths, wires=wires
+        )
         self._samples: dict[int, Sample] = {}
         self._noted = False
 
@@ -89,7 +92,7 @@ class TaskRows:
         if isinstance(made, FailedRow):
             raise made.error
         self._check("gen", len(made.requests))
-        return [{key: with_text(value) for key, value in message.items()} for message in decoded(made.requests[0].wire)]
+        return listed(decoded(made.requests[0].wire))
 
     def prompt(self, sample: Sample) -> Prompt:
         """Return the one prompt of a sample; if the task has a meta template, its messages as items of a prompt."""

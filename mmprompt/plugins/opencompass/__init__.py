@@ -18,7 +18,15 @@ from mmprompt.plugins.bridge.runner_log import warnings_to
 from mmprompt.plugins.bridge.section_marks import RunnerItem, RunnerPrompt
 from mmprompt.plugins.bridge.table_rows import TableRow
 from mmprompt.plugins.bridge.task_rows import TaskRows
-from mmprompt.plugins.opencompass.messages import NAME, CountedMessage, MMPromptMessages, kept_whole, opencompass_logger
+from mmprompt.plugins.opencompass.messages import (
+    NAME,
+    WIRES,
+    CountedMessage,
+    MMPromptMessages,
+    kept_whole,
+    opencompass_logger,
+)
+from mmprompt.plugins.opencompass.models import AskedModel
 from mmprompt.targets.json_values import JSONValue
 
 if TYPE_CHECKING:
@@ -65,7 +73,8 @@ class MMPromptTask:
         media_root: MediaRoot = None,
         media: MediaSection | None = None,
     ) -> None:
-        self._rows = TaskRows(task, abbr, target, media_root=media_root, media=media, opens_paths=NAME)
+        self._rows = TaskRows(task, abbr, target, media_root=media_root, media=media, opens_paths=NAME, wires=WIRES)
+        self._model = AskedModel(target)
         self.template = dict.fromkeys(self._rows.labels, "") or None
 
     @all_told
@@ -75,7 +84,7 @@ class MMPromptTask:
     ) -> list[CountedMessage]:
         """Return the messages of a row; its errors have the row's place."""
         with self._rows.sample_of(entry) as sample:
-            return kept_whole(self._rows.messages(sample))
+            return kept_whole(self._rows.messages(sample), self._model)
 
     @all_told
     @warnings_to(opencompass_logger)

@@ -14,6 +14,7 @@ from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder
 from mmprompt.plugins.bridge.runner_log import warnings_to
 from mmprompt.plugins.bridge.section_marks import RunnerItem, RunnerPrompt
 from mmprompt.plugins.bridge.table_rows import TableRow, entry_of_row
+from mmprompt.plugins.opencompass.models import AskedModel
 from mmprompt.targets.json_values import JSONObject, JSONValue
 from mmprompt.templates.multimodal import MMPromptTemplate
 from mmprompt.templates.prompt_list import PromptList
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from logging import Logger
 
 NAME = "OpenCompass"
+WIRES = ("openai", "anthropic")
 _ROLES = ("system", "user", "assistant")
 _KEPT_KEYS: dict[str, Collection[str]] = {"text": ("type", "text"), "image_url": ("type", "image_url")}
 """What OpenCompass's models keep of a content part; parts of other types stay whole."""
@@ -51,7 +53,7 @@ class MMPromptMessages:
             template, that list goes before these messages.
         media: what may be read and how, as the ``media`` section of a task file. For examples, the section of
             ``prompt_template`` counts.
-        target: what the server accepts, ``"vllm"`` or ``"openai"``.
+        target: what the server accepts, ``"vllm"`` or ``"openai"``; ``"anthropic"`` for ``ClaudeSDK``.
         options: further arguments of our template.
     """
 
@@ -81,7 +83,8 @@ class MMPromptMessages:
         if self._core.labels:
             raise TaskError("a template of labels, which OpenCompass compares as text", "use MMPromptText")
         self._meta = MetaTemplate(meta_template)
-        self._builder = RunnerBuilder(media, target, opens_paths=NAME)
+        self._builder = RunnerBuilder(media, target, opens_paths=NAME, wires=WIRES)
+        self._model = AskedModel(target)
         self.ice_token = self._core.ice_token or ""  # with None OpenCompass refuses an ice_template alone
         self.sep_token = sep_token
 
@@ -97,7 +100,7 @@ class MMPromptMessages:
         """Return the messages of a test row; its answer reads as ``output_field_replace_token``."""
         with entry_of_row(entry, output_field, output_field_replace_token) as row:
             prompt = self._core.generate_item(row, None, _examples(ice_field_replace_token))
-            return kept_whole(self._builder.messages(self._meta.to_messages(prompt)))
+            return kept_whole(self._builder.messages(self._meta.to_messages(prompt)), self._model)
 
     @told
     def generate_ice_item(self, entry: TableRow, label: JSONValue) -> list[RunnerItem]:
@@ -121,8 +124,9 @@ class CountedMessage(JSONObject):
         return "".join([str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text"])
 
 
-def kept_whole(messages: list[JSONObject]) -> list[CountedMessage]:
-    """Return messages for OpenCompass's models."""
+def kept_whole(messages: list[JSONObject], model: AskedModel) -> list[CountedMessage]:
+    """Return messages for one of OpenCompass's models."""
+    model.check(messages)
     for number, message in enumerate(messages, start=1):
         if message["role"] not in _ROLES:
             what = f"message {number}: {NAME} sends no role '{message['role']}'"
