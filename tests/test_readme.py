@@ -34,6 +34,7 @@ INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-comm
 NOT_RUN = {
     ("mmprompt/check/README.md", "[tool.mmprompt]"),
     ("mmprompt/cli/README.md", "$ mmprompt serve builtin:shapes"),
+    ("mmprompt/plugins/opencompass/README.md", "from mmengine.config import read_base"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py"),
     (".github/CONTRIBUTING.md", "pytest tests/templates/test_slots.py             # one file"),
 }

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,19 +57,13 @@ def reply(body: dict[str, Any]) -> str:
     return "coffee" if "What drink is in the cup?" in said else f"{len(body['messages'])} messages"
 
 
-def sent(run: Run, rendered: dict[str, Any], rendered_as: dict[str, str], dataset: str, extra: int = 0) -> list[Any]:
-    """The requests of one dataset in the order of its rows, without the ``extra`` ones before each.
-
-    The runners keep the order of the datasets, and of rows only where they ask for one at a time.
-    """
+def sent(run: Run, rendered: dict[str, Any], datasets: Iterable[str], dataset: str) -> list[Any]:
+    """The requests of one dataset in the order of its rows: OpenCompass keeps the order of datasets and of rows."""
     at = 0
-    for name, task in rendered_as.items():
-        at += extra
+    for name in datasets:
         if name == dataset:
-            last = [line["messages"][-1] for line in rendered[task]]
-            asked = run.bodies[at : at + len(last)]
-            return sorted(asked, key=lambda body: [said == body["messages"][-1] for said in last], reverse=True)
-        at += len(rendered[task])
+            return run.bodies[at : at + len(rendered[name])]
+        at += len(rendered[name])
     raise AssertionError(dataset)
 
 

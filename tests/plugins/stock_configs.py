@@ -33,16 +33,16 @@ class Stock(NamedTuple):
 
 def write_rows(folder: Path) -> dict[str, Stock]:
     """Write the rows of each dataset, and return the configs by the names of their lists."""
-    makers: tuple[Callable[[Path], Stock], ...] = (_mmstar, _vocalsound, _textvqa, _docvqa, _mmmu, _ocrbench, _videobench, _mm_custom)  # fmt: skip
+    makers: tuple[Callable[[Path], Stock], ...] = (mmstar, vocalsound, textvqa, docvqa, mmmu, ocrbench, videobench, mm_custom)  # fmt: skip
     found = {}
     for maker in makers:
-        name = maker.__name__[1:]
+        name = maker.__name__
         (folder / name).mkdir()
         found[name] = maker(folder / name)
     return found
 
 
-def _mmstar(folder: Path) -> Stock:
+def mmstar(folder: Path) -> Stock:
     row = {
         "index": 0,
         "question": ASKED,
@@ -56,12 +56,12 @@ def _mmstar(folder: Path) -> Stock:
     return Stock("mmstar.mmstar_gen", str(folder / "MMStar.tsv"), [["MMStar_images/0.jpg"]])
 
 
-def _vocalsound(folder: Path) -> Stock:
+def vocalsound(folder: Path) -> Stock:
     (folder / "speaker_1_cough.wav").write_bytes(_bytes("train.wav"))
     return Stock("vocalsound.vocalsound_gen", str(folder), [["speaker_1_cough.wav"]])
 
 
-def _textvqa(folder: Path) -> Stock:
+def textvqa(folder: Path) -> Stock:
     (folder / "train_images").mkdir()
     names = ["train_images/coffee.jpg", "train_images/\u676f\u5b50 #1.jpg"]
     for name in names:
@@ -73,12 +73,12 @@ def _textvqa(folder: Path) -> Stock:
     return Stock("textvqa.textvqa_gen", str(folder / "textvqa_val.jsonl"), [[name] for name in names])
 
 
-def _docvqa(folder: Path) -> Stock:
+def docvqa(folder: Path) -> Stock:
     _tsv(folder / "DocVQA_VAL.tsv", [{"index": 1, "image": _base64("sign.png"), "question": ASKED, "answer": "['a']"}])
     return Stock("docvqa.docvqa_gen", str(folder / "DocVQA_VAL.tsv"), [["DocVQA_images/1.jpg"]])
 
 
-def _mmmu(folder: Path) -> Stock:
+def mmmu(folder: Path) -> Stock:
     import pandas as pd  # type: ignore[import-untyped]  # the runner's
 
     (folder / "Art").mkdir()
@@ -92,7 +92,7 @@ def _mmmu(folder: Path) -> Stock:
     return Stock("mmmu.mmmu_gen", str(folder), [names])
 
 
-def _ocrbench(folder: Path) -> Stock:
+def ocrbench(folder: Path) -> Stock:
     row = {"index": 0, "image": _base64("sign.png"), "question": ASKED, "content": "c", "answer": "['STOP']"}
     _tsv(folder / "OCRBench_v2.tsv", [row])
     return Stock(
@@ -100,7 +100,7 @@ def _ocrbench(folder: Path) -> Stock:
     )
 
 
-def _videobench(folder: Path) -> Stock:
+def videobench(folder: Path) -> Stock:
     (folder / "answer").mkdir()
     (folder / "clips").mkdir()
     (folder / "clips" / "v1.mp4").write_bytes(_bytes("short.mp4"))
@@ -111,7 +111,7 @@ def _videobench(folder: Path) -> Stock:
     return Stock("videobench.videobench_gen", str(folder), [["clips/v1.mp4"]])
 
 
-def _mm_custom(folder: Path) -> Stock:
+def mm_custom(folder: Path) -> Stock:
     rows = [("image", ["coffee.jpg", "clock.jpg"]), ("audio", ["train.mp3"]), ("video", ["short.mp4"])]
     for name in (name for _, names in rows for name in names):
         (folder / name).write_bytes(_bytes(name))

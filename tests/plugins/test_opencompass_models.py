@@ -1,7 +1,8 @@
-"""Which of OpenCompass's models carry media, on OpenCompass's own classes: the others are refused before the run."""
+"""On OpenCompass's own classes: which models carry media, what becomes of answers, and the rows of shipped configs."""
 
 from __future__ import annotations
 
+import base64
 import json
 import warnings
 from pathlib import Path
@@ -12,7 +13,7 @@ from opencompass_family import SKELETONS
 from runner_present import need
 
 from mmprompt import load_task
-from mmprompt.errors import TargetError
+from mmprompt.errors import MMPromptError, TargetError
 
 need("opencompass", "opencompass")
 pytestmark = [pytest.mark.runners, pytest.mark.filterwarnings("ignore")]  # OpenCompass warns where it is imported
@@ -20,9 +21,11 @@ pytestmark = [pytest.mark.runners, pytest.mark.filterwarnings("ignore")]  # Open
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import opencompass.models as stock
+    from opencompass.datasets.vlmevalkit.image import convert_vlmeval_prompt
     from opencompass.models.base import BaseModel
     from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
     from opencompass.openicl.icl_inferencer import GenInferencer
+    from opencompass.openicl.icl_raw_prompt_template import RawPromptTemplate
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
     from mmprompt.plugins.opencompass import MMPromptDataset, MMPromptMessages, MMPromptTask
@@ -118,3 +121,39 @@ def test_what_the_refused_models_would_do() -> None:
 
 def test_all_models_of_the_list_are_opencompass_s() -> None:
     assert all(hasattr(stock, name) for name in (*CARRYING, CLAUDE, *TEXT_ONLY))
+
+
+@pytest.mark.parametrize(
+    ("answers", "kept"),
+    [
+        ([["a", "b"], ["c"]], True),
+        ([{"answer": "a", "count": 3}, {"answer": "b", "count": 1}], True),
+        ([1, 2], True),
+        ([0.5, None], True),
+        ([1, 0.5], False),
+        ([1, "one"], False),
+        ([{"a": 1}, {"b": 2}], False),
+    ],
+)
+def test_answers_of_one_type_stay_and_others_become_text(tmp_path: Path, answers: list[Any], kept: bool) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps({"question": "?", "answer": answer}) for answer in answers), encoding="utf-8")
+    reader = {"input_columns": ["id"], "output_column": "answer"}
+    found = MMPromptDataset(path=str(path), reader_cfg=reader).test["answer"]
+    as_text = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+    assert list(found) == (answers if kept else as_text)
+
+
+def test_the_swapped_template_takes_the_rows_of_the_shipped_configs(tour: Path) -> None:
+    picture = tour / "media" / "coffee.jpg"
+    prompt = convert_vlmeval_prompt([{"type": "image", "value": str(picture)}, {"type": "text", "value": "{answer}?"}])
+    options = {"messages": [{"expand_column": "prompt"}], "format_variables": False}
+    [shipped] = RawPromptTemplate(**options).generate_item({"prompt": prompt, "answer": "A"})
+    assert shipped["content"][0] == {"type": "image", "image_url": str(picture)}
+    row = {"prompt": prompt, "answer": "A"}
+    [ours] = MMPromptMessages(media={"roots": [str(tour)]}, **options).generate_item(row, "answer")
+    url = ours["content"][0]["image_url"]["url"]
+    assert base64.b64decode(url.removeprefix("data:image/jpeg;base64,")) == picture.read_bytes()
+    assert ours["content"][1] == {"type": "text", "text": "{answer}?"}
+    with pytest.raises(MMPromptError, match=r'name the folder that holds the media: media=dict\(roots=\["DIR"\]\)'):
+        MMPromptMessages(**options).generate_item(row, "answer")

@@ -25,6 +25,9 @@ from opencompass.models import OpenAI
 from opencompass.openicl.icl_evaluator import AccEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask
 from mmprompt.plugins.opencompass import MMPromptDataset, MMPromptTask
 
 def dataset(abbr, path, template, retriever=dict(type=ZeroRetriever), ice=None, kind=MMPromptDataset,
@@ -39,6 +42,7 @@ models = [dict(type=OpenAI, abbr="m", path="recorder", key="x", tokenizer_path={
                openai_api_base="http://127.0.0.1:PORT/v1/chat/completions", batch_size=1, max_out_len=16,
                max_seq_len=4096, temperature=0)]
 work_dir = "out"
+eval = dict(partitioner=dict(type=NaivePartitioner, n=9), runner=dict(type=LocalRunner, task=dict(type=OpenICLEvalTask)))
 """
 CONFIG = """
 custom_imports = dict(imports=["mmprompt.plugins.opencompass"], allow_failed_imports=False)
@@ -57,7 +61,7 @@ datasets = [
 ]
 del dataset  # the runner writes the config down and reads it again, without its functions
 """
-DATASETS = {name: name for name in ("task", "chats", "shots")}
+DATASETS = ("task", "chats", "shots")
 
 
 @pytest.fixture(scope="module")
