@@ -89,13 +89,13 @@ def test_the_first_faulty_row_brings_those_after_it(capfd: pytest.CaptureFixture
 
 def test_a_setting_that_is_wrong_for_all_rows_is_told_once() -> None:
     template = Template("media.roots")
-    with pytest.raises(MediaError, match="^odd: 0; pass media=dict"):
+    with pytest.raises(MediaError, match=r"^odd: 0; pass media=dict"):
         Retriever(template, ROWS).generate_prompt_for_generate_task(0)
     assert template.asked == [0]
 
 
 def test_a_row_that_is_asked_by_nobody_s_list_raises_its_own_error() -> None:
-    with pytest.raises(MediaError, match="^odd: 3"):
+    with pytest.raises(MediaError, match=r"^odd: 3"):
         Template().generate_item({"n": 3})
 
 
