@@ -41,45 +41,30 @@ LABELS = {
     for label, said in (("A", "a long answer"), ("B", "short"))
 }
 MODES = ("every", "every_with_gt", "last")
-NAMES = {
-    **{mode: mode for mode in MODES},
-    "last-task": "last",
-    "last-rows": "last",
-    "labels": "labels",
-    "label-task": "labels",
-}
+NAMES = {**{mode: mode for mode in MODES}, "labels": "labels", "label-task": "labels"}
 """The datasets of the run, and the tasks that they are rendered from."""
 CONFIG = """
 from ais_bench.benchmark.openicl.icl_inferencer import MultiTurnGenInferencer, PPLInferencer
 
-def turns(abbr, mode, path, **options):
-    return dataset(abbr, path, dict(type="MMPromptMultiTurn", template={template!r}, media=dict(roots=[{tour!r}])),
-                   inferencer=dict(type=MultiTurnGenInferencer, infer_mode=mode), **options)
+def turns(mode):
+    return dataset(mode, {rows!r}, dict(type="MMPromptMultiTurn", template={template!r}, media=dict(roots=[{tour!r}])),
+                   inferencer=dict(type=MultiTurnGenInferencer, infer_mode=mode))
 
 def labels(abbr, template):
     return dataset(abbr, {labels!r}, template, inferencer=dict(type=PPLInferencer))
 
 datasets = [
-    *[turns(mode, mode, path) for mode, path in zip({modes!r}, [{every!r}, {every_with_gt!r}, {last!r}])],
-    dataset("last-task", {last!r}, dict(type=MMPromptTask, task={last!r})),
-    turns("last-rows", "last", {rows!r}, infer_mode="last"),
+    *[turns(mode) for mode in {modes!r}],
     labels("labels", dict(type="MMPromptText", template={label_template!r})),
     labels("label-task", dict(type="MMPromptTask", task={labels!r})),
 ]
 models = [model("MMPromptChat", "ours")]
 del dataset, model, turns, labels
 """
-UNSCORED = {"2+2=?": "five"}
-"""A turn that no mode scores has a wrong reply, so that replies and answers differ in the turns before the last."""
-REPLIES = {
-    question: UNSCORED.get(question, said)
-    for row in ROWS
-    for question, said in zip(row["question"], row["answer"], strict=True)
-}
 
 
 def answer(body: dict[str, Any]) -> str:
-    return next(said for question, said in REPLIES.items() if question[-10:] in json.dumps(body["messages"][-1]))
+    return f"reply {sum(m['role'] == 'assistant' for m in body['messages']) + 1}"
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +96,10 @@ def tasks(tour: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str
 
 @pytest.fixture(scope="module")
 def run(tour: Path, tasks: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    config = HEAD + CONFIG.format(tour=str(tour), template=TURNS, label_template=LABELS, modes=MODES, **tasks)
-    return run_config(tmp_path_factory.mktemp("run"), "ais_bench", config, "--mode", "all", "--debug", reply=answer)
+    config = HEAD + CONFIG.format(
+        tour=str(tour), template=TURNS, label_template=LABELS, modes=MODES, rows=tasks["rows"], labels=tasks["labels"]
+    )
+    return run_config(tmp_path_factory.mktemp("run"), "ais_bench", config, "--mode", "infer", "--debug", reply=answer)
 
 
 @pytest.fixture(scope="module")
@@ -129,16 +116,14 @@ def wanted(tasks: dict[str, str], command: Any) -> dict[str, list[list[dict[str,
 
 def replied(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages with the model's replies in place of the answers."""
-    return [
-        {**m, "content": answer({"messages": messages[:number]})} if m["role"] == "assistant" else m
-        for number, m in enumerate(messages)
-    ]
+    replies = (f"reply {number}" for number in range(1, len(messages)))
+    return [{**m, "content": next(replies)} if m["role"] == "assistant" else m for m in messages]
 
 
 def test_each_turn_and_label_is_asked_as_mmprompt_render_writes_it(run: Run, wanted: dict[str, Any]) -> None:
     assert run.code == 0, run.log[-3000:]
-    first_row = {"every": 2, "every_with_gt": 2, "labels": 2, "label-task": 2}  # sent once more, to warm up
-    asked = {name: wanted[task][: first_row.get(name, 1)] + wanted[task] for name, task in NAMES.items()}
+    first_row = {"every": 2, "every_with_gt": 2, "last": 1, "labels": 2, "label-task": 2}  # sent once more, to warm up
+    asked = {name: wanted[NAMES[name]][:n] + wanted[NAMES[name]] for name, n in first_row.items()}
     assert len(run.bodies) == sum(map(len, asked.values())), run.log[-3000:]
     bodies = iter(run.bodies)
     for name, messages in asked.items():  # rows are asked at once, so that their turns come in any order
@@ -152,9 +137,14 @@ def in_order(messages: list[dict[str, Any]]) -> str:
 
 def test_aisbench_s_own_files_hold_the_replies_of_the_turns_and_the_label_that_scores_best(run: Run) -> None:
     said = {name: [line["prediction"] for line in written(run, name)] for name in NAMES}
-    turns, last = [*REPLIES.values()], ["yes", "6"]
-    lasts = dict.fromkeys(("last", "last-task", "last-rows"), last)
-    assert said == {"every": turns, "every_with_gt": turns, **lasts, "labels": ["B"], "label-task": ["B"]}
+    turns = ["reply 1", "reply 2", "reply 1", "reply 2", "reply 3"]
+    assert said == {
+        "every": turns,
+        "every_with_gt": turns,
+        "last": ["reply 2", "reply 3"],
+        "labels": ["B"],
+        "label-task": ["B"],
+    }
 
 
 def written(run: Run, dataset: str) -> list[dict[str, Any]]:
@@ -162,11 +152,42 @@ def written(run: Run, dataset: str) -> list[dict[str, Any]]:
     return sorted(map(json.loads, file.read_text(encoding="utf-8").splitlines()), key=lambda line: line["id"])
 
 
-def test_the_turns_that_aisbench_scores_are_right(run: Run) -> None:
+SCORED = """
+from ais_bench.benchmark.openicl.icl_inferencer import MultiTurnGenInferencer
+
+def turns(mode, path, **options):
+    return dataset(mode + "-" + path[-5:], path,
+                   dict(type="MMPromptMultiTurn", template={template!r}, media=dict(roots=[{tour!r}])),
+                   inferencer=dict(type=MultiTurnGenInferencer, infer_mode=mode), **options)
+
+datasets = [
+    dataset("last-task", {last!r}, dict(type=MMPromptTask, task={last!r})),
+    turns("last", {last!r}),
+    turns("every_with_gt", {every_with_gt!r}),
+    turns("every", {every!r}),
+    turns("last", {rows!r}, infer_mode="last"),
+]
+models = [model("MMPromptChat", "ours")]
+del dataset, model, turns
+"""
+RIGHT = {question: said for row in ROWS for question, said in zip(row["question"], row["answer"], strict=True)}
+
+
+def right_answer(body: dict[str, Any]) -> str:
+    return next(said for question, said in RIGHT.items() if question[-10:] in json.dumps(body["messages"][-1]))
+
+
+def test_right_replies_to_the_turns_that_aisbench_scores_are_all_right(
+    tour: Path, tasks: dict[str, str], tmp_path: Path
+) -> None:
+    config = HEAD + SCORED.format(tour=str(tour), template=TURNS, **tasks)
+    run = run_config(tmp_path, "ais_bench", config, "--mode", "all", "--debug", reply=right_answer)
+    assert run.code == 0, run.log[-3000:]
     scores = {
         path.stem: json.loads(path.read_text())["accuracy"] for path in run.folder.glob("out/*/results/ours/*.json")
     }
-    assert scores == {"labels": 100.0, "label-task": 100.0, **dict.fromkeys((*MODES, "last-task", "last-rows"), 100.0)}
+    names = ("last-task", "last-.json", "every_with_gt-.json", "every-.json", "last-jsonl")
+    assert scores == dict.fromkeys(names, 100.0)
 
 
 SPOKEN = {"text": {"type": "text", "text": "{shown}"}, "image": SKELETONS["image"]}
