@@ -21,7 +21,13 @@ def test_the_swapped_template_sends_the_bytes_and_the_speed_is_measured(tmp_path
     (tmp_path / "textvqa").mkdir()
     rows = textvqa(tmp_path / "textvqa")
     shutil.copytree(PACKAGE / "plugins/examples/opencompass", tmp_path / "my-tokenizer")
-    text = (swap.text + perf.text).replace("host_port=8000", "host_port=PORT").replace("/data", str(tmp_path))
+    lines = {line.split()[-1]: line for line in perf.text.splitlines() if "import" in line}
+    kept = [lines.get(line.split()[-1], line) for line in swap.text.splitlines()[:-1] if line]
+    text = (
+        "\n".join([*kept, *perf.text.splitlines()[-1:], ""])
+        .replace("host_port=8000", "host_port=PORT")
+        .replace("/data", str(tmp_path))
+    )
     run = run_config(tmp_path, "ais_bench", text + 'work_dir = "out"\n', "--mode", "perf", "--debug", reply=reply)
     assert run.code == 0, run.log[-3000:]
     sent = [parts_of(body)[0] for body in run.bodies[1:]]

@@ -138,7 +138,7 @@ def test_what_opencompass_would_drop_ends_the_run_before_the_first_request(tmp_p
     config += "del dataset\n"
     run = run_config(tmp_path, "opencompass", config, "--mode", "infer", "--debug", reply=reply)
     assert run.bodies == []
-    assert "(sample r): message 2: OpenCompass sends no role 'tool'" in run.log, run.log[-3000:]
+    assert "rows.jsonl:1: MM800 message 2: OpenCompass sends no role 'tool'" in run.log, run.log[-3000:]
 
 
 def test_the_example_that_mmprompt_writes_runs_without_a_network(tmp_path: Path) -> None:
