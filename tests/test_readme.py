@@ -32,6 +32,9 @@ RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest", "models", "lm-eval
 INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-commit) install|(\.venv/bin/)?pytest -n)\b"
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
+    ("mmprompt/scale/README.md", "from pyspark import SparkContext"),
+    ("mmprompt/scale/README.md", "from dask.distributed import Client"),
+    ("mmprompt/scale/README.md", "import os"),  # Slurm sets its variable
     ("mmprompt/check/README.md", "[tool.mmprompt]"),
     ("mmprompt/cli/README.md", "$ mmprompt serve builtin:shapes"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py"),
