@@ -19,6 +19,7 @@ from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import SlotTally, with_media_slots
+from mmprompt.tasks.message_plans import MessagePlans
 from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
@@ -215,7 +216,7 @@ class Task:
 
     def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Messages]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
-        return self._each(self._all_messages, on_error)
+        return self._each(MessagePlans(self, self._all_messages).of, on_error)
 
     def assembled(
         self, sample: Sample, *, max_images: int | None = None, replies: Sequence[str] = ()

@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from mmprompt.datasets.choices import choices_in
 from mmprompt.errors import TagError
 from mmprompt.segments import START_TAGS, TERMINATOR, begins_tagged, scan
+from mmprompt.templates.multimodal import MMPromptTemplate
+from mmprompt.templates.sample_view import CONTENT
+from mmprompt.templates.text import PromptTemplate
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.sample import Sample
+    from mmprompt.icl.assembly import Assembly
+    from mmprompt.tasks.config import TaskConfig
+
+_TEMPLATES = (PromptTemplate, MMPromptTemplate)
+"""Templates that put values in as they are. Others, such as those in Jinja, may choose what to send by a value."""
 
 _BREAK = "\x7f"
 """Stands between the columns of a row while they are matched, and nowhere else. JSON does not escape it."""
@@ -173,6 +185,30 @@ class Shape:
             own = [next(left) for _ in column.patterns]
             row[name] = column.type(column.holding(own)) if own else column.fixed
         return row
+
+
+def has_shapes(assembly: Assembly | None) -> bool:
+    """Return whether the rows of a task have shapes: one request each, in which values stand as they are."""
+    return assembly is None or (
+        assembly.mode == "gen"
+        and type(assembly.template) in _TEMPLATES
+        and assembly.arguments.get("max_seq_len") is None
+        and assembly.same_examples
+    )
+
+
+def shape_of(row: Sample, assembly: Assembly | None, config: TaskConfig) -> Shape:
+    """Return the shape of a row of a task.
+
+    Raises:
+        Unplannable: it has none.
+    """
+    if choices_in(row.columns).columns:  # their letters depend on their texts
+        raise Unplannable
+    template = None if assembly is None else assembly.template
+    outright = template.column if isinstance(template, MMPromptTemplate) else None
+    by_rule = {CONTENT, outright, *(config.tagged_columns or ())}
+    return Shape(row.columns, by_rule, scanned=row.scanned)
 
 
 def _column(value: object, by_rule: bool, scanned: bool) -> _Column:
