@@ -20,6 +20,7 @@ import examples
 import filling
 import integrity
 import memory
+import naming
 import opening
 import rendering
 import shots
@@ -37,6 +38,7 @@ PARTS = (
     "opening",
     "filling",
     "examples",
+    "messages",
     "integrity",
     "check",
     "workers",
@@ -65,6 +67,7 @@ def main(wanted: list[str]) -> int:
             "frames": video.frames,
             "filling": filling.filling,
             "examples": examples.examples,
+            "messages": partial(naming.messages, folder),
             "integrity": partial(integrity.jpegs, folder),
             "check": partial(check_images.pictures, folder),
             "workers": partial(workers.workers, folder),
