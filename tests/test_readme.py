@@ -148,6 +148,8 @@ def test_the_examples_of_each_runner_have_a_test(runner: str) -> None:
     modules = (ROOT / "tests").rglob(f"test_{runner.replace('-', '_')}_*.py")
     text = "".join(module.read_text(encoding="utf-8") for module in modules)
     tested = re.findall(r'"(mmprompt/[^"]+\.md)"', text)
+    table = (ROOT / "tests/plugins/tour_doors.py").read_text(encoding="utf-8")
+    tested += re.findall(rf'"(mmprompt/[^"]+\.md)", "{runner}"', table)
     assert set(used) == set(tested)
 
 
