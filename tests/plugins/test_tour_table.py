@@ -33,6 +33,12 @@ class Journey(NamedTuple):
     results: Results
 
 
+def need_options(door: Door) -> None:
+    """Skip a runner whose config has no place for the options."""
+    if not door.mend:
+        pytest.skip(f"the faults that {door.runner} tells have tests of their own")
+
+
 def ask(door: Door, folder: Path, path: Path, reply: Callable[[dict[str, Any]], str], **options: object) -> Run:
     return run_command(folder, lambda url: door.command(Ask(folder, path, url, options=options)), reply, door.variables)
 
@@ -62,8 +68,8 @@ def test_the_tour_arrives_as_render_writes_it_and_is_scored(
     assert all(body.keys() == {"model", "messages", *door.adds} for body in bodies), sorted(bodies[0])
     media = check_parts(bodies, tour / "tour.jsonl", tuple(door.refused))
     assert results.score == pytest.approx(wanted.score, abs=1e-4)
-    if results.right is not None:
-        assert results.right == {name: name in wanted.right for name in wanted.lines}
+    right = {name: name in wanted.right for name in wanted.lines}
+    assert results.right in (None, right, [*right.values()])
     cells = [door.runner, f"{len(bodies)} of {len(bodies) + len(door.refused)}", f"{media} of {media}"]
     cells += [f"{len(bodies)} of {len(bodies)}", f"{results.score:.4f} = {wanted.score:.4f}"]
     record_property("tour_table", [*cells, ", ".join(door.refused) or "nothing"])
@@ -80,6 +86,7 @@ def test_what_a_runner_cannot_carry_is_refused_by_name_before_the_run(door: Door
 
 
 def test_five_faulty_rows_of_sixty_are_told_at_once_before_the_first_request(door: Door, tmp_path: Path) -> None:
+    need_options(door)
     path, faults = five_faults(tmp_path)
     run = ask(door, tmp_path, path, lambda body: "ok")
     assert (run.code != 0, run.bodies) == (True, [])
@@ -90,6 +97,7 @@ def test_five_faulty_rows_of_sixty_are_told_at_once_before_the_first_request(doo
 
 
 def test_the_way_to_mend_that_is_told_works(door: Door, tmp_path: Path) -> None:
+    need_options(door)
     path, _ = five_faults(tmp_path)
     run = ask(door, tmp_path, path, lambda body: "ok", media_root=str(tmp_path), skip_bad=True)
     assert (run.code != 0) == door.fails, run.said[-5000:]

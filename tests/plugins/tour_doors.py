@@ -15,7 +15,7 @@ from recording_server import MODEL
 TOUR = "fixtures/tour/tour.jsonl"
 SERVER = "http://127.0.0.1:8000/v1"
 FLAC = ("tour-05", "tour-25")
-_NO_SOUND = ("tour-04", "tour-05", "tour-06", "tour-25")
+_NO_SOUND = ("tour-04", "tour-05", "tour-06", "tour-08", "tour-25")
 
 
 class Ask(NamedTuple):
@@ -41,10 +41,10 @@ class Ask(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What a runner's own files say: the score, and which rows were right; None if they do not name the rows."""
+    """What a runner's own files say: the score, and which rows were right, by id or in order; None if they do not."""
 
     score: float
-    right: dict[str, bool] | None
+    right: dict[str, bool] | list[bool] | None
 
 
 class Door(NamedTuple):
@@ -93,9 +93,9 @@ def _lm_eval(ask: Ask) -> list[object]:
 def _harness(folder: Path, scores: str, samples: str, task: str) -> Results:
     [file], [kept] = folder.glob(scores), folder.glob(samples)
     assert not any("base64" in file.read_text(encoding="utf-8") for file in folder.glob("out/*/*"))
-    lines = _lines(kept)
+    lines = sorted(_lines(kept), key=lambda line: line["doc_id"])
     score = json.loads(file.read_text(encoding="utf-8"))["results"][task]["score,none"]
-    return Results(score, {line["doc"]["id"]: bool(line["score"]) for line in lines})
+    return Results(score, [bool(line["score"]) for line in lines])
 
 
 # ---- lmms-eval
@@ -224,13 +224,14 @@ DOORS = (
         "evalscope", "evalscope", _evalscope, evalscope_results,
         mend='"extra_params": {"media_root": "DIR"}', skip='"extra_params": {"skip_bad": true}',
         refused=dict.fromkeys(FLAC, _FLAC_REFUSED), as_sent=evalscope_messages,
+        adds=frozenset(("temperature",)),
     ),
     Door(
         "deepeval", "deepeval", _deepeval, deepeval_results,
         mend='media_root="DIR"', skip="skip_bad=True", fails=True,
         refused={
             **dict.fromkeys(_NO_SOUND, "deepeval cannot carry audio; leave the row out"),
-            **dict.fromkeys(("tour-07", "tour-08"), "deepeval cannot carry video; leave the row out"),
+            "tour-07": "deepeval cannot carry video; leave the row out",
             "tour-15": "deepeval would fetch the image that goes by its URL; leave the row out",
         },
     ),
