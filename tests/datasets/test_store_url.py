@@ -37,12 +37,21 @@ def test_other_formats_are_read(command, tmp_path, memory, name):
     assert len(done.stdout.splitlines()) == (2 if name.endswith("csv") else 50)
 
 
-def test_an_engine_reads_an_object_in_shards_and_writes_one(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("mmprompt.cli.engine.ROWS", 20)
+def test_an_engine_reads_an_object_in_shards_and_writes_one(command, tmp_path):
     (tmp_path / "data.jsonl").write_text(ROWS)
     plain = command("render", tmp_path / "data.jsonl")
     url = (tmp_path / "data.jsonl").as_uri()
-    done = command("render", url, "-o", (tmp_path / "out.jsonl").as_uri(), "--engine", "local", cwd=tmp_path)
+    done = command(
+        "render",
+        url,
+        "-o",
+        (tmp_path / "out.jsonl").as_uri(),
+        "--engine",
+        "local",
+        "--rows-per-shard",
+        20,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.jsonl").read_bytes() == plain.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl", "out.jsonl"]
