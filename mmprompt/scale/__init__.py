@@ -9,6 +9,13 @@ from mmprompt.scale.render_shard import RenderSpec, render_shard
 from mmprompt.scale.run_shard import RunSpec, run_shard
 
 __all__ = [
-    *("CheckSpec", "RenderSpec", "RunSpec", "check_shard", "merge_rendered", "plan_shards", "render_shard"),
-    *("render_specs", "run_shard"),
+    "CheckSpec",
+    "RenderSpec",
+    "RunSpec",
+    "check_shard",
+    "merge_rendered",
+    "plan_shards",
+    "render_shard",
+    "render_specs",
+    "run_shard",
 ]
