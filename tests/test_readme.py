@@ -32,6 +32,9 @@ RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest", "models", "lm-eval
 INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-commit) install|(\.venv/bin/)?pytest -n)\b"
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
+    ("mmprompt/scale/RAY.md", "$ mmprompt render task.yaml -o requests.jsonl --media file --engine ray"),
+    ("mmprompt/scale/RAY.md", "$ mmprompt render s3://bucket/vqa.jsonl --media url -o s3://bucket/requests.jsonl"),
+    ("mmprompt/scale/RAY.md", "import ray"),
     ("mmprompt/scale/README.md", "from pyspark import SparkContext"),
     ("mmprompt/scale/README.md", "from dask.distributed import Client"),
     ("mmprompt/scale/README.md", "import os"),  # Slurm sets its variable
