@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +29,7 @@ _BREAK = "\x7f"
 
 _BREAK_BYTE = _BREAK.encode()
 
-_BLANK = "|".join([chr(n) for n in range(0x80, 0x3001) if chr(n).isspace()])
+_BLANK = "|".join(filter(str.isspace, map(chr, (0x85, 0xA0, 0x1680, *range(0x2000, 0x2060), 0x3000))))
 _WIDE = rf"(?!{_BLANK})[^\x00-\x7f]"
 """A character beyond ASCII that is no blank, in text and in JSON. JSON is bytes, where ``\\s`` knows ASCII alone."""
 
@@ -48,7 +48,7 @@ _PATH = r"([A-Za-z0-9_/][A-Za-z0-9_/-]*(?:\.[A-Za-z0-9_/-]+)+)"
 
 _ODD = " <b>\n{0} {} %s \"' \\ ]\u00e9\u4e16 \n "
 _TAG_OF = {modality: tag for tag, modality in START_TAGS.items()}
-_NONCE = f"{secrets.randbelow(10**15):015}"
+_NONCE = f"{int.from_bytes(os.urandom(8), 'big') % 10**15:015}"
 """No dataset can hold it, so no value is taken for a mark."""
 
 
