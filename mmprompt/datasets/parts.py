@@ -29,6 +29,12 @@ def _webdataset(source: DatasetFile, notes: Notes, thorough: bool) -> Iterator[R
     return webdataset.read(source, notes, thorough)
 
 
+def _webdataset_spans(source: DatasetFile, rows: int) -> Iterator[tuple[Span, int]]:
+    from mmprompt.datasets.readers import webdataset  # noqa: PLC0415  # only for tar files
+
+    return webdataset.spans(source, rows)
+
+
 READERS: dict[str, Reader] = {
     "jsonl": jsonl.read,
     "mm_custom": mm_custom.read,
@@ -50,7 +56,7 @@ SPANS: dict[str, Callable[[DatasetFile, int], Iterator[tuple[Span, int]]]] = {
     "csv": csv_rows.spans,
     "tsv": partial(csv_rows.spans, delimiter="\t"),
     "parquet": parquet.spans,
-    "webdataset": webdataset.spans,
+    "webdataset": _webdataset_spans,
 }
 """From reader to a function that cuts a file into spans of so many rows. The files of other readers stay whole."""
 
