@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, Union
 
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError
 from mmprompt.errors.findings import Note
 from mmprompt.icl.slot_rules import Columns
@@ -19,12 +19,12 @@ from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import SlotTally, with_media_slots
 from mmprompt.tasks.message_plans import MessagePlans
 from mmprompt.tasks.notes import RowNotes, prompt_notes
+from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
-    from mmprompt.datasets.sample import Row
     from mmprompt.icl.assembly import Assembled, Assembly, Prompt
     from mmprompt.media.changes import Changes
     from mmprompt.media.policy import MediaPolicy
@@ -209,8 +209,6 @@ class Task:
         """
         if self.assembly is not None:
             return self._each(lambda sample: [made.prompt for made in self.assembled(sample)], on_error)
-        from mmprompt.tasks.prompt_items import shown_item  # noqa: PLC0415  # loads with the first prompt
-
         return self._each(lambda sample: [PromptList(map(shown_item, self._default_items(sample)))], on_error)
 
     def strings(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Strings]]:
