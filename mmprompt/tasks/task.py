@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from mmprompt.meta_template.text import RenderedString
     from mmprompt.render.request import Request
 
+_T = TypeVar("_T")
 OnError = Callable[[MMPromptError], None]
 Prompts = Union["Prompt", dict[object, "Prompt"]]
 Strings = Union["RenderedString", dict[object, "RenderedString"]]
 Messages = Union[list[Message], dict[object, list[Message]]]
 """What one request of a row holds; for a task that compares labels a dict by label"""
-
-_T = TypeVar("_T")
 
 
 class Task:
