@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -209,6 +208,8 @@ def near_miss(text: str, start: int = 0, end: int | None = None) -> tuple[int, s
         if not mark[0].endswith(">") and name not in _NAMES:  # prose
             continue
         begun = name.removesuffix("_END") + "_START" if name.endswith("_END") else name
+        from difflib import get_close_matches  # noqa: PLC0415  # only where a text is like a tag
+
         for near in get_close_matches(begun, _NAMES, n=1, cutoff=0.72):
             closes = name != begun or "/" in mark[0].partition(mark[1])[0]
             return mark.start(), mark[0].rstrip(), TERMINATOR if closes else _NAMES[near]

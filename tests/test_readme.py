@@ -32,6 +32,12 @@ RUNNERS = {"aisbench", "opencompass", "inspect-ai", "pytest", "models", "lm-eval
 INSTALLS = r"(python3 -m venv|\. \.venv/bin/activate|(\.venv/bin/)?(pip|pre-commit) install|(\.venv/bin/)?pytest -n)\b"
 """Commands that are not given again: the tests run in what they make."""
 NOT_RUN = {
+    ("mmprompt/scale/RAY.md", "$ mmprompt render task.yaml -o requests.jsonl --media file --engine ray"),
+    ("mmprompt/scale/RAY.md", "$ mmprompt render s3://bucket/vqa.jsonl --media url -o s3://bucket/requests.jsonl"),
+    ("mmprompt/scale/RAY.md", "import ray"),
+    ("mmprompt/scale/README.md", "from pyspark import SparkContext"),
+    ("mmprompt/scale/README.md", "from dask.distributed import Client"),
+    ("mmprompt/scale/README.md", "import os"),  # Slurm sets its variable
     ("mmprompt/check/README.md", "[tool.mmprompt]"),
     ("mmprompt/cli/README.md", "$ mmprompt serve builtin:shapes"),
     ("mmprompt/plugins/opencompass/README.md", "from mmengine.config import read_base"),
@@ -146,6 +152,8 @@ def test_the_examples_of_each_runner_have_a_test(runner: str) -> None:
     modules = (ROOT / "tests").rglob(f"test_{runner.replace('-', '_')}_*.py")
     text = "".join(module.read_text(encoding="utf-8") for module in modules)
     tested = re.findall(r'"(mmprompt/[^"]+\.md)"', text)
+    table = (ROOT / "tests/plugins/tour_doors.py").read_text(encoding="utf-8")
+    tested += re.findall(rf'"(mmprompt/[^"]+\.md)", "{runner}"', table)
     assert set(used) == set(tested)
 
 

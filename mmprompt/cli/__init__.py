@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import warnings
@@ -10,6 +11,9 @@ from collections.abc import Sequence
 from typing import NoReturn, TextIO, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001  # the only name of this type
+
+_COMMANDS = ("render", "run", "check", "stats", "score", "compare", "init", "convert", "serve", "view", "plugins")
+"""The modules of the commands, in the order of the help. One that is named first is loaded alone."""
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -71,9 +75,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command the help is printed."""
-    from mmprompt.cli import check, compare, convert, init, plugins, render, run, score, serve, stats, view  # noqa: PLC0415  # they load with the command line
-    from mmprompt.errors import nearest, shown  # noqa: PLC0415  # loads with the command line
-
     parser = _Parser(
         prog="mmprompt",
         description="Turn dataset rows into model-ready multimodal requests.",
@@ -81,21 +82,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    render.add_parser(commands)
-    run.add_parser(commands)
-    check.add_parser(commands)
-    stats.add_parser(commands)
-    score.add_parser(commands)
-    compare.add_parser(commands)
-    init.add_parser(commands)
-    convert.add_parser(commands)
-    serve.add_parser(commands)
-    view.add_parser(commands)
-    plugins.add_parser(commands)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog=parser.prog)
     words = sys.argv[1:] if argv is None else argv
+    for name in words[:1] if words and words[0] in _COMMANDS else _COMMANDS:
+        importlib.import_module(f"mmprompt.cli.{name}").add_parser(commands)
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in commands.choices:
+        from mmprompt.errors import nearest, shown  # noqa: PLC0415  # only for a fault
+
         parser.error(f"unknown command {shown(command)}; {nearest(command, commands.choices)}")
     for each in (parser, *commands.choices.values()):
         each.words = words

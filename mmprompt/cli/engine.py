@@ -15,6 +15,7 @@ from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome
 from mmprompt.datasets.openai_chat import LastAssistant
 from mmprompt.datasets.span import Shard
+from mmprompt.datasets.store_url import StoreURL, as_named
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.render.renderer import Renderer
 from mmprompt.run.side_lock import SideLock
@@ -72,7 +73,8 @@ def work_folder(
     if task.dataset is None:
         list(task.samples())  # says that there is none
         raise TaskError("the task names no dataset", "give --dataset FILE")
-    folder = WorkFolder(f"{written}.shards")
+    named = as_named(str(written))
+    folder = WorkFolder(f"{os.path.basename(named) if isinstance(named, StoreURL) else written}.shards")
     options = {name: value for name, value in sorted(vars(arguments).items()) if name not in _ASIDE}
     about = {f"--{name.replace('_', '-')}": value for name, value in options.items()} | inputs_of(
         task, *_files(arguments)

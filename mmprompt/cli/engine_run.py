@@ -52,7 +52,7 @@ def run_in_shards(  # noqa: PLR0917  # what a run of the command has
     with JournalFile(journal, manifest, overwrite=plan.overwrite) as whole:
         if plan.overwrite:
             WorkFolder(f"{journal}.shards").remove()
-        with work_folder(arguments, task, journal, ROWS) as (folder, shards):
+        with work_folder(arguments, task, journal, arguments.rows_per_shard or ROWS) as (folder, shards):
             journals = ShardJournals(journal, folder, shards)
             journals.seed(manifest)
             run = _ShardedRun(arguments, task, (folder, journals), errors, notes)

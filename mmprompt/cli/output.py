@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from mmprompt.datasets.store_url import StoreURL, as_named, put_object
 from mmprompt.errors import TaskError, shown
 from mmprompt.targets.chunk_writer import ChunkWriter
 
@@ -17,7 +19,7 @@ _LONGEST_LINE = 1 << 20
 
 def check_output(path: str | None) -> None:
     """Refuse an output that cannot become a file, before any work is done."""
-    if path is None or path == "-":
+    if path is None or path == "-" or isinstance(as_named(path), StoreURL):
         return
     if os.path.isdir(path) or not os.path.basename(path):
         raise TaskError(f"the output {shown(path)} is a folder", "name a file in it")
@@ -52,6 +54,9 @@ def output(path: str | None) -> Iterator[ChunkWriter]:
                 raise TaskError("standard output is closed", "name a file with -o")
             sys.stdout.flush()
             yield ChunkWriter(sys.stdout.buffer)
+        elif isinstance(url := as_named(path), StoreURL):
+            with _object(url) as writer:
+                yield writer
         elif os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb", buffering=0) as file:
                 yield ChunkWriter(file)
@@ -78,6 +83,18 @@ def first_line(path: str) -> bytes:
     """Return the first line of a file that is there, or its beginning if the line is long."""
     with open(path, "rb") as file:
         return file.readline(_LONGEST_LINE)
+
+
+@contextmanager
+def _object(url: StoreURL) -> Iterator[ChunkWriter]:
+    """Collect the output in a temporary file, and copy it to the object when it is complete."""
+    with tempfile.TemporaryDirectory(prefix="mmprompt-") as folder:
+        path = os.path.join(folder, "output")
+        with open(path, "wb", buffering=0) as file:
+            writer = ChunkWriter(file)
+            yield writer
+        if not writer.discarded:
+            put_object(path, url)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
@@ -146,14 +146,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> Renderer:
-    from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
-    from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
-    from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # loads with the command
     from mmprompt.targets.wire_json import record_chunks  # noqa: PLC0415  # loads with the command
 
+    cache = None
+    if arguments.media_cache is not None:
+        from mmprompt.media.cache.cache import MediaCache  # noqa: PLC0415  # loads with the option
+        from mmprompt.targets.fitting import CACHE_BYTES  # noqa: PLC0415  # loads with the option
+
+        cache = MediaCache(CACHE_BYTES, arguments.media_cache)
     shows = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
@@ -166,10 +169,16 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         media=arguments.media,
         policy=policy_of(arguments, task),
         changes=changes,
-        cache=None if arguments.media_cache is None else MediaCache(CACHE_BYTES, arguments.media_cache),
-        chunks=short_chunks if shows else record_chunks,
+        cache=cache,
+        chunks=_short_chunks if shows else record_chunks,
         planned=not shows,
     )
+
+
+def _short_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
+    from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # only for a terminal
+
+    return short_chunks(record, newline=newline)
 
 
 def _changes(task: Task, arguments: argparse.Namespace) -> Changes:

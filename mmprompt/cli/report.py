@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from logging import Handler, LogRecord
 from typing import IO, NamedTuple
 
-from mmprompt._log import log
+from mmprompt._log import LISTENERS
 from mmprompt.cli import say
 from mmprompt.errors import NO_COLUMN
 from mmprompt.errors.findings import Finding, Note
@@ -190,21 +189,16 @@ def _json_line(finding: Finding) -> bytes:
 
 @contextmanager
 def logged(note: Callable[[Note], object]) -> Iterator[None]:
-    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once.
-
-    A record has the code of its rule as ``code``.
-    """
+    """Pass the package's log warnings (such as a cache folder that cannot be used) to ``note``, each kind once."""
     kinds = set()
 
-    class NoteHandler(Handler):
-        def emit(self, record: LogRecord) -> None:
-            if record.msg not in kinds:
-                kinds.add(record.msg)
-                note(Note(getattr(record, "code", "MM900"), record.getMessage()))
+    def listen(code: str, kind: str, what: str) -> None:
+        if kind not in kinds:
+            kinds.add(kind)
+            note(Note(code, what))
 
-    handler = NoteHandler()
-    log.addHandler(handler)
+    LISTENERS.append(listen)
     try:
         yield
     finally:
-        log.removeHandler(handler)
+        LISTENERS.remove(listen)

@@ -100,6 +100,7 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
     add("--workers", type=natural, metavar="N", help="threads that decode media (1)")
     engine = "cut the rows into shards, asked by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
     add("--engine", metavar="NAME", help=engine)
+    add("--rows-per-shard", type=natural, metavar="N", help="with --engine: how many rows a shard has (1000)")
     add("--retry-errors", action="store_true", help="ask only the rows that stand in the journal with an error")
     add("--overwrite", action="store_true", help="begin the journal anew")
     add("--errors", metavar="FILE.jsonl", help="also write every error to this file, one JSON object a line")

@@ -7,9 +7,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from glob import escape, glob
-from hashlib import sha256
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from mmprompt._version import __version__
 from mmprompt.cli.output import check_apart, check_output, output
@@ -18,6 +17,9 @@ from mmprompt.errors.findings import Note
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.task import Task
+
+if TYPE_CHECKING:
+    import hashlib
 
 MOST_ROWS, MOST_BYTES = 50_000, 200_000_000
 """The requests and the bytes of one input file that OpenAI's Batch API takes."""
@@ -37,6 +39,8 @@ def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
         raise TaskError("shards need a name", "give it with -o: with requests.jsonl the first is requests-00001.jsonl")
     check_output(_shard_name(arguments.output, 1))
     stem, ending = os.path.splitext(arguments.output)
+    from glob import escape, glob  # noqa: PLC0415  # only for shards
+
     for name in (_manifest_name(arguments.output), *glob(f"{escape(stem)}-[0-9]*{escape(ending)}")):
         check_apart(name, *inputs)
 
@@ -74,7 +78,7 @@ class ShardWriter:
         self._stack = ExitStack()
         self._writer: ChunkWriter | None = None
         self._rows = self._size = 0
-        self._digest = sha256()
+        self._digest = _sha256()
 
     def __enter__(self) -> ShardWriter:
         return self
@@ -119,7 +123,7 @@ class ShardWriter:
         name = os.path.basename(_shard_name(self._path, len(self.records) + 1))
         digest = self._digest.hexdigest()
         self.records.append({"file": name, "requests": self._rows, "bytes": self._size, "sha256": digest})
-        self._writer, self._rows, self._size, self._digest = None, 0, 0, sha256()
+        self._writer, self._rows, self._size, self._digest = None, 0, 0, _sha256()
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on rows that are too large, and on shards of an earlier run that are left."""
@@ -149,3 +153,9 @@ def _write_manifest(path: str, about: dict[str, JSONValue], shards: ShardWriter)
     with output(_manifest_name(path)) as writer:
         writer.write([json.dumps(manifest, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace"), b"\n"])
         writer.flush()
+
+
+def _sha256() -> hashlib._Hash:
+    import hashlib  # noqa: PLC0415  # OpenSSL takes 3 ms to load
+
+    return hashlib.sha256()

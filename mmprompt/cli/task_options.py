@@ -46,10 +46,12 @@ def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     Raises:
         MMPromptError: the task or the dataset cannot be opened, or an option does not go with it.
     """
+    from mmprompt.datasets.store_url import as_named  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
 
     options = dataset_options(arguments)
+    inputs = [as_named(name) for name in inputs]
     first = inputs[0]
     if first == "-" and sys.stdin is None:
         raise TaskError("standard input is closed", "give the name of a file")
@@ -59,9 +61,9 @@ def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
         if len(inputs) > 1:
             raise TaskError(f"{shown(inputs[1])} beside a task file", "give its rows with --dataset FILE")
         require_none(arguments, but=("format",) if arguments.dataset is not None else ())
-        named = None if arguments.dataset is None else {"path": arguments.dataset, "format": arguments.format}
+        named = None if arguments.dataset is None else {"path": as_named(arguments.dataset), "format": arguments.format}
         if named is not None and arguments.train is not None:
-            named["train"] = arguments.train
+            named["train"] = as_named(arguments.train)
         return load_file(first, named, _grants(arguments), abbr=arguments.abbr)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")

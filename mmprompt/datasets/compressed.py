@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +28,8 @@ def decompressed(stream: BinaryIO, head: bytes) -> Iterator[BinaryIO]:
         DatasetError: Zstandard is needed and not installed.
     """
     if head.startswith(GZIP):
+        import gzip  # noqa: PLC0415  # only for compressed files
+
         with gzip.GzipFile(fileobj=stream) as plain:
             yield io.BufferedReader(cast("io.RawIOBase", plain), 1 << 17)
     elif head.startswith(ZSTD):

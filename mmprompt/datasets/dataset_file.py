@@ -10,11 +10,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from mmprompt.datasets.compressed import decompressed, is_compressed, kind_of_damage
 from mmprompt.datasets.encodings import transcoded
 from mmprompt.datasets.span import WHOLE, BoundedStream, Span
+from mmprompt.datasets.store_url import StoreURL, opened_object
 from mmprompt.errors import DatasetError, shown
 
 STDIN = "-"
@@ -57,7 +58,10 @@ class DatasetFile:
             self.head = self._plain_head(_head_of(self._stream, 1))
             return
         try:
-            if opener is not None or stat.S_ISREG(os.stat(self.name).st_mode):
+            if isinstance(self.name, StoreURL):
+                with self._open() as stream:
+                    self.head = self._plain_head(_head_of(stream, _HEAD))
+            elif opener is not None or stat.S_ISREG(os.stat(self.name).st_mode):
                 self.root = os.path.dirname(self.name) or os.curdir
                 with open(self.name, "rb", opener=opener) as stream:
                     self.head = self._plain_head(_head_of(stream, _HEAD))
@@ -88,7 +92,8 @@ class DatasetFile:
     @property
     def can_be_cut(self) -> bool:
         """Whether an offset in the file is one in the bytes that readers see: it is neither packed nor transcoded."""
-        return self.root is not None and not self._packed and self._encoding is None
+        reopens = self.root is not None or isinstance(self.name, StoreURL)
+        return reopens and not self._packed and self._encoding is None
 
     def part(self, span: Span) -> DatasetFile:
         """Return the same file with another span."""
@@ -128,6 +133,8 @@ class DatasetFile:
             raise _unreadable(self.name, error) from None
 
     def _open(self) -> BinaryIO:
+        if isinstance(self.name, StoreURL):
+            return io.BufferedReader(cast("io.RawIOBase", opened_object(self.name)), _BUFFER)
         if self._stream is None:
             return open(self.name, "rb", buffering=_BUFFER, opener=self._opener)
         if self._spent:

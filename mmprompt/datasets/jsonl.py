@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 
 from mmprompt.datasets.dataset_file import DatasetFile
-from mmprompt.datasets.likely_encoding import encoding_hint
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
@@ -62,6 +61,8 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
                     columns, remarks = _read_carefully(line)
                 except RowError as error:
                     if error.code == "MM003":
+                        from mmprompt.datasets.likely_encoding import encoding_hint  # noqa: PLC0415  # only for a fault
+
                         error.hint = encoding_hint(line, source.head)
                     yield error.located(file=file, line=number)
                     continue

@@ -12,7 +12,7 @@ from mmprompt.datasets.column_roles import with_roles
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of, recognised
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2, webdataset
+from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2
 from mmprompt.datasets.readers.references import with_referenced_pictures
 from mmprompt.datasets.recognise import binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
@@ -21,6 +21,19 @@ from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import loads
 
 Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
+
+
+def _webdataset(source: DatasetFile, notes: Notes, thorough: bool) -> Iterator[Row]:
+    from mmprompt.datasets.readers import webdataset  # noqa: PLC0415  # only for tar files
+
+    return webdataset.read(source, notes, thorough)
+
+
+def _webdataset_spans(source: DatasetFile, rows: int) -> Iterator[tuple[Span, int]]:
+    from mmprompt.datasets.readers import webdataset  # noqa: PLC0415  # only for tar files
+
+    return webdataset.spans(source, rows)
+
 
 READERS: dict[str, Reader] = {
     "jsonl": jsonl.read,
@@ -31,7 +44,7 @@ READERS: dict[str, Reader] = {
     "json": json_rows.read,
     "parquet": parquet.read,
     "arrow": parquet.read_arrow,
-    "webdataset": webdataset.read,
+    "webdataset": _webdataset,
     "vqav2": vqav2.read,
     "coco": coco.read,
     "internvl": internvl.read,
@@ -43,7 +56,7 @@ SPANS: dict[str, Callable[[DatasetFile, int], Iterator[tuple[Span, int]]]] = {
     "csv": csv_rows.spans,
     "tsv": partial(csv_rows.spans, delimiter="\t"),
     "parquet": parquet.spans,
-    "webdataset": webdataset.spans,
+    "webdataset": _webdataset_spans,
 }
 """From reader to a function that cuts a file into spans of so many rows. The files of other readers stay whole."""
 

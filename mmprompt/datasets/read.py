@@ -17,6 +17,7 @@ from mmprompt.datasets.python_rows import Once, read_rows
 from mmprompt.datasets.readers.join import Missing, join_table, joined, table_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.span import Shard, Span, rows_from
+from mmprompt.datasets.store_url import StoreURL
 from mmprompt.errors import DatasetError, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.targets.exact_json import Remark
@@ -78,7 +79,7 @@ class Dataset:
     def reads_once(self) -> bool:
         """Whether the rows can be read once only: those of standard input, of a pipe, or of an iterator."""
         if self.path is not None:
-            return not all(os.path.isfile(name) or os.path.isdir(name) for name in self.files)
+            return not all(_is_there(name) for name in self.files)
         return (
             isinstance(self._iterate, partial)
             and isinstance(self._iterate.args[0], Once)
@@ -126,6 +127,10 @@ class Dataset:
     def notes(self) -> list[Note]:
         """Remarks on the rows that the last iteration has read so far, one line for each kind."""
         return self._notes.texts()
+
+
+def _is_there(name: str) -> bool:
+    return isinstance(name, StoreURL) or os.path.isfile(name) or os.path.isdir(name)
 
 
 def open_dataset(

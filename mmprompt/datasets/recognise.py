@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from mmprompt.datasets import mm_custom, openai_chat
-from mmprompt.datasets.likely_encoding import likely_encoding
 from mmprompt.errors import DatasetError, MMPromptError, shown
 from mmprompt.targets.exact_json import loads
 
@@ -45,6 +44,8 @@ def recognise(head: bytes, path: str) -> str:
     text = head.removeprefix(b"\xef\xbb\xbf")
     suffix = path.lower().rpartition(".")[2]
     if b"\0" in text.partition(b"\n")[0]:
+        from mmprompt.datasets.likely_encoding import likely_encoding  # noqa: PLC0415  # only for a fault
+
         if (found := likely_encoding(head)) and found[0].startswith("utf-16"):
             raise DatasetError(f"{shown(path)} is a {found[1]} file", f"pass --encoding {found[0]}", code="MM003")
         raise DatasetError(f"{shown(path)} is a binary file", "give a dataset as UTF-8 text")

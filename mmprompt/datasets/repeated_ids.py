@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
-from itertools import pairwise
 from types import TracebackType
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from mmprompt.errors import RowError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
+Entry = tuple[int, int]
 
 _BATCH = 1 << 12
 _SPILL = 1 << 14  # a multiple of _BATCH
 _SLOTS = 1 << 20
 _SUSPECTS = 1 << 15
-_PARTITION = 1 << 20
+_PARTITION = 1 << 15
+_WAITING = 1 << 16
+_LEAST = 32
 _INTEGERS = (1 << 61) - 1  # below this an int is its own hash
-_ENTRY = 16
+_INTEGER = 8
+_ENTRY = 2 * _INTEGER
 
 
 def _key(name: object) -> int:
@@ -47,7 +43,7 @@ class RepeatedIds:
     context manager, or call ``close``.
 
     A table of ``_SLOTS`` bytes tells most ids apart at once. A hash whose slot is in use is a suspect; only the lines
-    of suspects are looked up in the end. If there are too many suspects, the whole file is sorted instead.
+    of suspects are looked up in the end. If there are too many suspects, all ids are looked up, part by part.
     """
 
     __slots__ = ("_file", "_hashes", "_lines", "_names", "_slots", "_spilled", "_suspects")
@@ -95,6 +91,8 @@ class RepeatedIds:
 
     def _spill(self) -> None:
         if self._file is None:
+            import tempfile  # noqa: PLC0415  # only for many rows
+
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
         self._file.seek(0, 2)
         self._file.write(self._hashes[:_SPILL].tobytes())
@@ -103,14 +101,14 @@ class RepeatedIds:
         self._hashes = self._hashes[_SPILL:]
         self._lines = self._lines[_SPILL:]
 
-    def repeats(self) -> Iterator[tuple[int, int]]:
+    def repeats(self) -> Iterator[Entry]:
         """Yield the line of each repeated id, and the line where that id stood first.
 
-        They come in the order of their lines for up to 2**20 ids; for more, in that order within several partitions.
+        They come in the order of their lines.
         """
         self._hash()
-        if len(self._suspects) >= _SUSPECTS and self._file is not None:
-            yield from self._spilled_repeats(self._file)
+        if len(self._suspects) >= _SUSPECTS:
+            yield from _repeats_of_many(self._entries(), self._spilled + len(self._lines))
             return
         first: dict[int, int] = {}
         for key, line in self._entries():
@@ -121,7 +119,7 @@ class RepeatedIds:
             else:
                 first[key] = line
 
-    def _entries(self) -> Iterator[tuple[int, int]]:
+    def _entries(self) -> Iterator[Entry]:
         """Yield hash and line of all ids, in the order of ``add``."""
         for number in range(self._spilled // _SPILL):
             if self._file is None or not self._suspects:
@@ -130,58 +128,6 @@ class RepeatedIds:
             block = array("q", self._file.read(_SPILL * _ENTRY))
             yield from zip(block[:_SPILL], block[_SPILL:], strict=True)
         yield from zip(self._hashes, self._lines, strict=True)
-
-    def _spilled_repeats(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
-        import numpy as np  # noqa: PLC0415  # only needed here
-
-        total = self._spilled + len(self._lines)
-        partitions = -(-total // _PARTITION)
-        if partitions == 1:
-            keys, lines = zip(*self._blocks(file), strict=True)
-            yield from _repeats_among(np.concatenate(keys), np.concatenate(lines))
-            return
-        with tempfile.TemporaryFile() as sorted_file:
-            bounds = self._distribute(file, sorted_file, partitions)
-            for start, end in pairwise(bounds):
-                sorted_file.seek(start * _ENTRY)
-                pairs = np.frombuffer(sorted_file.read((end - start) * _ENTRY), dtype=np.int64).reshape(-1, 2)
-                yield from _repeats_among(pairs[:, 0], pairs[:, 1])
-
-    def _blocks(self, file: IO[bytes]) -> Iterator[tuple[Integers, Integers]]:
-        """Yield hashes and lines in blocks, in the order of ``add``."""
-        import numpy as np  # noqa: PLC0415  # only needed here
-
-        for number in range(self._spilled // _SPILL):
-            file.seek(number * _SPILL * _ENTRY)
-            block = np.frombuffer(file.read(_SPILL * _ENTRY), dtype=np.int64)
-            yield block[:_SPILL], block[_SPILL:]
-        yield np.array(self._hashes, dtype=np.int64), np.array(self._lines, dtype=np.int64)
-
-    def _distribute(self, file: IO[bytes], target: IO[bytes], partitions: int) -> list[int]:
-        """Write all entries to ``target`` by partition; return where each partition begins, and the end."""
-        import numpy as np  # noqa: PLC0415  # only needed here
-
-        def part_of(keys: Integers) -> Integers:
-            mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # integers in steps spread evenly too
-            parts: Integers = ((mixed >> np.uint64(32)) % np.uint64(partitions)).astype(np.int64)
-            return parts
-
-        counts = np.zeros(partitions, dtype=np.int64)
-        for keys, _ in self._blocks(file):
-            counts += np.bincount(part_of(keys), minlength=partitions)
-        bounds = [0, *np.cumsum(counts).tolist()]
-        free = list(bounds)
-        for keys, lines in self._blocks(file):
-            parts = part_of(keys)
-            order = np.argsort(parts, kind="stable")
-            pairs = np.stack([keys, lines], axis=1)[order]
-            at = 0
-            for part, size in enumerate(np.bincount(parts, minlength=partitions).tolist()):
-                target.seek(free[part] * _ENTRY)
-                target.write(pairs[at : at + size].tobytes())
-                free[part] += size
-                at += size
-        return bounds
 
     def close(self) -> None:
         """Forget everything and remove the temporary file."""
@@ -254,20 +200,60 @@ def _lasting_key(name: object) -> int:
     """Return a key of an id that does not depend on the process."""
     if type(name) is int and 0 <= name < _INTEGERS:
         return name
+    from hashlib import blake2b  # noqa: PLC0415  # only for shards
+
     kind = b"" if type(name) is str else type(name).__name__.encode()[:16]
     text = name if type(name) is str else json.dumps(name, default=repr)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=kind).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 
-def _repeats_among(keys: Integers, lines: Integers) -> Iterator[tuple[int, int]]:
-    import numpy as np  # noqa: PLC0415  # only needed here
+def _repeats_of_many(entries: Iterator[Entry], total: int) -> Iterator[Entry]:
+    """Yield the repeats of ``repeats`` with one part of the ids in memory at a time."""
+    import tempfile  # noqa: PLC0415  # only for many rows
+    from heapq import merge  # noqa: PLC0415  # only for many rows
 
-    order = np.argsort(keys, kind="stable")
-    sorted_keys = keys[order]
-    starts = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])
-    first_of = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
-    again = np.flatnonzero(~starts)
-    by_line = np.argsort(order[again], kind="stable")
-    found = np.stack([lines[order[again][by_line]], lines[first_of[again][by_line]]], axis=1)
-    yield from map(tuple, found.tolist())
+    parts = -(-total // _PARTITION)
+    with tempfile.TemporaryFile() as distributed, tempfile.TemporaryFile() as found:
+        waiting = max(_LEAST, _WAITING // parts)
+        by_part = [_ChunkedEntries(distributed, waiting) for _ in range(parts)]
+        for entry in entries:
+            by_part[hash((entry[0],)) % parts].add(entry)  # mixed: ids may be integers in steps
+        repeats = []
+        for part in by_part:
+            of_part = _ChunkedEntries(found, waiting)
+            first: dict[int, int] = {}
+            for key, line in part:
+                if key in first:
+                    of_part.add((line, first[key]))
+                else:
+                    first[key] = line
+            repeats.append(of_part)
+        yield from merge(*repeats)
+
+
+class _ChunkedEntries:
+    """Pairs of integers in chunks of a file, which it shares with others. Those of the last chunk stay in memory."""
+
+    __slots__ = ("_file", "_most", "_starts", "_waiting")
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._file = file
+        self._most = 2 * most
+        self._starts: list[int] = []
+        self._waiting: list[int] = []
+
+    def add(self, entry: Entry) -> None:
+        waiting = self._waiting
+        waiting += entry
+        if len(waiting) >= self._most:
+            self._starts.append(self._file.seek(0, 2))
+            self._file.write(array("q", waiting).tobytes())
+            waiting.clear()
+
+    def __iter__(self) -> Iterator[Entry]:
+        for start in self._starts:
+            self._file.seek(start)
+            block = array("q", self._file.read(self._most * _INTEGER))
+            yield from zip(block[::2], block[1::2], strict=True)
+        yield from zip(self._waiting[::2], self._waiting[1::2], strict=True)

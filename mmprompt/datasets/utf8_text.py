@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
-from mmprompt.datasets.likely_encoding import encoding_hint
 from mmprompt.errors import RowError
 
 BOM = "\ufeff"
@@ -43,6 +42,8 @@ def broken(text: str, head: bytes = b"") -> RowError:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
+        from mmprompt.datasets.likely_encoding import encoding_hint  # noqa: PLC0415  # only for a fault
+
         what = f"byte 0x{raw[error.start]:02x} at byte offset {error.start} of the row is not UTF-8"
         return RowError(what, encoding_hint(raw, head), code="MM003")
     return RowError("the row holds a lone surrogate", "write the whole character", code="MM012")

@@ -21,7 +21,6 @@ Errors are immutable by convention: ``located`` returns a copy. They pickle.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -207,6 +206,8 @@ def malformed(kind: str, problem: str, hint: str, line: int | None, column: int 
 def nearest(name: object, known: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` if a known name is near, else the list of the known names."""
     names = sorted({short_name(k) for k in islice(known, _COMPARED)})
+    import difflib  # noqa: PLC0415  # only for a fault
+
     close = difflib.get_close_matches(short_name(name), names, n=1)
     if close:
         return f"did you mean '{close[0]}'?"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, is_null, option_lines
 from mmprompt.errors import NO_COLUMN, RowError, TemplateError, Where, nearest
-from mmprompt.icl.types import Template
 from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, held_by_content
-from mmprompt.templates.text import PromptTemplate
+
+if TYPE_CHECKING:
+    from mmprompt.icl.types import Template
 
 _NAME = re.compile(r"[^\W\d_][\w ]*")
 """A slot that reads like a name; ``{0}``, ``{a.b}`` and ``{"x": 1}`` are text."""
@@ -57,6 +58,8 @@ class SlotRules:
     """What the slots of one template ask of a row. ``masks``: the template hides the answer."""
 
     def __init__(self, template: Template, columns: Columns, *, masks: bool) -> None:
+        from mmprompt.templates.text import PromptTemplate  # noqa: PLC0415  # the columns of a task without one need none
+
         names = template.text_slots if columns.strict else ()
         optional = columns.optional | {columns.masked} if masks else columns.optional
         self._optional = tuple([n for n in template.slot_names if n in optional]) if columns.strict else ()

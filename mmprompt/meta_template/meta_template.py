@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union, cast
 
-from mmprompt._log import log
+from mmprompt._log import warn
 from mmprompt.errors import PromptError, shown
 from mmprompt.media.sources import as_written
 from mmprompt.messages import MediaRef, Message, Part, TextPart
@@ -161,7 +161,7 @@ class MetaTemplate:
         if text.strip() and not self._loose_seen:
             self._loose_seen.append(True)
             what = "loose text %s has no role; it joins the message beside it"
-            log.warning(what, shown(text), extra={"code": "MM601"})
+            warn("MM601", what, shown(text))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self._given,))

@@ -3,8 +3,8 @@
     def test_cat(vlm):
         assert "cat" in vlm.ask("What is this?", image="cat.jpg")
 
-The server and the model come from the command line, the environment or the ini file, in this order. pytest loads this
-module whenever it starts, so the module imports little, and nothing in it is collected as a test.
+Server and model come from the command line, the environment or the ini file, in this order. pytest always loads this
+module, so it imports little, and nothing in it is collected as a test.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mmprompt.plugins.pytest_files import add_option, pytest_collect_file  # noqa: F401  # a hook of pytest
+from mmprompt.plugins.pytest_rows import pytest_configure, pytest_generate_tests  # noqa: F401  # hooks of pytest
 
 if TYPE_CHECKING:
     from mmprompt.run.client import ChatClient
@@ -49,12 +50,11 @@ def vlm(request: pytest.FixtureRequest) -> Asker:
     """A vision-language model to ask: ``vlm.ask("What is this?", image="cat.jpg")`` returns its reply.
 
     Media are paths, URLs, bytes or PIL images, or lists of these. Paths begin at the folder of the test file.
-    ``vlm.conversation()`` asks several turns, ``vlm.send(messages)`` sends messages of ``mmprompt.testing``.
+    ``vlm.conversation()`` asks several turns; ``vlm.send`` sends messages of ``mmprompt.testing``, or a row.
     """
     from mmprompt.run.conversation import Asker  # noqa: PLC0415  # loads with the first test that asks
 
-    asker = Asker(_client(request.config), base=request.path.parent)
-    request.node.stash[_ASKER] = asker
+    request.node.stash[_ASKER] = asker = Asker(_client(request.config), base=request.path.parent)
     return asker
 
 
@@ -137,9 +137,9 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < 1e6:
-        pytest.fail(f"vlm: the timeout {text!r} is not a number of seconds; give --vlm-timeout=120", pytrace=False)
-    return seconds
+    if 0 < seconds < 1e6:
+        return seconds
+    pytest.fail(f"vlm: the timeout {text!r} is not a number of seconds; give --vlm-timeout=120", pytrace=False)
 
 
 def _variable(name: str) -> str:

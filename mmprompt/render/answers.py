@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.tasks.task import Task
-from mmprompt.templates.multiturn import MultiTurnPromptTemplate
 
 
 class RowAnswers:
@@ -12,10 +11,12 @@ class RowAnswers:
 
     def __init__(self, task: Task, *, dialogues: bool = False) -> None:
         self._column = task.output_column
-        template = None if task.assembly is None else task.assembly.template
         self._asked = int(dialogues)  # how often in each turn of a dialogue; 0 for other rows
-        if isinstance(template, MultiTurnPromptTemplate):
-            self._asked = template.times_asked(task.meta_template.generating_roles)
+        if task.assembly is not None:
+            from mmprompt.templates.multiturn import MultiTurnPromptTemplate  # noqa: PLC0415  # loads with a template
+
+            if isinstance(template := task.assembly.template, MultiTurnPromptTemplate):
+                self._asked = template.times_asked(task.meta_template.generating_roles)
 
     def value(self, sample: Sample, turn: int | None) -> object:
         """Return what a row holds as its answer; of a dialogue the element of this turn, where -1 is the last.

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import Any, NamedTuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError, Where
-from mmprompt.icl.assembly import Assembled
-from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.changes import Changes
-from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
@@ -28,6 +24,12 @@ from mmprompt.targets.wire_json import Payload, writer_for
 from mmprompt.tasks.locate import Place
 from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
+
+if TYPE_CHECKING:
+    from mmprompt.icl.assembly import Assembled
+    from mmprompt.media.cache.cache import MediaCache
+    from mmprompt.media.changes import Changes
+    from mmprompt.media.policy import MediaPolicy
 
 _Prepared = TypeVar("_Prepared")
 _new = tuple.__new__  # half the time of the class, and this runs for every row

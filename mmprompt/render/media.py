@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -84,6 +83,8 @@ def sent_media(wire: object, kind: str = "") -> Iterator[SentMedium]:
 
 
 def _sent(part: MediaPart) -> SentMedium:
+    import hashlib  # noqa: PLC0415  # OpenSSL takes 3 ms to load
+
     digest = hashlib.sha256()
     for data in part.frames or (part.data,):
         digest.update(data)

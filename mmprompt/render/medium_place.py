@@ -10,9 +10,9 @@ import orjson
 from mmprompt.media.sources import classify_or_path
 from mmprompt.media.urls import is_plain_url
 from mmprompt.messages import MediaPart, MediaRef
-from mmprompt.render.shapes import Unplannable, address_of
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import Payload, with_holes
+from mmprompt.tasks.shapes import Unplannable, address_of
 
 if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _I = TypeVar("_I")
 _O = TypeVar("_O")
@@ -29,6 +31,8 @@ def ordered_map(
     The threads end with the iteration. ``item_bytes`` returns the bytes that an item holds, ``result_bytes`` those that
     a result holds beside its item.
     """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # one worker needs no threads
+
     source = iter(items)
     flying: deque[tuple[int, Future[_O]]] = deque()
     fault: BaseException | None = None

@@ -16,9 +16,9 @@ import orjson
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
 from mmprompt.render.medium_place import MediumPlace
-from mmprompt.render.shapes import Shape, Unplannable, address_of
 from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.wire_json import EncodedJSON, Payload, keyed
+from mmprompt.tasks.shapes import Shape, Unplannable, address_of
 
 if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder

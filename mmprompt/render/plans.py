@@ -6,26 +6,19 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
 from mmprompt.render.media import notes_of
 from mmprompt.render.plan import Plan
-from mmprompt.render.shapes import Shape, Unplannable, address_of
 from mmprompt.render.wire_request import RenderedRow, WireRequest
 from mmprompt.targets.wire_json import Payload, filled_chunks, json_body, keyed
-from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.sample_view import CONTENT
-from mmprompt.templates.text import PromptTemplate
+from mmprompt.tasks.shapes import Shape, Unplannable, address_of, has_shapes, shape_of
 
 if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder, RowRequests
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
-_TEMPLATES = (PromptTemplate, MMPromptTemplate)
-"""Templates that put values in as they are. Others, such as those in Jinja, may choose what to send by a value."""
-
 _MOST_PLANS = 8
 _MOST_TRIES = 16
 _MOST_SHAPES = 1000
@@ -72,16 +65,7 @@ class Plans:
         self._shapes: dict[tuple[str, ...], _Shapes] = {}
         self._lock = Lock()
         self._room = _MOST_KEPT
-        assembly = builder.task.assembly
-        self._able = usable and (
-            assembly is None
-            or (
-                assembly.mode == "gen"
-                and type(assembly.template) in _TEMPLATES
-                and assembly.arguments.get("max_seq_len") is None
-                and assembly.same_examples
-            )
-        )
+        self._able = usable and has_shapes(builder.task.assembly)
 
     def __getstate__(self) -> dict[str, object]:
         """Return what another process needs; it makes its own plans."""
@@ -152,14 +136,9 @@ class Plans:
 
     def _plan(self, row: Sample) -> Plan | None:
         """Return the plan of a row's shape; None if it has none."""
-        if choices_in(row.columns).columns:  # their letters depend on their texts
-            return None
         task = self._builder.task
-        template = None if task.assembly is None else task.assembly.template
-        outright = template.column if isinstance(template, MMPromptTemplate) else None
-        by_rule = {CONTENT, outright, *(task.config.tagged_columns or ())}
         try:
-            shape = Shape(row.columns, by_rule, scanned=row.scanned)
+            shape = shape_of(row, task.assembly, task.config)
             plan = Plan(self._builder, shape, *self._walk(row, shape, shape.marks()))
             odd = shape.marks(odd=True, sources=plan.sources)
             filled = plan.marked._replace(wire=plan.filled(odd, named=True))

@@ -13,10 +13,6 @@ from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Note
-from mmprompt.icl.assembly import Assembled
-from mmprompt.media.cache.cache import MediaCache
-from mmprompt.media.changes import Changes
-from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, failed
@@ -31,6 +27,10 @@ from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
     from mmprompt.datasets.repeated_ids import IdFile, RepeatedIds
+    from mmprompt.icl.assembly import Assembled
+    from mmprompt.media.cache.cache import MediaCache
+    from mmprompt.media.changes import Changes
+    from mmprompt.media.policy import MediaPolicy
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 EMITS = ("messages", "prompt", "string", "batch")

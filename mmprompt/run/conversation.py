@@ -10,10 +10,12 @@ from typing import NamedTuple
 from mmprompt.errors import MMPromptError, PromptError
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MODALITIES, Message
+from mmprompt.render.request import Request
 from mmprompt.run.builders import Content, assistant, read_caller_media, system, user
 from mmprompt.run.client import ChatClient
 from mmprompt.run.reply import Reply
 from mmprompt.targets.json_values import JSONValue
+from mmprompt.targets.openai import from_openai
 
 _OTHER_WORDS = {"picture": "image", "photo": "image", "sound": "audio", "voice": "audio", "movie": "video"}
 _NO_OPTIONS = {
@@ -81,14 +83,19 @@ class Asker:
         return self.conversation(system).ask(*content, image=image, audio=audio, video=video, **options)
 
     def send(
-        self, messages: Message | Iterable[Message], *, policy: MediaPolicy | None = None, **options: JSONValue
+        self,
+        messages: Message | Iterable[Message] | Request,
+        *,
+        policy: MediaPolicy | None = None,
+        **options: JSONValue,
     ) -> Reply:
         """Send one message or several as they are, and return the reply; errors as in ``ask``.
 
         Args:
-            messages: a message or several.
+            messages: a message or several, or a request of ``Task.requests``: its media have been read under the policy
+                of the task, and its settings go along.
             policy: replaces the policy of this object, for messages of a task that names its own.
-            options: go to the server.
+            options: go to the server, in place of a request's own settings.
         """
         reply = self.exchange(messages, policy, **options).reply
         return Reply("") if reply is None else reply
@@ -98,10 +105,13 @@ class Asker:
         return Conversation(self, system)
 
     def exchange(
-        self, messages: Message | Iterable[Message], policy: MediaPolicy | None = None, **options: JSONValue
+        self, messages: Message | Iterable[Message] | Request, policy: MediaPolicy | None = None, **options: JSONValue
     ) -> Exchange:
         """Send messages, and return them as they were sent, with the reply; arguments and errors as in ``send``."""
         _check_options(options)
+        if isinstance(messages, Request):
+            options = {**messages.generation, **options}
+            messages = _messages_of(messages)
         sent = [messages] if isinstance(messages, Message) else list(messages)
         try:
             sent = read_caller_media(sent, self._base, policy or self._policy)
@@ -111,6 +121,14 @@ class Asker:
             raise
         self.exchanges.append(done)
         return done
+
+
+def _messages_of(request: Request) -> list[Message]:
+    """Return the messages of a request, their media as bytes."""
+    wire = request.messages
+    if wire is None:
+        raise PromptError("the request is not in OpenAI's form", "make it for the target vllm or openai")
+    return from_openai(wire)
 
 
 def _check_options(options: Mapping[str, object]) -> None:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from mmprompt._version import __version__
+from mmprompt.datasets.store_url import StoreURL
 from mmprompt.errors import TaskError, shown
 from mmprompt.render.settings import request_settings
 from mmprompt.targets.json_values import JSONValue
@@ -160,7 +161,11 @@ def inferencer_name(task: Task) -> str:
 def _dataset_facts(path: str | None, files: list[str]) -> dict[str, JSONValue]:
     size = sum(map(os.path.getsize, files)) if files else None
     return {
-        "path": None if path in (None, "-") else os.path.abspath(str(path)),
+        "path": None
+        if path in (None, "-")
+        else str(path)
+        if isinstance(path, StoreURL)
+        else os.path.abspath(str(path)),
         "size": size,
         "sha256": None if size is None or size > _LARGEST_HASHED else _hash(files),
     }

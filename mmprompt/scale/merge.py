@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from mmprompt.datasets.repeated_ids import RepeatedIds, keys_in
@@ -135,13 +136,29 @@ def chosen_shards(shards: Sequence[Shard], rows: slice, limit: int | None) -> It
         left = None if left is None else max(left - chosen, 0)
 
 
-def inputs_of(task: Task, *others: str) -> dict[str, list[int]]:
-    """Return the files that a task reads its rows from, and ``others``, with their sizes and times of change."""
+def inputs_of(task: Task, *others: str) -> dict[str, object]:
+    """Return what a run depends on: the settings of its task, and the sizes and times of its files and of ``others``.
+
+    Media are not looked at.
+    """
     datasets = [d for d in (task.dataset, task.train) if d is not None]
     names = [*others, *[file for dataset in datasets for file in dataset.files]]
-    found = {}
+    found: dict[str, object] = {"task": sha256(_settled(task.config).encode()).hexdigest()}
     for name in dict.fromkeys(names):
         if os.path.isfile(name):
             stat = os.stat(name)
             found[f"file {os.path.abspath(name)}"] = [stat.st_size, stat.st_mtime_ns]
     return found
+
+
+def _settled(value: object) -> str:
+    """Return settings as text that is the same in every process."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key!r}: {_settled(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(map(_settled, value))) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_settled, value)) + "]"
+    if value is None or isinstance(value, (str, bytes, int, float, slice)):
+        return repr(value)
+    return getattr(value, "__qualname__", type(value).__qualname__)  # a class, a function or an object of the caller

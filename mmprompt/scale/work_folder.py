@@ -38,7 +38,7 @@ class WorkFolder:
     @contextmanager
     def written(self, number: int, kind: str) -> Iterator[BinaryIO]:
         """Open a file of a shard. It appears under its name when it is complete."""
-        with _written(self.file(number, kind)) as file:
+        with written(self.file(number, kind)) as file:
             yield file
 
     @contextmanager
@@ -70,7 +70,7 @@ class WorkFolder:
         """Make the folder, and write down what the run is about."""
         os.makedirs(self.path, exist_ok=True)
         plan = {"version": VERSION, "mmprompt": __version__, "about": about, "shards": shards}
-        with _written(os.path.join(self.path, _PLAN)) as file:
+        with written(os.path.join(self.path, _PLAN)) as file:
             file.write(json.dumps(plan).encode())
 
     def resumed(self, about: Mapping[str, Any]) -> list[Shard] | None:
@@ -106,7 +106,7 @@ class WorkFolder:
 
 
 @contextmanager
-def _written(path: str) -> Iterator[BinaryIO]:
+def written(path: str) -> Iterator[BinaryIO]:
     """Open a file that gets its name when it is complete."""
     with _named(path) as temporary, open(temporary, "xb") as file:
         yield file

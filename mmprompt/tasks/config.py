@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
+from mmprompt.datasets.store_url import StoreURL
 from mmprompt.errors import PolicyError, TaskError, nearest, shown
 from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.changes import Changes, changes_of
@@ -199,7 +200,8 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
             path = section[key]
             if not isinstance(path, (str, os.PathLike, list)) or path == []:
                 raise TaskError(f"dataset.{key} is {type(path).__name__}", "give the name of a file")
-            paths = [p if p == "-" else os.path.join(base, p) for p in list_of(path, f"dataset.{key}", "file")]
+            listed = list_of(path, f"dataset.{key}", "file")
+            paths = [p if p == "-" or isinstance(p, StoreURL) else os.path.join(base, p) for p in listed]
             section[key] = paths if isinstance(path, list) else paths[0]
     if section.get("path") == section.get("train") == "-":
         raise TaskError("dataset has path and train on standard input", "save one of them to a file")

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sized
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from mmprompt.errors import RowError, TaskError
-from mmprompt.icl.assembly import Assembly, Fits, Prompt
-from mmprompt.icl.retrievers import ZeroRetriever
-from mmprompt.icl.types import build_retriever
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
     from mmprompt.datasets.sample import Sample
+    from mmprompt.icl.assembly import Assembly, Fits, Prompt
 
 
 def bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | None, chosen: slice) -> None:
@@ -45,7 +43,13 @@ def takes_examples(infer_cfg: Mapping[str, object] | None) -> bool:
     Raises:
         TaskError: it is unknown, or its arguments are wrong.
     """
-    return not isinstance(build_retriever((infer_cfg or {}).get("retriever"), "infer_cfg.retriever"), ZeroRetriever)
+    retriever = (infer_cfg or {}).get("retriever")
+    if retriever is None:
+        return False
+    from mmprompt.icl.retrievers import ZeroRetriever  # noqa: PLC0415  # loads with the first retriever
+    from mmprompt.icl.types import build_retriever  # noqa: PLC0415  # loads with the first retriever
+
+    return not isinstance(build_retriever(retriever, "infer_cfg.retriever"), ZeroRetriever)
 
 
 CountTokens = Callable[[str], int]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
@@ -10,18 +9,15 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.errors.findings import Note
 from mmprompt.tasks.config import DATASET_KEYS, KEYS, Section
 from mmprompt.tasks.section_values import ConfigValue
-from mmprompt.tasks.upstream.config_folder import ConfigFolder
-from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task
-from mmprompt.tasks.upstream.execute import run_config
-from mmprompt.tasks.upstream.shaped_rows import UpstreamRows
-from mmprompt.tasks.upstream.yaml_files import upstream_reader
-from mmprompt.tasks.yaml_text import load_yaml
+
+if TYPE_CHECKING:
+    from mmprompt.tasks.upstream.shaped_rows import UpstreamRows
 
 _NUMBER = re.compile(r"\d+")
 _HINT = "correct the text there"
@@ -116,6 +112,10 @@ def _text(path: str) -> str:
 
 def _yaml(path: str, *, abbr: str | None, roots: Sequence[str]) -> ConfigValue | TaskFile:
     """Read YAML: a task, or a file of lm-eval, lmms-eval or promptfoo, which its keys show."""
+    from mmprompt.tasks.upstream.config_folder import ConfigFolder  # noqa: PLC0415  # loads with the file
+    from mmprompt.tasks.upstream.yaml_files import upstream_reader  # noqa: PLC0415  # loads with the file
+    from mmprompt.tasks.yaml_text import load_yaml  # noqa: PLC0415  # loads with the file
+
     text = _text(path)
     value = load_yaml(text, functions=True)
     reader = upstream_reader(value, KEYS)
@@ -185,6 +185,11 @@ def _once(pairs: list[tuple[str, ConfigValue]]) -> dict[str, ConfigValue]:
 
 def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     """Execute a Python file that the caller named: a task, or a dataset config of OpenCompass or AISBench."""
+    import difflib  # noqa: PLC0415  # loads with the file
+
+    from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task  # noqa: PLC0415  # they load with the file
+    from mmprompt.tasks.upstream.execute import run_config  # noqa: PLC0415  # loads with the file
+
     variables, stub_texts = run_config(path)
     datasets = find_datasets(variables)
     own = variables.get("dataset")  # a runner's config may use this name, but only as a loop variable

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, SourceError, TargetError, TaskError
-from mmprompt.media.cache.cache import MediaCache
 from mmprompt.media.changes import Changes, changes_of
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.request_reader import RequestReader
 from mmprompt.media.sources import in_folder
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
-from mmprompt.targets.fitting import MediaChanger
 from mmprompt.targets.limits import limits
 from mmprompt.tasks.grants import is_tighter
 from mmprompt.tasks.task import Task
+
+if TYPE_CHECKING:
+    from mmprompt.media.cache.cache import MediaCache
+    from mmprompt.targets.fitting import MediaChanger
 
 _NOTHING = Changes()
 _INSTEAD = {"fps": ("key_frames", "times", "sound_track"), "frames": ("times", "sound_track")}
@@ -55,6 +58,8 @@ class TaskMedia:
                 f"{_named(asked)} with media mode {self.reader.mode}",
                 "pass --media inline, or ask for no change: media that go by name cannot be changed",
             )
+        from mmprompt.targets.fitting import MediaChanger  # noqa: PLC0415  # loads with the first change
+
         self._changer = MediaChanger(self.reader.policy, asked, target, cache)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator
 
 from mmprompt.datasets.media_columns import parts_of_value
@@ -93,6 +92,8 @@ def _holds_tags(value: object) -> bool:
 def _check_names(unfilled: Collection[str], sample: Sample, slots: Collection[str], by: str) -> None:
     others = [name for name in sample.columns if name not in slots]
     for name in unfilled:
+        import difflib  # noqa: PLC0415  # only for a fault
+
         if near := difflib.get_close_matches(name, others, n=1, cutoff=0.75):
             what = f"the first row has no column '{name}', which {by} names"
             raise TaskError(what, f"did you mean '{near[0]}'?").located(file=sample.file, line=sample.line, column=name)

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, names_in_short, nearest, shown
 from mmprompt.errors.findings import Note
-from mmprompt.icl.assembly import Assembly
 from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
@@ -24,6 +23,9 @@ from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
 from mmprompt.tasks.tag_notes import RowNote, tag_note
 from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, has_more, unsent_notes
 from mmprompt.templates.sample_view import CONTENT
+
+if TYPE_CHECKING:
+    from mmprompt.icl.assembly import Assembly
 
 _MOST_SHAPES = 1000
 _MOST_NOTES = 100

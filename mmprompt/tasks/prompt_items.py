@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Union
 
-from mmprompt.icl.assembly import Prompt
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, part_dict
 from mmprompt.templates.part_skeleton import part_in
 from mmprompt.templates.prompt_list import PromptItem, RoleDict
 
 if TYPE_CHECKING:
+    from mmprompt.icl.assembly import Prompt
     from mmprompt.media.reader import MediaReader
 
 PlainPrompt = Union[str, list[PromptItem], dict[str, "PlainPrompt"]]

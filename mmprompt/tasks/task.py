@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, Union
 
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError, RowError, TaskError
 from mmprompt.errors.findings import Note
-from mmprompt.icl.assembly import Assembled, Assembly, Prompt
 from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
 from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
-from mmprompt.meta_template.text import RenderedString
 from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import SlotTally, with_media_slots
+from mmprompt.tasks.message_plans import MessagePlans
 from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.tasks.prompt_items import shown_item
 from mmprompt.templates.prompt_list import PromptList
@@ -26,18 +25,18 @@ from mmprompt.templates.sample_view import CONTENT, SampleView
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
-    from mmprompt.datasets.sample import Row
+    from mmprompt.icl.assembly import Assembled, Assembly, Prompt
     from mmprompt.media.changes import Changes
     from mmprompt.media.policy import MediaPolicy
+    from mmprompt.meta_template.text import RenderedString
     from mmprompt.render.request import Request
 
+_T = TypeVar("_T")
 OnError = Callable[[MMPromptError], None]
-Prompts = Union[Prompt, dict[object, Prompt]]
-Strings = Union[RenderedString, dict[object, RenderedString]]
+Prompts = Union["Prompt", dict[object, "Prompt"]]
+Strings = Union["RenderedString", dict[object, "RenderedString"]]
 Messages = Union[list[Message], dict[object, list[Message]]]
 """What one request of a row holds; for a task that compares labels a dict by label"""
-
-_T = TypeVar("_T")
 
 
 class Task:
@@ -79,6 +78,8 @@ class Task:
         meta = MetaTemplate(config.meta_template)
         assembly = None
         if infer is not None:
+            from mmprompt.icl.assembly import Assembly  # noqa: PLC0415  # loads with the first template
+
             assembly = Assembly(infer, columns, meta, list_cells=cells)
             if assembly.needs_examples and assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
                 raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
@@ -215,7 +216,7 @@ class Task:
 
     def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Messages]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
-        return self._each(self._all_messages, on_error)
+        return self._each(MessagePlans(self, self._all_messages).of, on_error)
 
     def assembled(
         self, sample: Sample, *, max_images: int | None = None, replies: Sequence[str] = ()
@@ -226,6 +227,8 @@ class Task:
         ``max_images`` images. With ``replies`` it is the turn of a dialogue that comes after them, if there is one.
         """
         if self.assembly is None:
+            from mmprompt.icl.assembly import Assembled  # noqa: PLC0415  # loads with the first prompt
+
             return [Assembled(self._default_items(sample))]
         most, mode = self.assembly.arguments.get("max_seq_len"), self.assembly.mode
         fits = None

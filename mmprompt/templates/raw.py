@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
-from mmprompt._log import log
+from mmprompt._log import warn
 from mmprompt.errors import TemplateError, nearest, shown
 from mmprompt.messages import ROLES as ROLE_NAMES
 from mmprompt.templates.jinja_text import is_jinja
@@ -211,7 +211,7 @@ class RawPromptTemplate:
         except TemplateError as error:
             if not self._warned:
                 self._warned.append(True)
-                log.warning("%s; they are left out", error, extra={"code": error.code})
+                warn(error.code, "%s; they are left out", error)
             return []
         return example_messages(ice) if isinstance(ice, list) else []
 

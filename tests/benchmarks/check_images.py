@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 import inputs
+import numpy as np
+from PIL import Image
 from timing import Row
 
 BAR = 1.5
@@ -62,8 +64,8 @@ def _cpu(command: list[str], text: str) -> float:
 
 
 def _tell_apart(path: str, number: int) -> None:
-    """Write a comment into a JPEG: pictures with the same bytes would be decoded once."""
-    with open(path, "r+b") as file:
-        data = file.read()
-        file.seek(0)
-        file.write(data[:2] + b"\xff\xfe\0\x0a" + b"%08d" % number + data[2:])
+    """Lay blots of light and shade over a JPEG: pictures that look the same would each have a finding."""
+    draw = np.random.default_rng(number)
+    with Image.open(path) as picture:
+        blots = Image.fromarray(draw.integers(0, 256, (9, 10, 3), dtype=np.uint8))
+        Image.blend(picture, blots.resize(picture.size, Image.Resampling.BICUBIC), 0.4).save(path, quality=92)

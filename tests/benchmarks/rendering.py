@@ -56,11 +56,11 @@ def addresses(folder: str, *, count: int = 20_000, repetitions: int = 7) -> list
     rows = inputs.samples(inputs.urls(count), count)
     dataset = inputs.write_rows(os.path.join(folder, "urls.jsonl"), rows)
     task = dataset_task(dataset)
-    check_same(task, _url_lines(dataset))
+    check_same(task, url_lines(dataset))
     contenders = {
         "render": lambda: render_to_nowhere(task),
         "body": lambda: drop(bodies(task)),
-        "bound": lambda: drop(_url_lines(dataset)),
+        "bound": lambda: drop(url_lines(dataset)),
     }
     timed = interleaved(contenders, repetitions)
     return [
@@ -143,7 +143,7 @@ def _stdlib_lines(folder: str, rows: list[inputs.Sample]) -> Iterator[bytes]:
         yield (json.dumps(request, ensure_ascii=False) + "\n").encode()
 
 
-def _url_lines(dataset: str) -> Iterator[bytes]:
+def url_lines(dataset: str) -> Iterator[bytes]:
     """Parse, split at the tags and dump, with no check of anything."""
     loads, dumps = orjson.loads, orjson.dumps
     with open(dataset, "rb") as lines:

@@ -2,6 +2,7 @@
 
 Needs the package installed, Linux or macOS, and 4 GB of temporary disk (``TMPDIR`` says where). All ratios come from
 one process with interleaved repetitions; the best repetition counts. Exits with 1 if a bar is missed.
+``--peers [PYTHON …]`` measures other programs instead.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import examples
 import filling
 import integrity
 import memory
+import naming
 import opening
+import peers
 import rendering
 import shots
 import start
@@ -37,6 +40,7 @@ PARTS = (
     "opening",
     "filling",
     "examples",
+    "messages",
     "integrity",
     "check",
     "workers",
@@ -48,7 +52,9 @@ PARTS = (
 
 
 def main(wanted: list[str]) -> int:
-    """Measure the parts that are wanted and print them."""
+    """Measure the parts that are wanted and print them; after ``--peers`` stand interpreters, see ``peers``."""
+    if wanted[:1] == ["--peers"]:
+        return peers.main(wanted[1:])
     for name in wanted:
         if name not in PARTS:
             print(f"there is no part {name}; known: {', '.join(PARTS)}", file=sys.stderr)
@@ -65,6 +71,7 @@ def main(wanted: list[str]) -> int:
             "frames": video.frames,
             "filling": filling.filling,
             "examples": examples.examples,
+            "messages": partial(naming.messages, folder),
             "integrity": partial(integrity.jpegs, folder),
             "check": partial(check_images.pictures, folder),
             "workers": partial(workers.workers, folder),

@@ -84,6 +84,21 @@ def test_frames_are_scaled_and_it_is_said_once():
     assert len(change_video(part(), Changes(frames=4, max_side=96), POLICY).changes) == 1
 
 
+@pytest.mark.parametrize("side", [31, 48, 80])
+def test_a_frame_scaled_in_its_conversion_looks_as_one_scaled_after_it(side):
+    whole = change_video(part(), Changes(frames=1, quality=100), POLICY).frames[0]
+    made = Image.open(io.BytesIO(change_video(part(), Changes(frames=1, max_side=side, quality=100), POLICY).frames[0]))
+    after = Image.open(io.BytesIO(whole)).resize(made.size, Image.Resampling.LANCZOS)
+    assert max(made.size) == side
+    error = ((np.asarray(made, dtype=float) - np.asarray(after, dtype=float)) ** 2).mean()
+    assert 10 * np.log10(255**2 / error) >= 36
+
+
+def test_a_frame_may_be_scaled_to_one_pixel():
+    (frame,) = change_video(part(), Changes(frames=1, max_side=1), POLICY).frames
+    assert Image.open(io.BytesIO(frame)).size == (1, 1)
+
+
 def test_single_frames_are_picked_evenly_and_stay_the_same_bytes():
     given = single_frames(10)
     changed = change_video(given, Changes(frames=4), POLICY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +43,20 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     assert len(lines) == 60
     exact = scorer_of("exact")
     return path, sum(exact(line["prediction"], [line["answer"]], line["choices"]) for line in lines) / len(lines)
+
+
+HEAD = ("runner", "rows", "SHA-256 of media", "as render", "score = wanted", "refused by name")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the rows of the tour's table that this run has made, and write them to the file of the variable."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
+    made = [value for report in reports for name, value in report.user_properties if name == "tour_table"]
+    if not made:
+        return
+    widths = [max(map(len, column)) for column in zip(HEAD, *made, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (HEAD, *made)]
+    terminalreporter.write_line("\n" + "\n".join(line.rstrip() for line in lines))
+    if file := os.environ.get("MMPROMPT_TOUR_TABLE"):
+        with open(file, "a", encoding="utf-8") as table:
+            table.writelines(line.rstrip() + "\n" for line in lines[1:])

@@ -48,10 +48,15 @@ def run_words(folder: Path, words: list[object], **variables: str) -> subprocess
     )
 
 
-def run_command(folder: Path, words: Words, reply: Callable[[dict[str, Any]], str] = lambda body: "ok") -> Run:
+def run_command(
+    folder: Path,
+    words: Words,
+    reply: Callable[[dict[str, Any]], str] = lambda body: "ok",
+    variables: Callable[[str], dict[str, str]] = lambda url: {},
+) -> Run:
     """Run a runner's command against a server that records."""
     with recording_server(reply) as server:
-        done = run_words(folder, words(server.base_url))
+        done = run_words(folder, words(server.base_url), **variables(server.base_url))
         return Run(done.returncode, done.stdout + done.stderr, list(server.bodies))
 
 
@@ -94,15 +99,25 @@ class Tour:
         return str(self.lines[name]["answers"][0]) if name in self.right else "no idea"
 
     def check(self, run: Run) -> None:
-        """Check that each row was asked once, as ``mmprompt render`` writes it."""
+        """Check that the run ended well and each row was asked once, as ``mmprompt render`` writes it."""
         assert run.code == 0, run.said[-5000:]
-        assert sorted(text_of(body["messages"]) for body in run.bodies) == sorted(self.by_text)
+        self.check_bodies(run)
+
+    def check_bodies(self, run: Run, warm_up: int = 0) -> list[dict[str, Any]]:
+        """Check that each row was asked once, as ``mmprompt render`` writes it, after ``warm_up`` requests more."""
+        bodies = run.bodies[warm_up:]
+        assert sorted(text_of(body["messages"]) for body in bodies) == sorted(self.by_text), run.said[-5000:]
+        return bodies
 
 
-def check_parts(bodies: list[dict[str, Any]], path: Path, left_out: tuple[str, ...] = ()) -> None:
-    """Check the order of the parts and the SHA-256 of each medium, by a reader that shares nothing with the package."""
+def check_parts(bodies: list[dict[str, Any]], path: Path, left_out: tuple[str, ...] = ()) -> int:
+    """Check the order of the parts and the SHA-256 of each medium, by a reader that shares nothing with the package.
+
+    Return the number of media.
+    """
     wanted = [messages for id_, _, messages in expected(path.name, path.parent) if id_ not in left_out]
     assert sorted(map(repr, map(arrived, bodies))) == sorted(map(repr, wanted))
+    return sum(part[0] != "text" for messages in wanted for _, parts in messages for part in parts)
 
 
 def five_faults(folder: Path) -> tuple[Path, list[str]]:

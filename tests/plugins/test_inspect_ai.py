@@ -117,7 +117,7 @@ def run(folder: Path, model: str, lines: dict[object, dict[str, Any]], *argument
     for sample in log["samples"]:
         said = sample["output"]["choices"][0]["message"]["content"]
         assert said.endswith(f"({sample['id']})")
-        assert sample["scores"]["includes"]["value"] == ("C" if sample["id"] in right else "I")
+        assert sample["scores"]["score"]["value"] == ("C" if sample["id"] in right else "I")
     [score] = log["results"]["scores"]
     assert score["metrics"]["accuracy"]["value"] == pytest.approx(len(right) / len(lines))
     return server.bodies
@@ -153,15 +153,6 @@ def expected(content: str, root: Path) -> list[tuple[str, str]]:
         else:
             found.append((tag.lower(), value))
     return found
-
-
-def test_the_tour_arrives_part_by_part_and_byte_by_byte(tour, tmp_path, command):
-    lines = rendered(command, tour / "tour.jsonl")
-    assert len(lines) == 25
-    bodies = run(tmp_path, OURS, lines, f"path={tour / 'tour.jsonl'}", "scorer=contains")
-    rows = [json.loads(line) for line in (tour / "tour.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert sorted(facts(body["messages"][0]) for body in bodies) == sorted(expected(r["content"], tour) for r in rows)
-    assert all(body.keys() == {"model", "messages"} and body["model"] == MODEL for body in bodies)
 
 
 def test_few_shot_examples_keep_their_media(few_shot, tmp_path, command, tour):
@@ -211,7 +202,8 @@ def test_what_the_stock_provider_cannot_carry_is_refused_before_the_run(tour, tm
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["scorer=anls"], "inspect-ai has no scorer like 'anls'; known: choice, contains, exact"),
+        (["scorer=anl"], "unknown scorer 'anl'; did you mean 'anls'?"),
+        (["fetc=true"], "unknown argument 'fetc'; did you mean 'fetch'?"),
         (["target=gemini"], "this runner needs OpenAI's chat form, and gemini has another"),
         (["dataset=x.jsonl"], "dataset and train are for a task file"),
         (["path=a[/b]gone.jsonl"], "a[/b]gone.jsonl"),
@@ -224,15 +216,22 @@ def test_a_wrong_argument_is_one_line(arguments, said, tour, tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_an_error_names_the_argument_to_type(tmp_path):
-    (tmp_path / "rows").mkdir()
-    (tmp_path / "cup.jpg").write_bytes(b"\xff\xd8\xff")
-    rows = tmp_path / "rows" / "rows.jsonl"
-    rows.write_text('{"image": "../cup.jpg", "question": "q"}\n', encoding="utf-8")
-    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={rows}")
+def test_a_dead_server_is_told_before_the_first_request(tour, tmp_path):
+    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={tour / 'tour.jsonl'}")
+    assert done.returncode != 0
+    assert "mmprompt: MM901 the server at http://127.0.0.1:9/v1 cannot be reached; start" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_what_may_be_fetched_is_an_argument(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"image": "https://a.example/cat.jpg", "question": "?"}\n', encoding="utf-8")
+    words = ("path=rows.jsonl", "fetch=true", "allow_domain=b.example,c.example")
+    with recording_server() as server:
+        done = evaluate(tmp_path, server.base_url, OURS, *words)
     said = re.sub(r"\s+", " ", done.stdout + done.stderr)
-    assert "-T media_root=DIR" in said
-    assert "--media-root" not in said
+    assert (done.returncode != 0, server.bodies) == (True, [])
+    assert "MM206 the domain" in said, said
+    assert "-T allow_domain=HOST" in said, said
 
 
 TURNS = """

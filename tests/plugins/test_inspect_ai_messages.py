@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -33,10 +33,10 @@ from mmprompt import (
     read_messages,
     to_openai,
 )
-from mmprompt.plugins.inspect_ai import dataset, from_inspect, mmprompt_task, to_inspect, whole
+from mmprompt.plugins.inspect_ai import dataset, from_inspect, mmprompt_task, row_score, to_inspect, whole
 from mmprompt.plugins.inspect_ai.messages import wire_of
 from mmprompt.plugins.inspect_ai.model import check_loss, settings_of
-from mmprompt.plugins.inspect_ai.task import _LETTER
+from mmprompt.plugins.inspect_ai.task import _sample
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
@@ -206,13 +206,15 @@ def test_a_task_made_before_its_model_is_known_refuses_before_sending(tour, monk
         asyncio.run(whole()(state("openai-api"), None))
 
 
-def test_an_empty_answer_is_not_scored(tmp_path):
+def test_a_row_without_an_answer_is_told_where_there_is_a_score(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"question": "?", "answer": ""}\n{"question": "!"}\n', encoding="utf-8")
+    path.write_text('{"question": "?", "answer": "yes"}\n{"question": "!"}\n', encoding="utf-8")
     with pytest.raises(PrerequisiteError) as caught:
-        mmprompt_task(str(path), scorer="contains")
-    assert str(caught.value.message).count("no answer to score against; give 'answer'") == 2
-    assert len(mmprompt_task(str(path)).dataset) == 2
+        mmprompt_task(str(path))
+    assert str(caught.value.message).count("no answer to score against; give 'answer'") == 1
+    assert len(dataset(str(path))) == 2  # a task of one's own has a scorer of its own
+    path.write_text('{"question": "?"}\n', encoding="utf-8")
+    assert mmprompt_task(str(path)).scorer is None
 
 
 def test_settings_reach_the_provider_or_are_refused():
@@ -227,30 +229,43 @@ def test_settings_reach_the_provider_or_are_refused():
         settings_of(opened, "google")
 
 
-def test_a_choice_is_scored_against_a_letter(tmp_path):
+def test_a_choice_needs_choices(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"question": "?", "answer": "B"}\n{"question": "!", "answer": "a cat"}\n', encoding="utf-8")
+    rows = [{"question": "?", "options": ["a dog", "a cat"], "answer": "B"}, {"question": "!", "answer": "B"}]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     with pytest.raises(PrerequisiteError) as caught:
         mmprompt_task(str(path), scorer="choice")
-    said = "rows.jsonl:2: MM702 the answer 'a cat' is not a letter; use the scorer contains or exact ("
-    assert said in str(caught.value.message)
+    assert "rows.jsonl:2: MM702 the row has no choices to score by; give a column" in str(caught.value.message)
     assert "rows.jsonl:1" not in str(caught.value.message)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "reply", "value"),
+    [
+        ("exact", {"answer": "4"}, " 4.", "C"),
+        ("exact", {"answer": 4}, "five", "I"),
+        ("contains", {"answer": "cat"}, "a category", "I"),
+        ("choice", {"options": ["a dog", "a cat"], "answer": "B"}, "It is a cat.", "C"),
+        ("choice", {"options": ["a dog", "a cat"], "answer": 0}, "(A)", "C"),
+        (None, {"options": ["a dog", "a cat"], "answer": "B"}, "Answer: A", "I"),
+        ("anls", {"answer": ["coffee"]}, "cofee", pytest.approx(5 / 6)),
+        ("vqa", {"answer": ["red"] * 10}, "red", 1.0),
+        ("number", {"answer": 3.5}, "about 3.50", "C"),
+    ],
+)
+def test_the_scorer_is_that_of_mmprompt_score(name, row, reply, value):
+    [request] = load_task({"dataset": {"rows": [{"id": 1, "question": "?", **row}]}}).requests()
+    sample = _sample(request)
+    state = SimpleNamespace(metadata=sample.metadata, output=SimpleNamespace(completion=reply))
+    assert asyncio.run(row_score(name)(state, None)).value == value
+
+
+def test_the_scorer_leaves_samples_of_others_alone():
+    with pytest.raises(TaskError, match="the sample is not of mmprompt's rows"):
+        asyncio.run(row_score()(SimpleNamespace(metadata={}, output=SimpleNamespace(completion="x")), None))
 
 
 def test_the_dataset_is_one_of_the_runner(tour):
     rows = dataset(str(tour / "tour_columns.jsonl"))
     assert (len(rows), rows[0].id, rows[0].target) == (9, 1, "wood")
     assert [content.type for content in rows[0].input[0].content] == ["image", "text"]
-
-
-@pytest.mark.parametrize(
-    ("reply", "letter"),
-    [
-        ("B", "B"), ("(b)", "b"), (" B. ", "B"), ("B. the cat", "B"), ("B：猫", "B"), ("The answer is B.", "B"),
-        ("Answer: (C) a dog", "C"), ("答案是B。", "B"), ("I think it is a dog.", None), ("A cat", None),
-        ("the answer is a cat", None), ("It is red.\nANSWER: D", "D"),
-    ],
-)  # fmt: skip
-def test_a_choice_is_found_in_a_reply(reply, letter):
-    found = re.search(_LETTER, reply, re.IGNORECASE)
-    assert (None if found is None else next(group for group in found.groups() if group)) == letter

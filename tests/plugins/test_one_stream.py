@@ -76,9 +76,11 @@ def test_the_fixture_of_pytest(
         vlm = request.getfixturevalue("vlm")
         for _, messages in load_task(task).messages():
             assert vlm.send(messages, policy=MediaPolicy([tour])) == "ok"
+        for row in load_task(task).requests():
+            assert vlm.send(row) == "ok"
         vlm.client.close()
         del request.config.stash[_CLIENT]  # the fixture keeps the client for the whole run
-    assert [body["messages"] for body in server.bodies] == list(stream.values())
+    assert [body["messages"] for body in server.bodies] == [*stream.values()] * 2
 
 
 @pytest.mark.runners

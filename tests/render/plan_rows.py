@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from mmprompt.errors import MMPromptError, RowError
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder
 from mmprompt.render.renderer import Renderer
@@ -30,6 +31,24 @@ def lines_of(task: Any, target: str, *, planned: bool, **options: Any) -> tuple[
         render(renderer, task.samples(), writer, on_error=on_error, on_note=on_note)
     renderer.close()
     return buffer.getvalue(), errors, notes, [str(note) for note in task.notes()]
+
+
+def messages_of(task: Any, *, planned: bool) -> tuple[list[Any], list[str]]:
+    """Return the messages of a task with a template, with the types of their parts, and the errors of its rows."""
+    found: list[tuple[object, Any]] = []
+    errors: list[MMPromptError] = []
+    if planned:
+        found = [*task.messages(on_error=errors.append)]
+    else:
+        for row in task.samples():
+            try:
+                if isinstance(row, RowError):
+                    raise row
+                found += [(row.id, task.messages_of(made)) for made in task.assembled(row)]
+            except MMPromptError as error:
+                errors.append(error if isinstance(row, RowError) else row.located(error))
+    types = [[type(p[0]) for m in messages for p in m.parts] for _, messages in found]
+    return [repr(one) for one in found] + [found, types], [str(error) for error in errors]
 
 
 def by_plan(task: Any, target: str = "vllm") -> int:

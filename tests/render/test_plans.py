@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_rows import by_plan, lines_of, template
+from plan_rows import by_plan, lines_of, messages_of, template
 
 from mmprompt import load_task
 from mmprompt.datasets.sample import Sample
@@ -27,6 +27,8 @@ QUESTION = {"role": "HUMAN", "prompt": "{question} ({hint})\n"}
 
 def assert_same_both_ways(task: Any, target: str, **options: Any) -> None:
     assert lines_of(task, target, planned=True, **options) == lines_of(task, target, planned=False, **options)
+    if task.assembly is not None:
+        assert messages_of(task, planned=True) == messages_of(task, planned=False)
     bodies = []
     for planned in (True, False):
         builder = RequestBuilder(task, target, planned=planned)
@@ -224,6 +226,8 @@ def test_a_plan_of_few_shot_examples_with_pictures_is_used() -> None:
     )
     assert by_plan(task) >= 7
     assert_same_both_ways(task, "vllm")
+    eighth, ninth = [messages for _, messages in task.messages()][8:10]
+    assert [one is other for one, other in zip(eighth, ninth, strict=True)] == [True] * 4 + [False]  # not made again
 
 
 def test_choices_and_lists_go_the_long_way() -> None:

@@ -21,6 +21,9 @@ pytest.importorskip("ray")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills processes and reads /proc")
 
 
+ENGINE = ("--engine", "ray", "--workers", 3, "--rows-per-shard", SHARD)
+
+
 @pytest.fixture(scope="module")
 def hooked(tmp_path_factory):
     """The environment of a process in which ``HOOK`` is set."""
@@ -40,8 +43,6 @@ def cluster(hooked):
 def _joined(monkeypatch, cluster):
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("mmprompt.cli.engine.ROWS", SHARD)
-    monkeypatch.setattr("mmprompt.cli.engine_run.ROWS", SHARD)
 
 
 @pytest.fixture
@@ -55,13 +56,21 @@ def test_render_gives_what_the_plain_run_gives(command, tmp_path):
     data = dataset(tmp_path)
     words = ("render", data, "--errors")
     plain = command(*words, tmp_path / "plain.errors", "-o", tmp_path / "plain.jsonl")
-    ray = command(*words, tmp_path / "ray.errors", "-o", tmp_path / "ray.jsonl", "--engine", "ray", "--workers", 3)
+    ray = command(*words, tmp_path / "ray.errors", "-o", tmp_path / "ray.jsonl", *ENGINE)
     assert plain.returncode == ray.returncode == 1
     assert (tmp_path / "ray.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
     assert (tmp_path / "ray.errors").read_bytes() == (tmp_path / "plain.errors").read_bytes()
     assert told(ray) == told(plain)
     assert ray.stdout == b""
     assert not (tmp_path / "ray.jsonl.shards").exists()
+
+
+def test_check_gives_what_the_plain_check_gives(command, tmp_path):
+    words = ("check", dataset(tmp_path), "--output-format", "json")
+    plain, ray = command(*words), command(*words, *ENGINE)
+    assert plain.returncode == ray.returncode == 1
+    assert ray.stdout == plain.stdout
+    assert ray.stderr == plain.stderr
 
 
 def test_run_gives_the_journal_of_the_plain_run_and_asks_no_more_at_once(command, tmp_path, server):
@@ -71,14 +80,14 @@ def test_run_gives_the_journal_of_the_plain_run_and_asks_no_more_at_once(command
     words = ("run", data, "--base-url", url, "--model", "m", "--concurrency", 6)
     plain = command(*words, "-o", tmp_path / "plain.jsonl")
     handler.most = 0
-    ray = command(*words, "-o", tmp_path / "ray.jsonl", "--engine", "ray", "--workers", 3)
+    ray = command(*words, "-o", tmp_path / "ray.jsonl", *ENGINE)
     assert plain.returncode == ray.returncode == 1
     assert lines_of(tmp_path / "ray.jsonl") == lines_of(tmp_path / "plain.jsonl")
     assert told(ray) == told(plain)
     assert ray.stdout.replace(b"ray.jsonl", b"plain.jsonl") == plain.stdout
     assert 1 < handler.most <= 6
     asked = handler.asked
-    again = command(*words, "-o", tmp_path / "ray.jsonl", "--engine", "ray", "--workers", 3)
+    again = command(*words, "-o", tmp_path / "ray.jsonl", *ENGINE)
     assert handler.asked == asked  # all of them stand in the journal
     assert b"of them before this run" in again.stderr
     assert lines_of(tmp_path / "ray.jsonl") == lines_of(tmp_path / "plain.jsonl")
@@ -89,7 +98,7 @@ def test_two_rows_that_end_their_workers_are_named_and_all_others_are_there(comm
     plain = command("render", data, "-o", tmp_path / "plain.jsonl")  # this process has no hook
     assert plain.returncode == 1
     errors = tmp_path / "errors.jsonl"
-    ray = command("render", data, "-o", tmp_path / "ray.jsonl", "--errors", errors, "--engine", "ray", "--workers", 3)
+    ray = command("render", data, "-o", tmp_path / "ray.jsonl", "--errors", errors, *ENGINE)
     assert ray.returncode == 1
     found = [json.loads(line) for line in errors.read_text().splitlines()]
     assert [(f["row"], f["line"]) for f in found if f["code"] == "MM902"] == [(37, 38), (150, 151)]
@@ -104,12 +113,13 @@ def test_two_rows_that_end_their_workers_are_named_and_all_others_are_there(comm
 def test_a_killed_driver_is_gone_on_with_and_no_finished_shard_is_done_again(command, tmp_path, cluster, hooked):
     data = dataset(tmp_path, every="slow.png")
     command("render", data, "-o", tmp_path / "plain.jsonl")
-    code = f"import mmprompt.cli.engine as engine; engine.ROWS = {SHARD}; from mmprompt.cli import main; main()"
-    words = ["render", str(data), "-o", str(tmp_path / "ray.jsonl"), "--engine", "ray", "--workers", "3"]
+    words = ["render", str(data), "-o", str(tmp_path / "ray.jsonl"), *map(str, ENGINE)]
     folder = tmp_path / "ray.jsonl.shards"
     done = {}
     for enough in (2, 4):
-        with subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, cwd=tmp_path) as driver:
+        with subprocess.Popen(
+            [sys.executable, "-m", "mmprompt", *words], stderr=subprocess.PIPE, cwd=tmp_path
+        ) as driver:
             try:
                 deadline = time.monotonic() + 60
                 while len(list(folder.glob("*.report"))) < enough and time.monotonic() < deadline:
@@ -131,14 +141,14 @@ def test_a_node_killed_at_a_third_of_a_run_costs_no_row(command, tmp_path, serve
     handler, url = server
     handler.seconds = 0.05
     data = dataset(tmp_path)
-    words = ("run", data, "--base-url", url, "--model", "m", "--concurrency", 3, "--workers", 3)
+    words = ("run", data, "--base-url", url, "--model", "m", "--concurrency", 3)
     killing = threading.Thread(target=lambda: handler.third.wait(100) and cluster.kill_node(1))
     killing.start()
-    ray = command(*words, "-o", tmp_path / "ray.jsonl", "--engine", "ray")
+    ray = command(*words, "-o", tmp_path / "ray.jsonl", *ENGINE)
     killing.join()
     assert handler.third.is_set()
     assert ray.returncode == 1
-    plain = command(*words[:-2], "-o", tmp_path / "plain.jsonl")
+    plain = command(*words, "-o", tmp_path / "plain.jsonl")
     assert lines_of(tmp_path / "ray.jsonl") == lines_of(tmp_path / "plain.jsonl")
     assert told(ray) == told(plain)
 

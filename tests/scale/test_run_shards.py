@@ -18,11 +18,6 @@ from shard_cases import HOOK, ROWS, SHARD, Answers, dataset, lines_of, told
 from mmprompt.scale.ray_engine import run_ray
 
 
-@pytest.fixture(autouse=True)
-def _small_shards(monkeypatch):
-    monkeypatch.setattr("mmprompt.cli.engine_run.ROWS", SHARD * 2)
-
-
 @pytest.fixture
 def server():
     handler = type("Handler", (Answers,), {"third": threading.Event(), "lock": threading.Lock()})
@@ -34,7 +29,7 @@ def words(folder, url, *more):
     return ("run", folder / "data.jsonl", "--base-url", url, "--model", "m", *more)
 
 
-ENGINE = ("--engine", "local", "--workers", 2)
+ENGINE = ("--engine", "local", "--workers", 2, "--rows-per-shard", SHARD)
 
 
 def test_the_journal_is_that_of_the_plain_run_and_the_server_is_asked_no_more_at_once(command, tmp_path, server):
@@ -97,9 +92,8 @@ def test_a_stopped_run_is_gone_on_with_and_no_answer_is_lost(command, tmp_path, 
     handler.seconds = 0.02
     dataset(tmp_path)
     run = [str(word) for word in words(tmp_path, url, "--concurrency", 4, "-o", tmp_path / "out.jsonl", *ENGINE)]
-    code = f"import mmprompt.cli.engine_run as e; e.ROWS = {SHARD}; from mmprompt.cli import main; raise SystemExit(main())"
     with subprocess.Popen(
-        [sys.executable, "-c", code, *run],
+        [sys.executable, "-m", "mmprompt", *run],
         stderr=subprocess.PIPE,
         env=interrupted_environment,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509

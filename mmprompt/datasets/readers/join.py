@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from mmprompt.datasets.choices import is_null
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import NO_COLUMN, DatasetError, RowError, Where, nearest, shown
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _CACHE = 1 << 14
 """KiB of the table that stay in memory; the rest lies in a temporary file without a name."""
@@ -75,6 +77,8 @@ def join_table() -> Iterator[JoinTable]:
     Raises:
         DatasetError: the table cannot be written, for example because the disk is full.
     """
+    import sqlite3  # noqa: PLC0415  # only where files are joined
+
     database = sqlite3.connect("", isolation_level=None)  # a temporary file, which SQLite removes
     try:
         database.execute("begin")

@@ -15,7 +15,7 @@ import stat
 import threading
 import time
 
-from mmprompt._log import log
+from mmprompt._log import warn
 from mmprompt.media.cache.entry import CacheEntry, pack, unpack
 
 _READ = os.O_RDONLY
@@ -201,7 +201,7 @@ class CacheFolder:
             self._said = True
             reason = error.strerror or type(error).__name__
             what = "the media cache folder cannot be %s (%s); the run goes on without it"
-            log.warning(what, verb, reason, extra={"code": "MM904"})
+            warn("MM904", what, verb, reason)
 
 
 def _shared_fault(status: os.stat_result) -> str:

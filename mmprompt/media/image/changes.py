@@ -35,6 +35,7 @@ TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 
 _NAMES = {"WEBP": "WebP"}
 _WHITE = (255, 255, 255)
+_LYING = 4  # an EXIF orientation above it turns a picture by 90 degrees
 
 
 class Made(NamedTuple):
@@ -69,35 +70,20 @@ def change_image(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     returned unchanged.
     """
     if part.frames:
-        return change_frames(part, changes, policy, _why_size(changes.max_side, changes.max_pixels))
+        return change_frames(part, changes, policy, why_size(changes.max_side, changes.max_pixels))
     if part.modality != "image" or not part.data:
         return part
     facts = image_facts(part.data, policy)
     wanted = wanted_of(facts, changes)
     if wanted is None:
         return part
-    made = make(decode_image(part.data, policy), facts, wanted)
+    made = make(decoded(part.data, policy, facts, wanted), facts, wanted)
     name = made.image_format
     # a WebP without loss stays one, unless WebP was asked for, which means with quality
     lossless = name == "PNG" or (name == "WEBP" and not changes.image_format and is_lossless(part.data, facts))
     data = encoded(made.image, name, changes.quality, made.orientation, lossless=lossless)
     how = "lossless" if lossless else f"quality {changes.quality}"
     return with_bytes(part, data, made, f"{recoded(facts, name)}, {how}")
-
-
-def scaled_jpeg(image: Image, changes: Changes) -> tuple[bytes, tuple[str, ...]]:
-    """Return a decoded picture, such as a frame of a video, as JPEG of ``changes.quality`` within the size limits.
-
-    Transparent pixels get ``changes.background``. The second value says how it was scaled; empty if it was not.
-
-    Raises:
-        SourceError: a side is too long for a JPEG.
-    """
-    size = size_within(*image.size, changes.max_side, changes.max_pixels)
-    scaled = held_by(resized(image, size), "JPEG", changes.background)
-    why = _why_size(changes.max_side, changes.max_pixels)
-    notes = () if size == image.size else (_scaled(image.size, size, why),)
-    return encoded(scaled, "JPEG", changes.quality), notes
 
 
 def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
@@ -118,7 +104,7 @@ def wanted_of(facts: ImageFacts, changes: Changes) -> Wanted | None:
         changes.max_side,
         changes.max_pixels,
         changes.background,
-        _why_size(changes.max_side, changes.max_pixels),
+        why_size(changes.max_side, changes.max_pixels),
     )
 
 
@@ -132,8 +118,25 @@ def own_format(facts: ImageFacts) -> str:
     return facts.format if facts.format in TYPES else "PNG"
 
 
+def decoded(data: bytes, policy: MediaPolicy, facts: ImageFacts, wanted: Wanted) -> Image:
+    """Return the first frame of a picture file, which may be smaller if it will be scaled down."""
+    shown, size = _sizes(facts, wanted)
+    if size == shown:
+        return decode_image(data, policy)
+    lies = wanted.upright and facts.orientation > _LYING
+    return decode_image(data, policy, size=size[::-1] if lies else size)
+
+
+def _sizes(facts: ImageFacts, wanted: Wanted) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the size of a picture as it will be shown, upright if that is wanted, and the size it is scaled to."""
+    shown = (facts.width, facts.height)
+    if wanted.upright and facts.orientation > _LYING:
+        shown = shown[::-1]
+    return shown, size_within(*shown, wanted.max_side, wanted.max_pixels)
+
+
 def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
-    """Make the changes in the order that ``change_image`` documents."""
+    """Make the changes in the order that ``change_image`` documents. ``image`` may be smaller than ``facts`` say."""
     notes: list[str] = []
     findings: tuple[Note, ...] = ()
     orientation = facts.orientation
@@ -144,14 +147,16 @@ def make(image: Image, facts: ImageFacts, wanted: Wanted) -> Made:
     if facts.frames is None:
         notes.append("several pages to the first")
         findings = (Note("MM306", "of several pages the first is kept"),)
+    shown, size = _sizes(facts, wanted)
+    if wanted.upright and orientation > 1:
+        notes.append(f"turned upright from EXIF orientation {orientation}")
+    if size != shown:
+        notes.append(scaled(shown, size, wanted.why_size))
+        lies = wanted.upright and orientation > _LYING
+        image = resized(image, size[::-1] if lies else size, (facts.width, facts.height))
     if wanted.upright and orientation > 1:
         image = turned(image, orientation)
-        notes.append(f"turned upright from EXIF orientation {orientation}")
         orientation = 1
-    size = size_within(*image.size, wanted.max_side, wanted.max_pixels)
-    if size != image.size:
-        notes.append(_scaled(image.size, size, wanted.why_size))
-        image = resized(image, size)
     clear = image.has_transparency_data
     if wanted.mode:
         image = in_mode(image, wanted.mode, wanted.background)
@@ -189,7 +194,7 @@ def change_frames(part: MediaPart, limits: Changes, policy: MediaPolicy, why: st
             frames.append(frame)
             continue
         wanted = Wanted("JPEG", max_side=limits.max_side, max_pixels=limits.max_pixels, why_size=why)
-        made = make(decode_image(frame, policy), facts, wanted)
+        made = make(decoded(frame, policy, facts, wanted), facts, wanted)
         frames.append(encoded(made.image, "JPEG", limits.quality, made.orientation))
         notes.append(f"{', '.join(made.notes)}, quality {limits.quality}")
     return with_frames(part, frames, notes)
@@ -211,10 +216,12 @@ def is_lossless(data: bytes, facts: ImageFacts) -> bool:
     return facts.format not in ("JPEG", "AVIF")
 
 
-def _scaled(old: tuple[int, int], new: tuple[int, int], why: str) -> str:
+def scaled(old: tuple[int, int], new: tuple[int, int], why: str) -> str:
+    """Return how a picture was scaled, in words."""
     return f"{old[0]}x{old[1]} to {new[0]}x{new[1]}{why}"
 
 
-def _why_size(max_side: int | None, max_pixels: int | None) -> str:
+def why_size(max_side: int | None, max_pixels: int | None) -> str:
+    """Return the limits of a size as the reason to record."""
     names = (("max_side", max_side), ("max_pixels", max_pixels))
     return f" ({', '.join(f'{name} {most}' for name, most in names if most is not None)})"

@@ -12,6 +12,7 @@ from mmprompt.media.image.changes import (
     Made,
     Wanted,
     change_image,
+    decoded,
     is_lossless,
     make,
     own_format,
@@ -21,7 +22,7 @@ from mmprompt.media.image.changes import (
     with_frames,
 )
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, size_within
-from mmprompt.media.image.reading import ImageFacts, decode_image, image_facts
+from mmprompt.media.image.reading import ImageFacts, image_facts
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart
 
@@ -85,7 +86,7 @@ def fit_image(part: MediaPart, room: TargetRoom, policy: MediaPolicy, quality: i
     )
     lossless = is_lossless(part.data, facts)
     ways = _ways(facts, room, own_format(facts), lossless=lossless, clear=facts.has_alpha, side=max(size))
-    return _fitted(_Job(part, facts, decode_image(part.data, policy), wanted, room, quality), ways)
+    return _fitted(_Job(part, facts, decoded(part.data, policy, facts, wanted), wanted, room, quality), ways)
 
 
 def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: TargetRoom) -> MediaPart:
@@ -107,7 +108,7 @@ def change_to_fit(part: MediaPart, changes: Changes, policy: MediaPolicy, room: 
     lossless = is_lossless(part.data, facts) and changes.image_format in (None, "png")
     clear = facts.has_alpha and changes.mode is None and changes.image_format != "jpeg"
     ways = _ways(facts, room, wanted.image_format, lossless=lossless, clear=clear, side=max(size))
-    return _fitted(_Job(part, facts, decode_image(part.data, policy), wanted, room, changes.quality), ways)
+    return _fitted(_Job(part, facts, decoded(part.data, policy, facts, wanted), wanted, room, changes.quality), ways)
 
 
 def _least(one: int | None, other: int | None) -> int | None:

@@ -63,8 +63,11 @@ def turned(image: Image, orientation: int) -> Image:
     return image.transpose(Transpose[_TURNS[orientation - 1]]) if orientation > 1 else image
 
 
-def resized(image: Image, size: tuple[int, int]) -> Image:
+def resized(image: Image, size: tuple[int, int], full: tuple[int, int] | None = None) -> Image:
     """Return the image at this size, by Lanczos; palettes and single bits become samples of 8 bits for it.
+
+    An image decoded to a half, a quarter or an eighth of its ``full`` size, rounded up, is scaled without that part of
+    its last column and row that lies outside the picture.
 
     Colours are weighed by their alpha, so what is transparent does not shine through at edges. 16 bits stay 16.
     """
@@ -72,7 +75,11 @@ def resized(image: Image, size: tuple[int, int]) -> Image:
 
     if size == image.size:
         return image
-    return _of_samples(image).resize(size, Resampling.LANCZOS)
+    box = None
+    if full is not None and full != image.size:
+        times = round(full[0] / image.width)
+        box = (0, 0, full[0] / times, full[1] / times)
+    return _of_samples(image).resize(size, Resampling.LANCZOS, box)
 
 
 def in_mode(image: Image, mode: str, background: Colour) -> Image:

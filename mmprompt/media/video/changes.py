@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.changes import Changes
-from mmprompt.media.image.changes import change_image, scaled_jpeg
+from mmprompt.media.image.changes import change_image, scaled, why_size
+from mmprompt.media.image.pixels import encoded, size_within
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice, even_places
@@ -44,7 +45,14 @@ def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Medi
     if choice == FrameChoice():
         return part
     notes: dict[str, None] = {}
-    taken = take_frames(part.data, policy, choice, lambda: _encoder(changes, policy, notes))
+
+    def size_of(width: int, height: int) -> tuple[int, int]:
+        size = size_within(width, height, changes.max_side, changes.max_pixels)
+        if size != (width, height):
+            notes[scaled((width, height), size, why_size(changes.max_side, changes.max_pixels))] = None
+        return size
+
+    taken = take_frames(part.data, policy, choice, lambda: _encoder(changes, policy, notes), size_of)
     at = ", ".join([f"{seconds:.3f}".rstrip("0").rstrip(".") for seconds, _ in taken.frames])
     what = (
         f"{part.media_type} of {taken.seconds:.3f} s to {len(taken.frames)} JPEG frames at {at} s "
@@ -90,7 +98,7 @@ def _asked(choice: FrameChoice) -> str:
 def _encoder(changes: Changes, policy: MediaPolicy, notes: dict[str, None]) -> Callable[[Pixels], bytes]:
     """Return a function that encodes pixels as JPEG; all its results together keep to ``max_bytes``.
 
-    ``notes`` gets each kind of scaling once.
+    ``notes`` is cleared: it gets each kind of scaling once.
     """
     from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy, and its module has the name of its class
 
@@ -99,8 +107,7 @@ def _encoder(changes: Changes, policy: MediaPolicy, notes: dict[str, None]) -> C
 
     def encode(pixels: Pixels) -> bytes:
         nonlocal room
-        data, scaled = scaled_jpeg(pillow.fromarray(pixels), changes)
-        notes.update(dict.fromkeys(scaled))
+        data = encoded(pillow.fromarray(pixels), "JPEG", changes.quality)
         room -= len(data)
         if room < 0:
             raise PolicyError(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 
+SizeOf = Callable[[int, int], tuple[int, int]]
+
 _MATRICES = {1: "ITU709", 4: "FCC", 7: "SMPTE240M"}
 """PyAV's names for the colour matrices (ITU-T H.273, table 4) that are not BT.601; it has none for BT.2020."""
 
@@ -96,12 +98,17 @@ def video_frames(
 
 
 def take_frames(
-    data: bytes, policy: MediaPolicy, choice: FrameChoice, start: Callable[[], Callable[[Pixels], Any]]
+    data: bytes,
+    policy: MediaPolicy,
+    choice: FrameChoice,
+    start: Callable[[], Callable[[Pixels], Any]],
+    size_of: SizeOf | None = None,
 ) -> Taken:
     """Return what becomes of the pixels of each chosen frame, see ``video_frames``, without holding all the pixels.
 
     ``start`` gives the function that takes pixels, (height, width, 3), as soon as they are decoded; it is called again
-    where decoding has to begin anew, and what was taken until then is dropped.
+    where decoding has to begin anew, and what was taken until then is dropped. ``size_of`` gives the width and height
+    to which an upright frame of these is scaled.
     """
     with open_video(data, policy) as video:
         watch = watch_video(policy)
@@ -114,7 +121,7 @@ def take_frames(
             check_whole(line.length, declared)
             wanted = choose(choice, line)
             made = by_stretches(
-                video, packets, {line.ticks[index]: index for index in wanted}, _upright(start()), watch
+                video, packets, {line.ticks[index]: index for index in wanted}, _upright(start(), size_of), watch
             )
             if made is not None:
                 return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
@@ -122,14 +129,14 @@ def take_frames(
         check_whole(line.length, declared)
         check_seconds(line.length, policy)
         wanted = choose(choice, line)
-        made = in_order(video, packets, set(wanted), _upright(start()), watch)
+        made = in_order(video, packets, set(wanted), _upright(start(), size_of), watch)
         if not made.keys() >= set(wanted):  # what is damaged may give fewer frames the second time
             raise SourceError("the video is damaged", "fetch the file again, or encode it anew", code="MM500")
         return Taken(line.length, [(line.seconds(index), made[index]) for index in wanted])
 
 
-def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
-    """Return a function of a frame that hands its pixels on, turned as the first of them says."""
+def _upright(take: Callable[[Pixels], Any], size_of: SizeOf | None) -> Callable[[VideoFrame], Any]:
+    """Return a function of a frame that hands its pixels on, scaled, and turned as the first of them says."""
     from av import FFmpegError  # noqa: PLC0415  # heavy
     from av.video.reformatter import VideoReformatter  # noqa: PLC0415  # heavy
 
@@ -143,7 +150,8 @@ def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
         if matrix is None:
             matrix = display_matrix(frame)
         try:
-            plain = converter.reformat(frame, format="rgb24", **_colours(frame))
+            size = {} if size_of is None else _scaling(frame, matrix, size_of)
+            plain = converter.reformat(frame, format="rgb24", **size, **_colours(frame))
         except (FFmpegError, ValueError):
             what = f"colours of the form {frame.format.name}, matrix {int(frame.colorspace)}"
             raise SourceError(
@@ -153,6 +161,14 @@ def _upright(take: Callable[[Pixels], Any]) -> Callable[[VideoFrame], Any]:
         return take(_turned(pixels, matrix))
 
     return turned
+
+
+def _scaling(frame: VideoFrame, matrix: Matrix, size_of: SizeOf) -> dict[str, Any]:
+    """Return the arguments for the converter that scale a frame as ``size_of`` asks of it upright; none if it stays."""
+    stored = (frame.width, frame.height)
+    lies = bool(matrix[1])
+    width, height = size_of(*stored[::-1])[::-1] if lies else size_of(*stored)
+    return {} if (width, height) == stored else {"width": width, "height": height, "interpolation": "LANCZOS"}
 
 
 def _colours(frame: VideoFrame) -> dict[str, Any]:

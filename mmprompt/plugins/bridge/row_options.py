@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from mmprompt.errors import MMPromptError, TaskError, nearest, shown
+from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.plugins.bridge.requests import open_task, task_requests
 from mmprompt.render.request import Request
@@ -32,7 +32,8 @@ ROW_OPTIONS = (*dict.fromkeys((*_TEXTS, *_ACCESS, *_SWITCHES, *CHANGE_KEYS)),)
 """The names of all arguments."""
 
 _SWITCH = re.compile(r"--(fetch|fit)\b")
-_OPTION = re.compile(r"--(media-root|allow-domain|read-also|policy|dataset|train|max-side|frames) ([^\s,;)]+)")
+_OPTION = re.compile(r"--(path|media-root|allow-domain|read-also|policy|dataset|train|max-side|frames) ([^\s,;)]+)")
+_SKIP = re.compile(r"\bskip_bad=true\b")
 
 
 class AskedRows(NamedTuple):
@@ -52,16 +53,19 @@ class AskedRows(NamedTuple):
         return self.scorer(reply, cast("tuple[JSONValue, ...]", request.answers), request.choices)
 
 
-def asked_rows(given: Given, option: str, check: Callable[[Request], None] | None = None) -> AskedRows:
+def asked_rows(
+    given: Given, option: str, check: Callable[[Request], None] | None = None, *, scored: bool = True
+) -> AskedRows:
     """Return the requests of the task file or dataset ``path``, each of which passes ``check``.
 
-    ``option`` is how the runner's user writes an argument, with ``{name}`` and ``{value}``; errors name it.
+    ``option`` is how the runner's user writes an argument, with ``{name}`` and ``{value}``, or the value as ``{json}``
+    or ``{python}``; errors name it. Without ``scored`` rows need no answers.
 
     Raises:
         MMPromptError: an argument or the task is wrong, or rows cannot be sent; the error lists these rows.
     """
     try:
-        return _asked(given, check)
+        return _asked(given, check, scored)
     except MMPromptError as error:
         what, hint = (_in_words(text, option) for text in (error.what, error.hint))
         raise type(error)(what, hint, error.where, error.code) from None
@@ -69,16 +73,25 @@ def asked_rows(given: Given, option: str, check: Callable[[Request], None] | Non
 
 def _in_words(text: str, option: str) -> str:
     """Return a text with the options of our command line as the runner's user writes them."""
-    text = _SWITCH.sub(lambda found: option.format(name=found[1], value="true"), text)
-    return _OPTION.sub(lambda found: option.format(name=found[1].replace("-", "_"), value=found[2]), text)
+
+    def switch(name: str) -> str:
+        return option.format(name=name, value="true", json="true", python="True")
+
+    def valued(found: re.Match[str]) -> str:
+        value = found[2]
+        quoted = value if found[1] in ("max-side", "frames") else f'"{value}"'
+        return option.format(name=found[1].replace("-", "_"), value=value, json=quoted, python=quoted)
+
+    text = _SKIP.sub(lambda _: switch("skip_bad"), _SWITCH.sub(lambda found: switch(found[1]), text))
+    return _OPTION.sub(valued, text)
 
 
-def _asked(given: Given, check: Callable[[Request], None] | None) -> AskedRows:
+def _asked(given: Given, check: Callable[[Request], None] | None, scored: bool) -> AskedRows:
     wanted = {name: value for name, value in given.items() if value is not None}
     for name, value in wanted.items():
         _check_value(name, value)
     if "path" not in wanted:
-        raise TaskError("no task file or dataset is given", "name it by the argument path")
+        raise TaskError("no task file or dataset is given", "name a task file or dataset: --path FILE")
     grants = _grants(wanted)
     dataset, train, abbr = (wanted.get(name) for name in ("dataset", "train", "abbr"))
     task = open_task(wanted["path"], dataset, train, grants=grants, abbr=abbr)
@@ -89,11 +102,24 @@ def _asked(given: Given, check: Callable[[Request], None] | None) -> AskedRows:
         wanted.get("target", "vllm"),
         policy=_policy(task, grants),
         changes={name: wanted[name] for name in CHANGE_KEYS if name in wanted} or None,
-        check=check,
+        check=_with_choices(check) if scored and named == "choice" else check,
         skip_bad=wanted.get("skip_bad", False),
-        answered=True if named is not None else None,
+        answered=(True if named is not None else None) if scored else False,
     )
     return AskedRows(task, requests, scorer)
+
+
+def _with_choices(check: Callable[[Request], None] | None) -> Callable[[Request], None]:
+    """Return ``check`` with a further one: a row has choices."""
+
+    def check_both(request: Request) -> None:
+        if check is not None:
+            check(request)
+        if not request.choices:
+            hint = "give a column of choices, such as options, or use the scorer exact or contains"
+            raise DatasetError("the row has no choices to score by", hint, code="MM702")
+
+    return check_both
 
 
 def _check_value(name: str, value: object) -> None:

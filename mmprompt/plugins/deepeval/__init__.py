@@ -34,7 +34,7 @@ def rows(path: str, **options: Any) -> AskedRows:
     Raises:
         MMPromptError: an option is wrong, or rows cannot be sent or held by deepeval; the error lists these rows.
     """
-    return asked_rows({"path": path, **options}, '{name}="{value}"', _check)
+    return asked_rows({"path": path, **options}, "{name}={python}", _check)
 
 
 def _check(request: Request) -> None:

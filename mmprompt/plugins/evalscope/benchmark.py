@@ -46,8 +46,10 @@ class Benchmark(VisionLanguageAdapter):  # type: ignore[misc]  # the runner is a
         Raises:
             MMPromptError: rows cannot be asked, or evalscope would lose a part of them.
         """
-        path = {} if self.dataset_id == _NO_PATH else {"path": self.dataset_id}
-        self._asked = asked_rows({**self.extra_params, **path}, '"extra_params": {{"{name}": "{value}"}}', _check)
+        if self.dataset_id == _NO_PATH:
+            raise TaskError("no task file or dataset is given", 'add "local_path": "FILE" to --dataset-args')
+        given = {**self.extra_params, "path": self.dataset_id}
+        self._asked = asked_rows(given, '"extra_params": {{"{name}": {json}}}', _check)
         _check_settings(self._asked.requests, self._task_config.generation_config)
         rows = MemoryDataset([_sample(row, request) for row, request in enumerate(self._asked.requests)])
         return DatasetDict.from_dataset(rows, ["default"], self.limit, self.repeats), None

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from mmprompt.plugins.inspect_ai.messages import from_inspect, to_inspect
 from mmprompt.plugins.inspect_ai.model import provider
-from mmprompt.plugins.inspect_ai.task import dataset, mmprompt_task, whole
+from mmprompt.plugins.inspect_ai.task import dataset, mmprompt_task, row_score, whole
 
-__all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "to_inspect", "whole"]
+__all__ = ["dataset", "from_inspect", "mmprompt_task", "provider", "row_score", "to_inspect", "whole"]

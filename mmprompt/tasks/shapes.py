@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from mmprompt.datasets.choices import choices_in
 from mmprompt.errors import TagError
 from mmprompt.segments import START_TAGS, TERMINATOR, begins_tagged, scan
+from mmprompt.templates.sample_view import CONTENT
+
+if TYPE_CHECKING:
+    from mmprompt.datasets.sample import Sample
+    from mmprompt.icl.assembly import Assembly
+    from mmprompt.tasks.config import TaskConfig
 
 _BREAK = "\x7f"
 """Stands between the columns of a row while they are matched, and nowhere else. JSON does not escape it."""
 
 _BREAK_BYTE = _BREAK.encode()
 
-_BLANK = "|".join([chr(n) for n in range(0x80, 0x3001) if chr(n).isspace()])
+_BLANK = "|".join(filter(str.isspace, map(chr, (0x85, 0xA0, 0x1680, *range(0x2000, 0x2060), 0x3000))))
 _WIDE = rf"(?!{_BLANK})[^\x00-\x7f]"
 """A character beyond ASCII that is no blank, in text and in JSON. JSON is bytes, where ``\\s`` knows ASCII alone."""
 
@@ -36,7 +43,7 @@ _PATH = r"([A-Za-z0-9_/][A-Za-z0-9_/-]*(?:\.[A-Za-z0-9_/-]+)+)"
 
 _ODD = " <b>\n{0} {} %s \"' \\ ]\u00e9\u4e16 \n "
 _TAG_OF = {modality: tag for tag, modality in START_TAGS.items()}
-_NONCE = f"{secrets.randbelow(10**15):015}"
+_NONCE = f"{int.from_bytes(os.urandom(8), 'big') % 10**15:015}"
 """No dataset can hold it, so no value is taken for a mark."""
 
 
@@ -173,6 +180,38 @@ class Shape:
             own = [next(left) for _ in column.patterns]
             row[name] = column.type(column.holding(own)) if own else column.fixed
         return row
+
+
+def has_shapes(assembly: Assembly | None) -> bool:
+    """Return whether the rows of a task have shapes: one request each, in which values stand as they are."""
+    return assembly is None or (
+        assembly.mode == "gen"
+        and _puts_values_in(assembly.template)
+        and assembly.arguments.get("max_seq_len") is None
+        and assembly.same_examples
+    )
+
+
+def _puts_values_in(template: object) -> bool:
+    """Return whether a template puts values in as they are. Others, as in Jinja, may choose what to send by a value."""
+    from mmprompt.templates.multimodal import MMPromptTemplate  # noqa: PLC0415  # a task without a template has none
+    from mmprompt.templates.text import PromptTemplate  # noqa: PLC0415  # a task without a template has none
+
+    return type(template) in {PromptTemplate, MMPromptTemplate}
+
+
+def shape_of(row: Sample, assembly: Assembly | None, config: TaskConfig) -> Shape:
+    """Return the shape of a row of a task.
+
+    Raises:
+        Unplannable: it has none.
+    """
+    if choices_in(row.columns).columns:  # their letters depend on their texts
+        raise Unplannable
+    template = None if assembly is None else assembly.template
+    outright = getattr(template, "column", None)  # of an MMPromptTemplate
+    by_rule = {CONTENT, outright, *(config.tagged_columns or ())}
+    return Shape(row.columns, by_rule, scanned=row.scanned)
 
 
 def _column(value: object, by_rule: bool, scanned: bool) -> _Column:

@@ -1,0 +1,94 @@
+"""A dataset rendered in shards by an engine of your own: what each shard needs, and their outputs put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from mmprompt.errors import TaskError, shown
+from mmprompt.errors.findings import Note
+from mmprompt.render.faults import RowFault
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.run import RenderReport
+from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, inputs_of
+from mmprompt.scale.plan import ROWS, plan_shards
+from mmprompt.scale.render_shard import RenderSpec
+from mmprompt.scale.work_folder import WorkFolder, written
+from mmprompt.targets.chunk_writer import ChunkWriter
+
+
+def render_specs(renderer: Renderer, folder: str | os.PathLike[str], rows: int = ROWS) -> list[RenderSpec]:
+    """Return what ``render_shard`` needs for each shard of the renderer's dataset, in order.
+
+    Every process that calls this with the same input gets the same list, so that each can take a share of it.
+
+    Args:
+        renderer: renders the rows; it must pickle if the shards go to other processes.
+        folder: the work folder, which is made. All processes write to it, so on several machines it lies on storage
+            that they share.
+        rows: how many rows a shard has.
+
+    Raises:
+        TaskError: the task has no dataset or one that cannot be read again, or the folder is that of another run.
+    """
+    task, work = renderer.task, WorkFolder(os.fspath(folder))
+    if task.dataset is None:
+        raise TaskError("the task names no dataset", "give dataset: {path: FILE}, or dataset= in Python")
+    about = {"rows of a shard": rows, **inputs_of(task)}
+    shards = work.resumed(about)
+    if shards is None:
+        shards = plan_shards(task.dataset, rows)
+        work.begin(about, shards)
+    chosen = chosen_shards(shards, task.config.test_range, None)
+    return [RenderSpec(renderer, shard, number, work.path, limit) for number, shard, limit in chosen]
+
+
+def merge_rendered(
+    specs: Sequence[RenderSpec],
+    output: str | os.PathLike[str],
+    *,
+    on_fault: Callable[[RowFault], object] = lambda _: None,
+    on_note: Callable[[Note], object] = lambda _: None,
+) -> RenderReport:
+    """Write the lines of all shards to one file, in order, and return the counts. The work folder stays.
+
+    Args:
+        specs: those of ``render_specs``, each of which ``render_shard`` has done.
+        output: the file; it appears under its name when it is complete.
+        on_fault: receives each row that was left out, and each repeated id.
+        on_note: receives what is accepted but odd.
+
+    Raises:
+        TaskError: a shard is not done.
+        MMPromptError: the error that ended the reading of the dataset.
+    """
+    if not specs:
+        raise TaskError("there are no shards to merge", "make them with render_specs")
+    renderer, folder = specs[0].renderer, WorkFolder(specs[0].folder)
+    counts = _Counts(on_fault)
+    merge = RenderMerge(renderer.task, folder, Listeners(counts.fault, on_note, on_note, lambda _: None))
+    with closing(renderer), written(os.fspath(output)) as file, ChunkWriter(file) as writer:
+        for spec in specs:
+            report = folder.report(spec.number)
+            if report is None:
+                what = f"shard {spec.number} in {shown(folder.path)} is not done"
+                raise TaskError(what, f"run render_shard(specs[{spec.number}]) again")
+            merge.add(report, writer)
+        repeated = merge.finish(
+            renderer, lambda failed, row: counts.fault(RowFault.of(failed, row, merge.rows)), strict=False
+        )
+    return RenderReport(merge.rows - counts.left_out, counts.left_out, repeated)
+
+
+class _Counts:
+    """Counts the rows that were left out."""
+
+    def __init__(self, on_fault: Callable[[RowFault], object]) -> None:
+        self.left_out = 0
+        self._on_fault = on_fault
+
+    def fault(self, fault: RowFault) -> None:
+        """Count a fault, and pass it on."""
+        self.left_out += fault.leaves_out
+        self._on_fault(fault)

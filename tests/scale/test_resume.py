@@ -1,0 +1,115 @@
+"""A run in shards that is killed goes on where it was, and refuses to if its input or options have changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import run_here
+
+ROWS, EACH = 3000, 150
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "rows.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for n in range(ROWS):
+            name = 7 if n % 500 == 7 else n  # some ids come again, in other shards
+            row = {"id": name, "content": f"<AIS_IMAGE_START>https://x.example/{n}.jpg<AIS_CONTENT_TAG>What is {n}?"}
+            file.write("{bad\n" if n % 1000 == 3 else json.dumps(row) + "\n")
+    return path
+
+
+def words(dataset: Path, folder: Path) -> list[str]:
+    out, errors = folder / "out.jsonl", folder / "errors.jsonl"
+    return ["render", str(dataset), "--media", "url", "-o", str(out), "--errors", str(errors)]
+
+
+def engine(*options: str) -> list[str]:
+    return ["--engine", "local", "--workers", "2", "--rows-per-shard", str(EACH), *options]
+
+
+def killed_after(command: list[str], folder: Path, shards: int, seconds: float) -> None:
+    """Kill the command some time after so many shards are done."""
+    process = subprocess.Popen([sys.executable, "-m", "mmprompt", *command], stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while len(list(folder.glob("*.report"))) < shards and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        time.sleep(seconds)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    time.sleep(0.2)  # its processes notice
+
+
+def test_a_run_killed_at_random_moments_goes_on(dataset: Path, tmp_path: Path) -> None:
+    plain, cut = tmp_path / "plain", tmp_path / "cut"
+    plain.mkdir()
+    cut.mkdir()
+    expected = run_here(*words(dataset, plain))
+    work, chance = cut / "out.jsonl.shards", random.Random(3)
+    command = words(dataset, cut) + engine()
+    seen: dict[str, int] = {}
+    for shards in (1, 4, 9):
+        killed_after(command, work, shards, chance.random() / 20)
+        if work.exists():
+            done = {path.name: path.stat().st_ino for path in work.glob("*.report")}
+            assert seen.items() <= done.items()  # no shard was done again
+            seen = done
+    assert seen
+    done = run_here(*command)
+    first, _, told = done.stderr.decode().partition("\n")
+    assert first == f"mmprompt: going on: {len(seen)} of {ROWS // EACH} shards were done before"
+    assert told == expected.stderr.decode().replace(str(plain), str(cut))
+    assert done.returncode == expected.returncode == 1
+    for name in ("out.jsonl", "errors.jsonl"):
+        assert (cut / name).read_bytes() == (plain / name).read_bytes()
+    assert sorted(os.listdir(cut)) == ["errors.jsonl", "out.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (["--limit", "900"], "another --limit"),
+        (["--target", "anthropic"], "another --target"),
+        ([], "rows.jsonl; go on as before, or remove that folder to begin anew"),
+    ],
+)
+def test_a_changed_run_is_refused(change: list[str], named: str, dataset: Path, tmp_path: Path) -> None:
+    own = tmp_path / "rows.jsonl"
+    own.write_bytes(dataset.read_bytes())
+    work = tmp_path / "out.jsonl.shards"
+    killed_after(words(own, tmp_path) + engine(), work, 1, 0)
+    assert work.exists()
+    if not change:
+        own.write_bytes(dataset.read_bytes() + b'{"content": "more"}\n')
+    before = sorted(os.listdir(work))
+    refused = run_here(*words(own, tmp_path), *engine(*change))
+    assert refused.returncode == 2
+    assert named in refused.stderr.decode()
+    assert sorted(os.listdir(work)) == before
+
+
+def test_a_folder_of_something_else_is_left_alone(dataset: Path, tmp_path: Path) -> None:
+    work = tmp_path / "out.jsonl.shards"
+    work.mkdir()
+    (work / "mine.txt").write_text("keep", encoding="utf-8")
+    refused = run_here(*words(dataset, tmp_path), *engine())
+    assert refused.returncode == 2
+    assert "holds no run in shards; move it away" in refused.stderr.decode()
+    assert (work / "mine.txt").read_text(encoding="utf-8") == "keep"
+
+
+def test_standard_output_is_refused(dataset: Path) -> None:
+    refused = run_here("render", dataset, "--engine", "local")
+    assert refused.returncode == 2
+    assert refused.stderr.decode() == "mmprompt: MM602 --engine writes to a file; name it with -o FILE\n"
