@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import ssl
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
 _PIECE = 1 << 16
+_MOST_PIECES = 256
+"""How many pieces go into one call; systems take 1024, some fewer."""
+
 _ONCE = Retry(False, redirect=False)
 _LENGTH = b"Content-Length: "
 
@@ -110,12 +115,12 @@ def _send_all(sock: Any, pieces: Sequence[bytes]) -> None:
     if isinstance(sock, ssl.SSLSocket) or not hasattr(sock, "sendmsg"):
         sock.sendall(b"".join(pieces))
         return
-    rest = [memoryview(piece) for piece in pieces]
+    rest = deque(memoryview(piece) for piece in pieces if piece)
     while rest:
-        sent = sock.sendmsg(rest)
+        sent = sock.sendmsg(list(islice(rest, _MOST_PIECES)))
         while rest and sent >= len(rest[0]):
-            sent -= len(rest.pop(0))
-        if rest:
+            sent -= len(rest.popleft())
+        if sent:
             rest[0] = rest[0][sent:]
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import IO, Any, TypeVar, cast
 
-from mmprompt.errors import MMPromptError
+from mmprompt.errors import MMPromptError, TaskError
 
 _S = TypeVar("_S")
 Report = dict[str, Any]
@@ -56,6 +56,14 @@ def run_local(
             hand.stop()
 
 
+def _pickled(job: object) -> bytes:
+    try:
+        return pickle.dumps(job)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        what = f"the task cannot go to another process ({error})"
+        raise TaskError(what, "leave out --engine; in Python define classes and functions in a module") from None
+
+
 class _Hand:
     """A process that does one shard after another, and the thread that gives it the next."""
 
@@ -82,7 +90,7 @@ class _Hand:
                     job = self._jobs.get_nowait()
                 except queue.Empty:
                     break
-                self._done.put(self._report(pickle.dumps(job)))
+                self._done.put(self._report(_pickled(job)))
         except BaseException as error:  # noqa: BLE001  # raised where the reports are read
             self._done.put(error)
         finally:

@@ -9,6 +9,8 @@ import sys
 import threading
 from typing import BinaryIO
 
+from mmprompt.errors import MMPromptError
+
 
 def serve() -> None:
     """Do one job after another, until standard input ends. If it ends during a job, the driver is gone: stop."""
@@ -24,8 +26,15 @@ def serve() -> None:
             report = work(spec)  # type: ignore[operator]  # a function
         except Exception as error:  # noqa: BLE001  # raised in the driver
             fault = error
-        reports.write(pickle.dumps((report, fault)))
+        reports.write(_answer(report, fault))
         reports.flush()
+
+
+def _answer(report: object, fault: Exception | None) -> bytes:
+    try:
+        return pickle.dumps((report, fault))
+    except Exception:  # noqa: BLE001  # an error of a library may not pickle, in its own way
+        return pickle.dumps((None, MMPromptError(f"a shard failed: {fault!r}")))
 
 
 def _receive(jobs: BinaryIO, waiting: queue.SimpleQueue[tuple[object, ...]]) -> None:

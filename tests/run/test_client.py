@@ -334,6 +334,15 @@ def test_no_redirect_is_followed_and_no_key_goes_there(status: int) -> None:
     assert f"leads to {other.base_url}/x; give that address as the base URL" in str(caught.value)
 
 
+def test_a_body_of_thousands_of_pieces_arrives_whole() -> None:
+    texts = [f"{number} " * 40 for number in range(3000)]
+    body = json.dumps({"messages": texts}).encode()
+    pieces = [body[start : start + 97] for start in range(0, len(body), 97)] + [b""]
+    with serving(ok()) as server, asking(server) as client:
+        assert client.reply(pieces) == "A cat."
+    assert server.requests[0][2] == body
+
+
 def slow_answer(head: bytes, piece: bytes) -> Callable[[BaseHTTPRequestHandler], None]:
     def drip(handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True

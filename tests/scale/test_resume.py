@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from command_line import run_here
 
+from mmprompt.errors import TaskError
+from mmprompt.scale.local import run_local
+
 ROWS, EACH = 3000, 150
 
 
@@ -113,3 +116,13 @@ def test_standard_output_is_refused(dataset: Path) -> None:
     refused = run_here("render", dataset, "--engine", "local")
     assert refused.returncode == 2
     assert refused.stderr.decode() == "mmprompt: MM602 --engine writes to a file; name it with -o FILE\n"
+
+
+def unsent(row: object) -> object:
+    """Stand for work on a shard; it is not reached."""
+    return row
+
+
+def test_a_task_that_cannot_go_to_another_process_is_a_task_error() -> None:
+    with pytest.raises(TaskError, match="cannot go to another process"):
+        list(run_local(unsent, [lambda: None], 1))  # type: ignore[arg-type, type-var]  # work that is never done

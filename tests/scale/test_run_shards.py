@@ -86,8 +86,8 @@ def test_a_row_that_ends_its_processes_is_named_and_all_others_are_asked(command
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
-@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_run_is_gone_on_with_and_no_answer_is_lost(command, tmp_path, server, interrupted_environment, kill):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])  # Windows has no SIGKILL
+def test_a_stopped_run_is_gone_on_with_and_no_answer_is_lost(command, tmp_path, server, interrupted_environment, name):
     handler, url = server
     handler.seconds = 0.02
     dataset(tmp_path)
@@ -100,14 +100,14 @@ def test_a_stopped_run_is_gone_on_with_and_no_answer_is_lost(command, tmp_path, 
     ) as driver:
         try:
             assert handler.third.wait(60)
-            driver.send_signal(kill)
+            driver.send_signal(getattr(signal, name))
             _, said = driver.communicate(timeout=60)
         finally:
             driver.kill()
     time.sleep(0.2)  # requests in flight end
     asked = handler.asked
-    assert (tmp_path / "out.jsonl.shards").exists() == (kill == signal.SIGKILL)
-    if kill == signal.SIGINT:
+    assert (tmp_path / "out.jsonl.shards").exists() == (name == "SIGKILL")
+    if name == "SIGINT":
         assert driver.returncode == 130
         answered = int(re.search(rb"interrupted; (\d+) of", said)[1])
         assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) >= answered > 0
