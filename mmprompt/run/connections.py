@@ -20,7 +20,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
-from mmprompt.run.plain_answer import PlainAnswer, later_answer, plain_answer
+from mmprompt.run.plain_answer import EARLY, PlainAnswer, later_answer, plain_answer
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
@@ -30,7 +30,6 @@ _MOST_PIECES = 256
 """How many pieces go into one call; systems take 1024, some fewer."""
 
 _ONCE = Retry(False, redirect=False)
-_LENGTH = b"Content-Length: "
 
 
 class _Head(HTTPConnection):
@@ -61,9 +60,23 @@ class _TimedHTTP(HTTPConnection):
         if self.sock is None:
             self.connect()
         head = b"%b%d\r\n\r\n" % (self._head(method, url, headers), sum(map(len, body)))
+        self._send_all([head, *body])
+
+    def _send_all(self, pieces: Sequence[bytes]) -> None:
+        """Send pieces one after the other; where the system can, with as few calls as it takes."""
         sock: Any = self.sock
         sock.settimeout(self._left())
-        _send_all(sock, [head, *body])
+        if isinstance(sock, ssl.SSLSocket) or not hasattr(sock, "sendmsg"):
+            sock.sendall(b"".join(pieces))  # within the timeout as a whole
+            return
+        rest = deque(memoryview(piece) for piece in pieces if piece)
+        while rest:
+            sent = sock.sendmsg(list(islice(rest, _MOST_PIECES)))
+            while rest and sent >= len(rest[0]):
+                sent -= len(rest.popleft())
+            if sent:
+                rest[0] = rest[0][sent:]
+            sock.settimeout(self._left())
 
     def getresponse(self) -> Any:
         """Return the answer, which must be read in the time that is left."""
@@ -75,6 +88,8 @@ class _TimedHTTP(HTTPConnection):
                 if not (piece := sock.recv(_PIECE)):
                     break
                 received += piece
+                while early := EARLY.match(received):
+                    received = received[early.end() :]
                 answer, more = plain_answer(received)
                 if answer is not None:
                     return answer
@@ -100,7 +115,14 @@ class _TimedHTTP(HTTPConnection):
         return self._heads[key]
 
     def _left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0.001)  # 0 would mean a socket that never waits
+        """Return the seconds that are left.
+
+        Raises:
+            TimeoutError: there are none.
+        """
+        if (left := self._deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        return left
 
 
 class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
@@ -108,20 +130,6 @@ class _TimedHTTPS(_TimedHTTP, HTTPSConnection):
 
 
 _TIMED: dict[type, type] = {HTTPConnection: _TimedHTTP, HTTPSConnection: _TimedHTTPS}
-
-
-def _send_all(sock: Any, pieces: Sequence[bytes]) -> None:
-    """Send pieces one after the other; where the system can, with as few calls as it takes."""
-    if isinstance(sock, ssl.SSLSocket) or not hasattr(sock, "sendmsg"):
-        sock.sendall(b"".join(pieces))
-        return
-    rest = deque(memoryview(piece) for piece in pieces if piece)
-    while rest:
-        sent = sock.sendmsg(list(islice(rest, _MOST_PIECES)))
-        while rest and sent >= len(rest[0]):
-            sent -= len(rest.popleft())
-        if sent:
-            rest[0] = rest[0][sent:]
 
 
 class Sender:

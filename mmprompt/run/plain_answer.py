@@ -22,6 +22,11 @@ _LONGEST_HEAD = 1 << 16
 _LONGEST_PLAIN = 8 << 20
 """Bytes. A longer body is read piece by piece."""
 
+_BEGIN = b"HTTP/1.1 "
+_END = re.compile(rb"\n\r?\n")
+EARLY = re.compile(rb"HTTP/1\.1 10[02-9](?: [^\r\n\0]*)?\r\n(?:[A-Za-z0-9_-]+:[^\r\n\0]*\r\n)*\r\n")
+"""An answer before the answer, such as 100 or 103."""
+
 _HEAD = re.compile(rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: [^\r\n\0]*)?\r\n((?:[A-Za-z0-9_-]+:[^\r\n\0]*\r\n)+)\r\n")
 _NOT_PLAIN = frozenset(("transfer-encoding", "content-encoding", "connection", "proxy-connection", "set-cookie"))
 _WITHOUT_BODY = frozenset((b"204", b"304"))
@@ -66,7 +71,8 @@ def plain_answer(received: bytes) -> tuple[PlainAnswer | None, bool]:
     """
     end = received.find(b"\r\n\r\n")
     if end < 0:
-        return None, len(received) < _LONGEST_HEAD
+        begins = received.startswith(_BEGIN[: len(received)])
+        return None, begins and len(received) < _LONGEST_HEAD and _END.search(received) is None
     found = _HEAD.match(received)
     if found is None or found[1] in _WITHOUT_BODY:
         return None, False

@@ -6,6 +6,7 @@ import gzip
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -13,6 +14,7 @@ import pytest
 from time_taken import GENEROUS
 
 from mmprompt import ServerError
+from mmprompt.media.fetch.retries import PassingError
 from mmprompt.run.client import ChatClient
 from mmprompt.run.plain_answer import plain_answer
 
@@ -29,6 +31,8 @@ ANSWERS = {
     "chunks": CHUNKED,
     "compressed": OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED) + PACKED,
     "continued": b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
+    "hinted early": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + PLAIN,
+    "line feeds": PLAIN.replace(b"\r", b""),
     "twice the length": OK + SIZED + SIZED + b"\r\n" + BODY,
     "cookies": OK + b"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\n" + SIZED + b"\r\n" + BODY,
     "closed": OK + b"Connection: close\r\n" + SIZED + b"\r\n" + BODY,
@@ -59,7 +63,8 @@ def test_any_other_answer_is_left_to_urllib3(name: str) -> None:
 
 @pytest.mark.parametrize(
     "received", [b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", b"<html>\r\n\r\n", b"x" * (1 << 16),
-                 OK + b"Content-Length: +1\r\n\r\na", OK + b"Content-Length: 99999999\r\n\r\n", OK + b"\xff: 1\r\n\r\n"]
+                 OK + b"Content-Length: +1\r\n\r\na", OK + b"Content-Length: 99999999\r\n\r\n", OK + b"\xff: 1\r\n\r\n",
+                 b"SSH-2.0-OpenSSH_9.2\r\n", b"220 mail", OK + b"X: y\n\r\n"]
 )  # fmt: skip
 def test_what_is_odd_is_left_to_urllib3(received: bytes) -> None:
     assert plain_answer(received) == (None, False)
@@ -107,6 +112,29 @@ def test_each_answer_is_read_and_its_connection_used_again_where_it_can_be(name:
     ):
         assert [client.ask([]) for _ in range(3)] == ["A cat."] * 3
         assert connections == ([1, 2, 3] if name in CLOSING else [1, 1, 1])
+
+
+def test_a_server_that_takes_a_request_slowly_is_given_up_in_time() -> None:
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 15)
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                for _ in range(2000):
+                    if ended.wait(0.005) or not connection.recv(1 << 15):
+                        return
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        client = ChatClient(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "m", timeout=0.5, attempts=1)
+        begun = time.monotonic()
+        with closing(client), pytest.raises(PassingError, match=r"gave no answer within 0\.5 s"):
+            client.reply([bytes(1 << 20)] * 60)
+        assert time.monotonic() - begun < 3
+        ended.set()
+        thread.join(GENEROUS)
 
 
 def test_an_answer_that_breaks_off_in_its_body_is_told() -> None:
