@@ -10,9 +10,9 @@ from secrets import randbits
 from typing import Any
 
 from mmprompt.cli import say
-from mmprompt.cli.output import output
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome
+from mmprompt.cli.shards import ShardFiles, merged_output
 from mmprompt.datasets.openai_chat import LastAssistant
 from mmprompt.datasets.span import Shard
 from mmprompt.datasets.store_url import StoreURL, as_named
@@ -32,7 +32,7 @@ Engine = Callable[[Callable[[Any], Report], Iterable[Any], "int | None"], Genera
 _ASIDE = (
     *("engine", "workers", "errors", "output", "strict_notes", "run", "command", "concurrency", "rpm", "timeout"),
     *("api_key_env", "overwrite", "report", "fail_under", "rows_per_shard", "output_file", "output_format", "resume"),
-    *("fix", "diff", "unsafe_fixes", "statistics", "exit_zero", "baseline", "write_baseline"),
+    *("shards", "fix", "diff", "unsafe_fixes", "statistics", "exit_zero", "baseline", "write_baseline"),
 )
 """Options that change nothing in what the shards hold."""
 
@@ -128,13 +128,13 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
     last: LastAssistant | None,
 ) -> Outcome:
     """Render the rows of the task in shards, and return the counts."""
-    counter, repeated, stopped, size = RowCounter(), 0, "", 0
+    counter, repeated, stopped, size, name = RowCounter(), 0, "", 0, arguments.output
     merge = None
     try:
         with (
             work_folder(arguments, task, arguments.output, arguments.rows_per_shard) as (folder, shards),
             progress(counter, errors, task.dataset, arguments.limit),
-            output(arguments.output) as writer,
+            merged_output(arguments, task) as writer,
         ):
             merge = RenderMerge(task, folder, Listeners(errors.tell, notes.add_of_row, notes.add, counter.add))
             strict, session = arguments.strict, randbits(62)
@@ -146,13 +146,20 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
                 reports_of(engine_named(arguments.engine), render_shard, specs, folder, arguments.workers)
             ) as reports:
                 for report in reports:
-                    merge.add(report, writer)
+                    if isinstance(writer, ShardFiles):
+                        merge.add(report)
+                        writer.add(folder.file(report["number"], "lines"), report["rows"] - report["failed"])
+                    else:
+                        merge.add(report, writer)
             repeated = merge.finish(
                 renderer, lambda failed, row: errors.report(failed, row, counter.rows), strict=arguments.strict
             )
             writer.discarded = bool(errors.rows and counter.rows == errors.rows)
-            writer.flush()
-            size = writer.bytes_written
+        size = writer.bytes_written
+        if isinstance(writer, ShardFiles):
+            name = str(writer)
+            for note in writer.notes():
+                notes.add(note)
     except KeyboardInterrupt:
         stopped = INTERRUPTION
     except MMPromptError:
@@ -161,4 +168,4 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
         stopped = "stopped at this row (--strict)"
     if last is not None and merge is not None:
         last.taken = merge.taken
-    return Outcome(counter.rows - errors.rows, errors.rows, size, arguments.output, repeated, 0, stopped)
+    return Outcome(counter.rows - errors.rows, errors.rows, size, name, repeated, 0, stopped)

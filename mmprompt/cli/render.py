@@ -72,6 +72,8 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add("--workers", type=natural, metavar="N", help=workers)
     engine = "cut the rows into shards, done by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
     add("--engine", metavar="NAME", help=engine)
+    left = "with --engine: leave each shard as a file, named by -o and a number, and write a manifest"
+    add("--shards", action="store_true", help=left)
     add("--rows-per-shard", type=natural, metavar="N", help="with --engine: how many rows a shard has (20000)")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mmprompt._version import __version__
 from mmprompt.cli.output import check_apart, check_output, output
+from mmprompt.datasets.store_url import StoreURL, as_named
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
 from mmprompt.targets.chunk_writer import ChunkWriter
@@ -31,9 +32,19 @@ def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
     Raises:
         TaskError: the options do not go together.
     """
-    if arguments.shard_rows is None and arguments.shard_bytes is None:
+    if arguments.shards and arguments.engine is None:
+        raise TaskError("--shards leaves the shards of an engine as files", "add --engine local")
+    if arguments.shard_rows is None and arguments.shard_bytes is None and not arguments.shards:
         return
-    if arguments.emit != "batch":
+    if arguments.engine is not None and not arguments.shards:
+        raise TaskError("--shard-rows and --shard-bytes do not go with --engine", "leave out --engine")
+    if arguments.shards and (arguments.shard_rows is not None or arguments.shard_bytes is not None):
+        raise TaskError("--shard-rows and --shard-bytes do not go with --shards", "say --rows-per-shard N")
+    if arguments.shards and isinstance(as_named(arguments.output or ""), StoreURL):
+        raise TaskError(
+            "--shards writes to a folder of this machine", "name a local file with -o, or leave out --shards"
+        )
+    if arguments.emit != "batch" and not arguments.shards:
         raise TaskError("--shard-rows and --shard-bytes are for batch files", "add --emit batch")
     if arguments.output in (None, "-"):
         raise TaskError("shards need a name", "give it with -o: with requests.jsonl the first is requests-00001.jsonl")
@@ -57,9 +68,7 @@ def rendered_output(arguments: argparse.Namespace, task: Task) -> Iterator[Chunk
         yield shards
         shards.finish()
     if shards.records:
-        dataset = None if task.dataset is None else task.dataset.path
-        about = {"input": list(arguments.input), "dataset": dataset, "target": arguments.target}
-        _write_manifest(arguments.output, {**about, "model": task.config.model_name}, shards)
+        _write_manifest(arguments, task, shards)
 
 
 class ShardWriter:
@@ -130,10 +139,66 @@ class ShardWriter:
         if self.larger:
             what = f"rows larger than {self._most_bytes:,} bytes: {self.larger}, each has a shard of its own"
             yield Note("MM805", what, "make their media smaller: --fit or --max-side N")
-        left = _shard_name(self._path, len(self.records) + 1)
-        if self.records and os.path.exists(left):
-            what = f"{shown(left)} and the shards after it are of an earlier run"
-            yield Note("MM900", what, "remove them, or send only the files that the manifest names")
+        yield from _earlier_shards(self._path, len(self.records))
+
+
+class ShardFiles:
+    """The shards of an engine as files: each gets its name when all are done, and a manifest names them.
+
+    ``records`` says of each file its name, requests and bytes.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.bytes_written = 0
+        self.discarded = False
+        self.records: list[dict[str, JSONValue]] = []
+        self._path = path
+        self._done: list[str] = []
+
+    def __str__(self) -> str:
+        """Return how many files there are, and the manifest that names them."""
+        return f"{len(self.records)} shards ({os.path.basename(_manifest_name(self._path))})"
+
+    def add(self, done: str, requests: int) -> None:
+        """Take the file of the next shard, which holds so many requests. A shard without any gives no file."""
+        if not (size := os.path.getsize(done)):
+            return
+        name = _shard_name(self._path, len(self.records) + 1)
+        self.records.append({"file": os.path.basename(name), "requests": requests, "bytes": size})
+        self.bytes_written += size
+        self._done.append(done)
+
+    def finish(self) -> None:
+        """Give each file its name."""
+        for number, done in enumerate(self._done, 1):
+            os.replace(done, _shard_name(self._path, number))
+
+    def notes(self) -> Iterator[Note]:
+        """Yield a note on shards of an earlier run that are left."""
+        yield from _earlier_shards(self._path, len(self.records))
+
+
+@contextmanager
+def merged_output(arguments: argparse.Namespace, task: Task) -> Iterator[ChunkWriter | ShardFiles]:
+    """Open the output of an engine: one file, or its shards where the options ask for them."""
+    if not arguments.shards:
+        with output(arguments.output) as writer:
+            yield writer
+            writer.flush()
+        return
+    files = ShardFiles(arguments.output)
+    yield files
+    if files.records and not files.discarded:
+        files.finish()
+        _write_manifest(arguments, task, files)
+
+
+def _earlier_shards(path: str, count: int) -> Iterator[Note]:
+    """Yield a note if there are more shards of this name than were written."""
+    left = _shard_name(path, count + 1)
+    if count and os.path.exists(left):
+        what = f"{shown(left)} and the shards after it are of an earlier run"
+        yield Note("MM900", what, "remove them, or send only the files that the manifest names")
 
 
 def _shard_name(path: str, number: int) -> str:
@@ -145,12 +210,21 @@ def _manifest_name(path: str) -> str:
     return f"{os.path.splitext(path)[0]}.manifest.json"
 
 
-def _write_manifest(path: str, about: dict[str, JSONValue], shards: ShardWriter) -> None:
+def _write_manifest(arguments: argparse.Namespace, task: Task, shards: ShardWriter | ShardFiles) -> None:
+    """Write which shards there are, and of what."""
     requests = sum([int(str(record["requests"])) for record in shards.records])
-    total: dict[str, JSONValue] = {"requests": requests, "bytes": shards.bytes_written}
-    records: list[JSONValue] = [*shards.records]
-    manifest = {"version": 1, "mmprompt": __version__, **about, **total, "shards": records}
-    with output(_manifest_name(path)) as writer:
+    manifest = {
+        "version": 1,
+        "mmprompt": __version__,
+        "input": list(arguments.input),
+        "dataset": None if task.dataset is None else task.dataset.path,
+        "target": arguments.target,
+        "model": task.config.model_name,
+        "requests": requests,
+        "bytes": shards.bytes_written,
+        "shards": [*shards.records],
+    }
+    with output(_manifest_name(arguments.output)) as writer:
         writer.write([json.dumps(manifest, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace"), b"\n"])
         writer.flush()
 
