@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 
 from mmprompt.datasets.span import Shard
 from mmprompt.run.journal import parsed_line
@@ -41,15 +42,20 @@ class ShardJournals:
     def seed(self, manifest: Manifest) -> None:
         """Give each shard the lines of its rows that stand in the run's journal, so that it asks only for the others.
 
-        If that was done before, only what a merge that did not end has added is taken back.
+        If that was done before, only what a merge that did not end has added is taken back. If another run has written
+        the journal since, it keeps what it has and gets what the shards have, and the shards' journals are made anew.
 
         Raises:
             OSError: a file cannot be written.
         """
         if os.path.exists(self._mark):
             with open(self._mark, encoding="ascii") as mark:
-                os.truncate(self._journal, int(mark.read()))
-            return
+                size = int(mark.read())
+            if self._holds_only_merged(size):
+                os.truncate(self._journal, size)
+                return
+            self.merge()
+            os.unlink(self._mark)
         for number in range(len(self._firsts)):
             self._remove(number)
         held: dict[int, list[bytes]] = defaultdict(list)
@@ -84,13 +90,25 @@ class ShardJournals:
             OSError: the journal cannot be written.
         """
         with open(self._journal, "ab") as merged:
-            for number in range(len(self._firsts)):
-                if os.path.exists(path := self.path(number)):
-                    with open(path, "rb") as lines:
-                        lines.seek(self._seeded(number))
-                        merged.writelines(line for line in lines if line.endswith(b"\n"))
+            merged.writelines(self._added())
             merged.flush()
             os.fsync(merged.fileno())
+
+    def _added(self) -> Generator[bytes, None, None]:
+        """Yield what the shards' journals have beside their seeds, in the order of shards."""
+        for number in range(len(self._firsts)):
+            if os.path.exists(path := self.path(number)):
+                with open(path, "rb") as lines:
+                    lines.seek(self._seeded(number))
+                    yield from (line for line in lines if line.endswith(b"\n"))
+
+    def _holds_only_merged(self, size: int) -> bool:
+        """Return whether all that the journal has after ``size`` bytes is what a merge would add."""
+        if os.path.getsize(self._journal) < size:
+            return False
+        with open(self._journal, "rb") as lines, closing(self._added()) as added:
+            lines.seek(size)
+            return all(line == next(added, None) for line in lines)
 
     def _add(self, held: dict[int, list[bytes]], manifest: Manifest) -> None:
         for number, texts in held.items():
