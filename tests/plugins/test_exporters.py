@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner_commands import Tour, check_parts, rendered, run_command
 from test_tour_over_http import arrived
 
 from mmprompt import convert_dataset, load_task
@@ -133,3 +134,32 @@ def test_openai_evals_samples_are_chats_with_ideal(tmp_path: Path, tour: Path) -
     for line in map(json.loads, out.read_text(encoding="utf-8").splitlines()):
         assert line["input"] == sent[line["id"]].messages
         assert [line["ideal"]] == list(sent[line["id"]].answers)
+
+
+EVAL = """
+tour: {id: tour.all.v0}
+tour.all.v0: {class: evals.elsuite.basic.match:Match, args: {samples_jsonl: FILE}}
+"""
+
+
+def test_openai_evals_own_command_asks_and_scores_the_samples(tmp_path: Path, tour: Path) -> None:
+    need("evals", "evals")
+    samples, path = tmp_path / "evals.jsonl", tour / "tour.jsonl"
+    convert_dataset(path, samples, to="openai-evals", on_error=lambda error: None)
+    (tmp_path / "registry/evals").mkdir(parents=True)
+    (tmp_path / "registry/evals/tour.yaml").write_text(EVAL.replace("FILE", str(samples)), encoding="utf-8")
+    wanted = Tour({name: line for name, line in rendered(path).items() if name != "tour-15"})
+
+    def command(url: str) -> list[object]:
+        model = ["gpt-4-recorder", "--completion_args", f"api_base={url}"]  # evals knows a chat model by its name
+        return ["oaieval", *model, "tour", "--registry_path", "registry", "--record_path", "record.jsonl"]
+
+    run = run_command(tmp_path, command, wanted.reply)
+    wanted.check(run)
+    check_parts(run.bodies, path, ("tour-15",))
+    [report] = [line for line in _lines(tmp_path / "record.jsonl") if "final_report" in line]
+    assert report["final_report"]["accuracy"] == pytest.approx(wanted.score)
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
