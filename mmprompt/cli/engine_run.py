@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+from collections.abc import Sequence
 from contextlib import closing
 from secrets import randbits
 from typing import Any
@@ -11,17 +13,20 @@ from typing import Any
 from mmprompt.cli.engine import engine_named, reports_of, work_folder
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.report import ErrorReport, NoteReport
+from mmprompt.datasets.sample import Sample
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import TaskError
 from mmprompt.render.builder import FailedRow
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.models import ModelSettings
+from mmprompt.run.row_facts import RowFacts
 from mmprompt.run.runner import Counts, RunSettings
 from mmprompt.run.task_run import Plan, RunReport, planned_run, scored
 from mmprompt.scale.journals import ShardJournals
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards
 from mmprompt.scale.run_shard import RunSpec, run_shard
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.tasks.shard_task import shard_task
 from mmprompt.tasks.task import Task
 
 ROWS = 1000
@@ -95,6 +100,7 @@ class _ShardedRun:
         arguments, task = self._arguments, self._task
         chosen = list(chosen_shards(shards, task.config.test_range, whole.settings.limit))
         workers, shared = _share(whole.settings, min(arguments.workers or os.cpu_count() or 1, len(chosen)))
+        _require_groups(task, chosen, whole.settings)
         specs = {
             number: whole._replace(shard=shard, number=number, settings=shared._replace(limit=limit))
             for number, shard, limit in chosen
@@ -116,6 +122,19 @@ class _ShardedRun:
         found = found._replace(kept=min(found.answered, stood))
         for name in ("answered", "kept", "failed", "stale", "torn"):
             self.counts = self.counts._replace(**{name: getattr(self.counts, name) + getattr(found, name)})
+
+
+def _require_groups(task: Task, shards: Sequence[tuple[int, Shard, int | None]], settings: RunSettings) -> None:
+    """Refuse columns to group by that the first row lacks.
+
+    Raises:
+        TaskError: it lacks one.
+    """
+    if settings.group_by:
+        rows = itertools.chain.from_iterable(shard_task(task, shard).samples() for _, shard, _ in shards)
+        first = next((row for row in itertools.islice(rows, settings.limit) if isinstance(row, Sample)), None)
+        if first is not None:
+            RowFacts(task, settings.group_by).require_groups(first)
 
 
 def _share(settings: RunSettings, workers: int) -> tuple[int, RunSettings]:

@@ -21,7 +21,7 @@ class RowFacts:
         self._answers = RowAnswers(task)
         self._asked = [name for name in group_by if name != _TURN]
         self._names = tuple(dict.fromkeys((*self._asked, *GROUPS)))
-        self._seen = False
+        self._seen = bool(task.dataset is not None and task.dataset.first)  # of a shard the first row may be any
 
     def of(self, row: Sample) -> Facts:
         """Return the facts of a row.
@@ -30,15 +30,24 @@ class RowFacts:
             TargetError: its id, answer or groups are not JSON, so that its line could not be written.
             GroupError: the first row lacks a column of ``group_by``: most often its name is misspelt.
         """
-        for name in () if self._seen else self._asked:
-            if name not in row.columns:
-                hint = f"{nearest(name, row.columns)}; or leave out --group-by {name}"
-                raise row.located(GroupError(f"the row has no column {shown(name)} to group by", hint))
+        if not self._seen:
+            self.require_groups(row)
         self._seen = True
         groups = {name: row.columns[name] for name in self._names if name in row.columns}
         facts = Facts(lambda turn: self._answers.value(row, turn), groups)  # type: ignore[arg-type, return-value]
         check_line(row, facts)
         return facts
+
+    def require_groups(self, row: Sample) -> None:
+        """Refuse columns to group by that a row lacks.
+
+        Raises:
+            GroupError: it lacks one.
+        """
+        for name in self._asked:
+            if name not in row.columns:
+                hint = f"{nearest(name, row.columns)}; or leave out --group-by {name}"
+                raise row.located(GroupError(f"the row has no column {shown(name)} to group by", hint))
 
 
 class GroupError(TaskError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from mmprompt.run.manifest import Manifest
 from mmprompt.run.models import ModelSettings
 from mmprompt.run.runner import Runner, RunSettings
 from mmprompt.run.task_run import Plan
+from mmprompt.scale.met_model import MetModel
 from mmprompt.scale.row_events import RowEvents
 from mmprompt.scale.warnings import warnings_kept
 from mmprompt.scale.work_folder import WorkFolder
@@ -56,7 +58,7 @@ def run_shard(spec: RunSpec) -> dict[str, Any]:
         folder.written(number, "events") as events,
         folder.written(number, "ids") as ids,
         warnings_kept() as warnings,
-        closing(spec.model.model(task)) as model,
+        closing(MetModel(spec.model.model(task), os.path.join(spec.folder, f"{spec.session}.met"))) as model,
         closing(RequestBuilder(task, model.target, media=spec.plan.media, policy=spec.plan.policy)) as builder,
         JournalFile(folder.file(number, "journal"), spec.manifest) as journal,
         CrashRecord(folder.file(number, "row"), spec.session) as record,

@@ -145,3 +145,43 @@ def test_where_ray_is_missing_the_error_says_what_to_install(command, tmp_path):
         assert not (tmp_path / "out.jsonl").exists()
     else:
         assert callable(run_ray)
+
+
+@pytest.mark.parametrize("more", [(), ("--group-by", "topic"), ("--group-by", "answer")])
+def test_the_first_row_of_a_later_shard_is_like_any_other(command, tmp_path, server, more):
+    handler, url = server
+    refused = re.compile(r"What is (4|5|8)\b")
+
+    def answer(self):
+        length = int(self.headers["content-length"])
+        if not refused.search(self.rfile.peek(length).decode()):
+            Answers.do_POST(self)
+            return
+        self.rfile.read(length)
+        self.send_response(403)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    handler.do_POST = answer
+    rows = [{"id": n, "question": f"What is {n}?", "answer": "red", "topic": n} for n in range(10)]
+    del rows[4]["topic"], rows[4]["answer"]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = words(tmp_path, url, "--concurrency", 1, *more)
+    plain = command(*run, "-o", tmp_path / "plain.jsonl")
+    local = command(*run, "-o", tmp_path / "local.jsonl", "--engine", "local", "--rows-per-shard", 4)
+    assert told(local) == told(plain)
+    assert local.stdout.replace(b"local.jsonl", b"plain.jsonl") == plain.stdout
+    assert lines_of(tmp_path / "local.jsonl") == lines_of(tmp_path / "plain.jsonl")
+    assert local.returncode == plain.returncode == 1
+
+
+def test_a_column_that_no_row_has_is_told_before_anything_is_asked(command, tmp_path, server):
+    handler, url = server
+    dataset(tmp_path)
+    run = words(tmp_path, url, "--group-by", "topci")
+    plain = command(*run, "-o", tmp_path / "plain.jsonl")
+    local = command(*run, "-o", tmp_path / "local.jsonl", *ENGINE)
+    assert told(local) == told(plain)
+    assert local.returncode == plain.returncode == 2
+    assert handler.asked == 0
+    assert not (tmp_path / "local.jsonl.shards").exists()
