@@ -80,6 +80,8 @@ class Renderer:
             bounded=emit != "prompt",
             planned=planned,
         )
+        reader = self.builder.media.reader
+        self.settings: tuple[object, ...] = (emit, target, reader.mode, reader.policy, changes)
         self._task = task
         self._emit = emit
         self._chunks = chunks

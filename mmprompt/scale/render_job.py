@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from hashlib import sha256
 
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
@@ -30,12 +31,14 @@ def render_specs(renderer: Renderer, folder: str | os.PathLike[str], rows: int =
         rows: how many rows a shard has.
 
     Raises:
-        TaskError: the task has no dataset or one that cannot be read again, or the folder is that of another run.
+        TaskError: the task has no dataset or one that cannot be read again, or the folder is that of another run: of
+            other files, or of a renderer with other settings.
     """
     task, work = renderer.task, WorkFolder(os.fspath(folder))
     if task.dataset is None:
         raise TaskError("the task names no dataset", "give dataset: {path: FILE}, or dataset= in Python")
-    about = {"rows of a shard": rows, **inputs_of(task)}
+    settings = sha256(repr(renderer.settings).encode()).hexdigest()
+    about = {"rows of a shard": rows, "renderer": settings, **inputs_of(task)}
     shards = work.resumed(about)
     if shards is None:
         shards = plan_shards(task.dataset, rows)

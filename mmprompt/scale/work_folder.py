@@ -86,8 +86,12 @@ class WorkFolder:
                 plan = json.load(file)
             before, shards, made_by = plan["about"], plan["shards"], (plan["version"], plan["mmprompt"])
         except FileNotFoundError:
-            if os.path.isdir(self.path) and not [n for n in os.listdir(self.path) if not n.endswith(".part")]:
-                return None
+            if os.path.isdir(self.path):
+                names = [name for name in os.listdir(self.path) if not name.endswith(".part")]
+                if not names:
+                    return None
+                if _PLAN in names:  # another process has begun the run just now
+                    return self.resumed(about)
             raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
         except (OSError, ValueError, KeyError, TypeError):
             raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
