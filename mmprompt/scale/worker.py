@@ -32,9 +32,12 @@ def serve() -> None:
 
 def _answer(report: object, fault: Exception | None) -> bytes:
     try:
-        return pickle.dumps((report, fault))
+        answer = pickle.dumps((report, fault))
+        if fault is not None:
+            pickle.loads(answer)  # noqa: S301  # our own
     except Exception:  # noqa: BLE001  # an error of a library may not pickle, in its own way
         return pickle.dumps((None, MMPromptError(f"a shard failed: {fault!r}")))
+    return answer
 
 
 def _receive(jobs: BinaryIO, waiting: queue.SimpleQueue[tuple[object, ...]]) -> None:
