@@ -74,14 +74,16 @@ def _results(folder: Path) -> Results:
     return Results(json.loads(file.read_text(encoding="utf-8"))["accuracy"] / 100, None)
 
 
+# Both end with exit code 0 whatever becomes of a dataset.
+ROOTS, FAULTS = 'media=dict(roots=["DIR"])', "5 of 60 rows"
 FAMILY = (
     Door(
-        "aisbench", "ais_bench", _aisbench, _results,
+        "aisbench", "ais_bench", _aisbench, _results, ROOTS, told=FAULTS, stops=False,
         warm_up=1, adds=frozenset(("stream", "max_tokens", "temperature")),
         variables=lambda url: {"PYTHONWARNINGS": "ignore"},
     ),
     Door(
-        "opencompass", "opencompass", _opencompass, _results,
+        "opencompass", "opencompass", _opencompass, _results, ROOTS, told=FAULTS, stops=False,
         adds=frozenset(("max_tokens", "n", "logprobs", "top_logprobs", "stop", "temperature")),
         variables=lambda url: {"PYTHONWARNINGS": "ignore"},
     ),

@@ -51,9 +51,10 @@ class Door(NamedTuple):
     """A runner, and how our tasks go into it.
 
     ``refused`` holds the rows of the tour that it cannot carry, and what it says of each. ``mend`` and ``skip`` are
-    what its errors say about a folder that is not allowed and about leaving rows out. ``warm_up`` is the number of
-    requests before the run, ``adds`` the keys that it writes beside the messages and the model, ``fails`` whether wrong
-    replies end the command with an error.
+    what its errors say about a folder that is not allowed and about leaving rows out, ``told`` how five faults begin.
+    A runner without ``skip`` leaves no rows out. ``warm_up`` is the number of requests before the run, ``adds`` the
+    keys that it writes beside the messages and the model, ``fails`` whether wrong replies end the command with an
+    error, ``stops`` whether faulty rows do.
     """
 
     runner: str
@@ -62,11 +63,13 @@ class Door(NamedTuple):
     results: Callable[[Path], Results]
     mend: str = ""
     skip: str = ""
+    told: str = "5 requests cannot be made"
     refused: Mapping[str, str] = {}
     as_sent: Callable[[Any], Any] = lambda messages: messages
     warm_up: int = 0
     adds: frozenset[str] = frozenset()
     fails: bool = False
+    stops: bool = True
     variables: Callable[[str], dict[str, str]] = lambda url: {}
 
 
