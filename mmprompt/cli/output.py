@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -88,6 +87,8 @@ def first_line(path: str) -> bytes:
 @contextmanager
 def _object(url: StoreURL) -> Iterator[ChunkWriter]:
     """Collect the output in a temporary file, and copy it to the object when it is complete."""
+    import tempfile  # noqa: PLC0415  # loads with an output in a store
+
     with tempfile.TemporaryDirectory(prefix="mmprompt-") as folder:
         path = os.path.join(folder, "output")
         with open(path, "wb", buffering=0) as file:

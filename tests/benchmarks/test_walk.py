@@ -21,15 +21,15 @@ LONG = {
     "types": 17,
 }
 PLANNED = {
-    "calls": 82,
-    "functions": 78,
-    "modules": 21,
-    "depth": 13,
-    "stays": 15,
-    "returns": 9,
-    "climbs": 7,
+    "calls": 56,
+    "functions": 54,
+    "modules": 18,
+    "depth": 12,
+    "stays": 19,
+    "returns": 13,
+    "climbs": 8,
     "callbacks": 0,
-    "types": 8,
+    "types": 7,
 }
 
 

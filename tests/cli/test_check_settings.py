@@ -356,12 +356,13 @@ def test_standard_output_has_no_state() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
 @pytest.mark.parametrize(("options", "rows"), [(["--output-file", "r.txt"], 3000), ([], 12_000)])
-def test_a_full_disk_is_wrong_usage(options: list[str], rows: int) -> None:
+def test_a_full_disk_is_wrong_usage(options: list[str], rows: int, interrupted_environment: dict[str, str]) -> None:
     import resource
 
     Path("data.jsonl").write_text("".join(BAD % (number, number, number) for number in range(rows)))
     process = subprocess.run(
         [sys.executable, "-m", "mmprompt", "check", "data.jsonl", *options],
+        env=interrupted_environment,  # the file of a measured coverage would be cut, too
         check=False,
         capture_output=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17)),
