@@ -8,11 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.append(str(Path(__file__).parents[1]))  # for the script: pytest has it
 from opencompass_family import run_config
 
 TOUR = Path(__file__).parents[2] / "fixtures" / "tour"

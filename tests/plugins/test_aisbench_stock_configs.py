@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,9 @@ def test_a_question_keeps_its_braces_marks_and_scripts_in_both(both: Both) -> No
     for name in set(CONFIGS) - {"vocalsound"}:  # it asks the same question of every file
         for sent in (*shipped[name], *ours[name]):
             assert 'What does it say? "{answer}" <b>\u4f60\u597d' in sent[-1][1]
+
+
+def test_the_script_finds_its_modules_without_pytest() -> None:
+    words = [sys.executable, "-c", "import stock_configs"]
+    done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
