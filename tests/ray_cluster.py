@@ -63,6 +63,8 @@ def ray_cluster(folder: Path, environment: Mapping[str, str], nodes: int = 3) ->
 
 
 def _serve(nodes: int, folder: str) -> None:
+    os.environ["RAY_TMPDIR"] = folder
+    os.mkdir(os.path.join(folder, "ray"))  # Ray writes the address there, and does not make the folder
     from ray.cluster_utils import Cluster
 
     own = {"node_ip_address": "127.0.0.1", "num_cpus": 1, "object_store_memory": STORE}
