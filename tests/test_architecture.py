@@ -93,7 +93,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
     allowed = {
         "media/files.py",
         "media/ffmpeg/open.py",  # bytes in memory, without a name
-        "media/audio/encoders.py",  # likewise, to be written
+        "media/audio/encoders.py",  # bytes in memory, to be written
         "media/cache/folder.py",
         "media/sandbox/memory.py",  # how much memory this process has, as the system says
         "media/fetch/fetcher.py",
@@ -117,13 +117,14 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "run/client.py",
         "run/connections.py",  # the session of the client
         "run/shapes/network.py",  # our own weights
-        "run/journal.py",  # the journal that the caller names, and what lies beside it
-        "run/journal_file.py",  # likewise
-        "run/manifest.py",  # likewise
-        "run/side_lock.py",  # likewise
+        "run/journal.py",  # the journal that the caller names
+        "run/journal_file.py",  # the same
+        "run/manifest.py",  # the manifest beside it
+        "run/side_lock.py",  # the lock beside it
+        "viewer/replies.py",  # the journal that the caller names
         "scale/work_folder.py",  # outputs of shards, beside the output that the caller names
-        "datasets/crash_record.py",  # beside the output
-        "scale/journals.py",  # likewise
+        "datasets/crash_record.py",  # the number of the row in hand, beside the output
+        "scale/journals.py",  # the journals of shards, beside the output
         "scale/ray_engine.py",  # a log of its own
         "plugins/examples.py",  # our own files, into the folder that the caller names
     }
@@ -200,7 +201,7 @@ def test_only_the_fetcher_and_the_client_use_the_network():
         "run/connections.py",
         "run/plain_answer.py",  # reads what the connections received
         "run/server.py",  # answers on the loopback address, and asks nobody
-        "viewer/server.py",  # likewise
+        "viewer/server.py",  # answers on the loopback address, and asks nobody
     }
 
 

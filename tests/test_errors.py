@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mmprompt.errors import PolicyError, TargetError, TaskError, Where, expect
+from mmprompt.errors import PolicyError, TargetError, TaskError, Where, expect, shown
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,12 @@ def test_an_argument_of_the_wrong_type_is_named_with_its_type() -> None:
         expect(3, str, "the name", "give text")
     with pytest.raises(PolicyError, match=r"^the names is None; give a list$"):
         expect(None, (list, tuple), "the names", "give a list", PolicyError)
+
+
+def test_of_a_long_path_the_last_name_is_shown() -> None:
+    path = "/data/" + "/".join(f"folder-{number:03}" for number in range(20)) + "/the-picture.jpg"
+    quoted = shown(path)
+    assert quoted.startswith("'/data/folder-000/")
+    assert quoted.endswith(f"/the-picture.jpg' ({len(path)} characters)")
+    assert len(quoted) == 80 + len("'…' (241 characters)")
+    assert shown("x" * 81) == f"'{'x' * 80}…' (81 characters)"

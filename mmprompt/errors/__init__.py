@@ -180,13 +180,19 @@ class ServerError(MMPromptError):
 
 
 def shown(value: object, limit: int = SHOWN) -> str:
-    """Return ``value`` quoted for a message: at most ``limit`` characters, with control characters escaped."""
+    """Return ``value`` quoted for a message: at most ``limit`` characters, with control characters escaped.
+
+    Of a long path both ends are shown: its last name says which file it is.
+    """
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"{len(value)} bytes"
     text = value if isinstance(value, str) else str(value)
-    cut = text[:limit]
+    cut = text
+    if len(text) > limit:
+        half = limit // 2
+        cut = f"{text[:half]}…{text[-half:]}" if "/" in text[-half:] else text[:limit] + "…"
     quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
-    return f"'{quoted}'" if len(text) <= limit else f"'{quoted}…' ({len(text)} characters)"
+    return f"'{quoted}'" if len(text) <= limit else f"'{quoted}' ({len(text)} characters)"
 
 
 def expect(

@@ -114,7 +114,13 @@ def line_key(row: int, name: JSONValue, turn: int | None, label: str | None, rep
 
 
 def read_journal(path: str, on_torn: Callable[[int], object] | None = None) -> Iterator[JournalLine]:
-    """Yield the lines of a journal that count, in order. The memory for a line is about 100 bytes.
+    """Yield the lines of a journal that count, in order; otherwise as ``placed_lines``."""
+    for _, line in placed_lines(path, on_torn):
+        yield line
+
+
+def placed_lines(path: str, on_torn: Callable[[int], object] | None = None) -> Iterator[tuple[int, JournalLine]]:
+    """Yield where each line that counts begins, in bytes, and the line. The memory for a line is about 100 bytes.
 
     Args:
         path: the journal. A run may be writing it: a last line without its newline is left out.
@@ -135,13 +141,14 @@ def read_journal(path: str, on_torn: Callable[[int], object] | None = None) -> I
                 last[key] = lines
             seen.add(key)
         del seen
-        file.seek(0)
+        place = file.seek(0)
         for number, line in islice(journal_lines(file, path), lines):
             if line is None:
                 if on_torn is not None:
                     on_torn(number)
             elif not line.gone and (not last or last.get(line.key, number) <= number):
-                yield line
+                yield place, line
+            place = file.tell()
 
 
 def journal_lines(file: BinaryIO, path: str) -> Iterator[tuple[int, JournalLine | None]]:

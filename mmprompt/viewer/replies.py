@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TaskError, shown
-from mmprompt.run.journal import JournalLine, read_journal
+from mmprompt.run.journal import JournalLine, parsed_line, placed_lines
 from mmprompt.run.manifest import manifest_path, read_manifest
 from mmprompt.run.scorers import Scorer, answers_of, scorer_of
 from mmprompt.targets.json_values import JSONValue
@@ -31,24 +33,48 @@ _SHOWN = (
 class Replies:
     """The lines of a journal by row, each with the score of its prediction.
 
+    A row takes 16 bytes of memory: where its lines begin is kept, and they are read again when they are shown.
+
     Raises:
         TaskError: the file is not a journal, or its manifest names an unknown scorer.
         OSError: it cannot be read.
     """
 
     def __init__(self, path: str) -> None:
+        import numpy as np  # noqa: PLC0415  # loads on use
+
         facts = read_manifest(path) if is_journal(path) else {}
         self.title = os.path.basename(path)
         self.model = facts.get("model")
         scorer, base = facts.get("scorer"), facts.get("index_base")
         self._score = scorer_of(scorer if isinstance(scorer, str) else None, base if isinstance(base, int) else None)
-        self._rows: dict[int, list[JournalLine]] = {}
-        for line in read_journal(path):
-            self._rows.setdefault(line.row, []).append(line)
+        self._path = path
+        rows, places = array("q"), array("q")
+        for place, line in placed_lines(path):
+            if 0 <= line.row <= sys.maxsize:  # no dataset has others
+                rows.append(line.row)
+                places.append(place)
+        found = np.array(rows, dtype=np.int64)
+        order = np.argsort(found, kind="stable")
+        self._rows = found[order]
+        self._places = np.array(places, dtype=np.int64)[order]
 
     def of(self, row: int) -> list[dict[str, JSONValue]]:
-        """Return what the journal says of a row, by 0-based number."""
-        return [_shown_line(line, self._score) for line in self._rows.get(row, ())]
+        """Return what the journal says of a row, by 0-based number.
+
+        Raises:
+            OSError: the journal is not there any more.
+        """
+        first, end = self._rows.searchsorted((row, row + 1)).tolist()
+        shown = []
+        if first < end:
+            with open(self._path, "rb") as file:
+                for place in self._places[first:end].tolist():
+                    file.seek(place)
+                    line = parsed_line(file.readline())
+                    if line is not None and line.row == row:  # else another file has taken its place
+                        shown.append(_shown_line(line, self._score))
+        return shown
 
 
 class TaskFacts(NamedTuple):

@@ -11,6 +11,7 @@ from opened_page import OpenedPage
 from mmprompt import TaskError, load_task, run_task, view_html
 from mmprompt.cli import main
 from mmprompt.run.intervals import wilson
+from mmprompt.viewer.replies import Replies
 
 SHAPES = Path(__file__).parent.parent.parent / "fixtures/shapes/task.yaml"
 
@@ -54,6 +55,21 @@ def changed(journal: Path, folder: Path) -> Path:
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (folder / "other.jsonl.manifest.json").write_text(Path(f"{journal}.manifest.json").read_text())
     return other
+
+
+def test_replies_are_read_when_they_are_shown(journal: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    again = {**lines[3], "prediction": "another"}
+    odd = {**lines[5], "row": 1 << 70}
+    path = tmp_path / "again.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*reversed(lines), again, odd]))
+    replies = Replies(str(path))
+    assert [[reply["prediction"] for reply in replies.of(line["row"])] for line in lines] == [
+        ["another" if line["row"] == again["row"] else line["prediction"]] for line in lines
+    ]
+    assert replies.of(12) == replies.of(-1) == []
+    path.write_text("".join(json.dumps({**line, "row": 99}) + "\n" for line in lines))
+    assert not any(replies.of(row) for row in range(12)), "another file has taken its place"
 
 
 def test_two_journals_are_compared_row_by_row(journal: Path, tmp_path: Path) -> None:
