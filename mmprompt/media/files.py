@@ -4,12 +4,13 @@ Links and renames can change where a path leads between a check and an open. So 
 effects, and the *descriptor* is checked: it must be a regular file whose real path lies under a root. Absolute paths
 and paths with ``..`` are checked before the open as well, so that no device outside the roots is ever opened. A hard
 link cannot be distinguished from an ordinary file.
+
+Where the kernel opens a path without following any link, the real path is known and need not be asked for.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 
 from mmprompt.errors import PolicyError, shown
@@ -29,9 +30,9 @@ from mmprompt.media.file_errors import (
     windows_same,
 )
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.real_path import PLATFORM, descriptor_path, linkless_open
 
 WINDOWS = os.name == "nt"
-_PLATFORM: str = sys.platform  # a plain string, so that mypy checks every branch
 HEAD_BYTES = 4096
 """How many bytes are read to recognise a format."""
 
@@ -39,7 +40,15 @@ _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _CHUNK = 1 << 16
-_FILE_TYPE = 0o170000
+
+_FILES_BEFORE = 500
+"""After how many files a call that takes time to load pays off."""
+
+_MOST_MISSES = 64
+"""How many files in a row may lie behind links, where the call only takes time, until it is given up."""
+
+_FILE_TYPE, _REGULAR = 0o170000, 0o100000
+_LONG_PATH = LONGEST_PATH // 4  # a character has at most four bytes
 
 OpenFile = tuple[int, int, str]
 """An open regular file that the policy allows: its descriptor, its size as stated, and the path that was opened."""
@@ -54,7 +63,17 @@ class GuardedFiles:
         PolicyError: a root is not a folder, or cannot be opened.
     """
 
-    __slots__ = ("_blobs", "_files", "_limit", "_only_root", "_prefixes", "_real_files", "_written")
+    __slots__ = (
+        "_blobs",
+        "_files",
+        "_judged",
+        "_limit",
+        "_linkless",
+        "_only_root",
+        "_prefixes",
+        "_real_files",
+        "_written",
+    )
 
     def __init__(self, policy: MediaPolicy) -> None:
         real_roots = [_real_root(root) for root in policy.roots]
@@ -66,6 +85,8 @@ class GuardedFiles:
         self._only_root = self._prefixes[0] if len(self._prefixes) == 1 and not policy.files and not WINDOWS else ""
         self._files = {file: os.path.abspath(file) for file in policy.files}
         self._real_files = frozenset(map(os.path.realpath, policy.files))
+        self._linkless = linkless_open() if "ctypes" in sys.modules else None
+        self._judged = 0 if self._linkless is None else _FILES_BEFORE
 
     def read(self, path: str, name: str = "") -> bytes:
         """Return the bytes of a file.
@@ -114,7 +135,7 @@ class GuardedFiles:
         return self._open(path, path)[0]
 
     def _open(self, path: str, name: str) -> OpenFile:
-        if len(path) > LONGEST_PATH // 4:  # a character has at most four bytes
+        if len(path) > _LONG_PATH:
             check_length(path, name)  # first: realpath takes time that grows with the square of the length
         if self._only_root and not (path[:1] == "/" or ":" in path or "\\" in path or ".." in path):
             return self._try_open(self._only_root + path, name)
@@ -122,7 +143,8 @@ class GuardedFiles:
         if not self._prefixes and not self._files:
             raise no_root(name)
         if os.path.isabs(path) or ".." in path:
-            return self._try_open(self._allowed_path(path, name), name)
+            full = self._allowed_path(path, name)
+            return (self._try_open if full.startswith(self._prefixes) else self._open_judged)(full, name)
         missing: MissingFileError | None = None
         for prefix in self._prefixes:
             try:
@@ -130,7 +152,7 @@ class GuardedFiles:
             except MissingFileError as error:
                 missing = error
         if path in self._files:
-            return self._try_open(self._files[path], name)
+            return self._open_judged(self._files[path], name)
         raise missing or outside(name)
 
     def _allowed_path(self, path: str, name: str) -> str:
@@ -162,7 +184,23 @@ class GuardedFiles:
         return any(real.startswith(blobs) and "/" not in real[len(blobs) :] for blobs in self._blobs)
 
     def _try_open(self, full: str, name: str) -> OpenFile:
-        """Open ``full`` and check its descriptor; errors call the file ``name``."""
+        """Open ``full``, which begins with a real root; errors call the file ``name``."""
+        linkless = self._linkless
+        if linkless is None or (descriptor := linkless(full)) < 0:
+            return self._open_judged(full, name)
+        self._judged = _FILES_BEFORE
+        try:
+            status = os.fstat(descriptor)
+            if status.st_mode & _FILE_TYPE == _REGULAR:
+                return descriptor, status.st_size, full
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        raise not_regular(status.st_mode, name)
+
+    def _open_judged(self, full: str, name: str) -> OpenFile:
+        """Open ``full`` and check where its descriptor lies; errors call the file ``name``."""
         before = self._resolved_before(full, name) if WINDOWS else ""
         try:
             descriptor = os.open(full, _FLAGS)
@@ -171,17 +209,23 @@ class GuardedFiles:
         except ValueError:
             raise not_a_name(name) from None
         try:
-            return descriptor, self._checked_size(descriptor, full, name, before), full
+            found = descriptor, self._checked_size(descriptor, full, name, before), full
         except BaseException:
             os.close(descriptor)
             raise
+        self._judged += 1
+        if self._judged == _FILES_BEFORE:
+            self._linkless = linkless_open()
+        elif self._judged == _FILES_BEFORE + _MOST_MISSES:
+            self._linkless = None
+        return found
 
     def _checked_size(self, descriptor: int, full: str, name: str, before: str) -> int:
         """Return the stated size of an open file; refuse one that is not regular or not under a root."""
         status = os.fstat(descriptor)
-        if status.st_mode & _FILE_TYPE != stat.S_IFREG:
+        if status.st_mode & _FILE_TYPE != _REGULAR:
             raise not_regular(status.st_mode, name)
-        real = _descriptor_path(descriptor, status, full)
+        real = descriptor_path(descriptor, status, full)
         inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
         if not inside or (before and not windows_same(before, real)):
             raise outside(name, linked=True)
@@ -233,36 +277,11 @@ def _real_root(root: str) -> str:
     real = os.path.realpath(root)
     if not os.path.isdir(real):
         raise PolicyError(f"the media root {shown(root)} is not a folder", "name a folder that exists")
-    if _PLATFORM != "darwin":
+    if PLATFORM != "darwin":
         return real
     # realpath does not give the case of letters that macOS stores: ask as for the files
     descriptor = os.open(real, os.O_RDONLY)
     try:
-        return _descriptor_path(descriptor, os.fstat(descriptor), real)
+        return descriptor_path(descriptor, os.fstat(descriptor), real)
     finally:
         os.close(descriptor)
-
-
-def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
-    """Return the real path of an open file: from the kernel, or from ``full`` if that is still the same file."""
-    if _PLATFORM == "linux":
-        try:
-            return os.readlink(f"/proc/self/fd/{descriptor}")
-        except OSError:  # no /proc here
-            pass
-    elif _PLATFORM == "darwin":
-        import fcntl  # noqa: PLC0415  # POSIX only
-
-        answer = fcntl.fcntl(descriptor, getattr(fcntl, "F_GETPATH", 50), b"\x00" * 1024)
-        return os.fsdecode(answer.partition(b"\x00")[0])
-    return same_file_path(status, full)
-
-
-def same_file_path(status: os.stat_result, full: str) -> str:
-    """Return the real path of ``full`` if it leads to the file with this status, else an empty string."""
-    try:
-        real = os.path.realpath(full)
-        now = os.stat(real)
-    except OSError:
-        return ""
-    return real if (now.st_dev, now.st_ino) == (status.st_dev, status.st_ino) else ""

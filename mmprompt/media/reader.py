@@ -48,7 +48,7 @@ class MediaReader:
         SourceError: an unknown mode.
     """
 
-    __slots__ = ("_fetcher", "_files", "_inline", "_inline_reader", "mode", "policy")
+    __slots__ = ("_fetcher", "_files", "_inline", "_inline_reader", "_read_also", "mode", "policy")
 
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
@@ -57,6 +57,7 @@ class MediaReader:
         self.policy = policy
         self.mode = mode
         self._inline = mode == "inline"
+        self._read_also = policy.read_also
         self._files = GuardedFiles(policy)
         self._inline_reader: MediaReader | None = None
         self._fetcher: Fetcher | None = None
@@ -113,12 +114,19 @@ class MediaReader:
         name = name or path
         if not self._inline:
             return self._named(ref, path, name)
-        modality, source, form, options, extra, _ = ref
+        return self.file_part(ref, path, name, _origin(ref.source))
+
+    def file_part(self, ref: MediaRef, path: str, name: str, origin: str) -> MediaPart:
+        """Return the file at ``path`` as the medium that ``ref`` describes, whatever its source; ``origin`` is shown.
+
+        Raises:
+            MediaError: as ``read``.
+        """
+        modality, _, form, options, extra, _ = ref
         data = self._files.read(path, name)
-        found, media_type = checked_type(data, modality, name, self.policy.read_also)
+        found, media_type = checked_type(data, modality, name, self._read_also)
         findings = () if path.endswith(found.suffixes) else suffix_findings(path, found, media_type)
-        fields = (modality, media_type, data, (), form, options, extra, _origin(source), (), findings)
-        return _new(MediaPart, fields)
+        return _new(MediaPart, (modality, media_type, data, (), form, options, extra, origin, (), findings))
 
     def _rooted(self, ref: MediaRef, source: RootedPath, path: str) -> MediaPart | MediaRef:
         """Read a path that begins at its own root; messages show it as it was written."""

@@ -17,9 +17,6 @@ from mmprompt.tasks.shapes import Unplannable, address_of
 if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder
 
-_new = tuple.__new__  # half the time of the class, and this runs for every row
-
-
 _LONGEST = 80
 """Characters of a plain path. A longer string may hold its media itself."""
 
@@ -51,6 +48,7 @@ class MediumPlace:
 
     __slots__ = (
         "_builder",
+        "_file_part",
         "_kept",
         "_typed",
         "_writer",
@@ -83,6 +81,7 @@ class MediumPlace:
         self._typed: dict[str, tuple[bytes, str]] | None = None
         taken = limits(builder.target).modalities.get(ref.modality)
         reader = builder.media.reader
+        self._file_part = reader.file_part
         if reader.mode == "inline" and not (
             builder.media.decodes or ref.options or taken is None or taken.looks_at_bytes
         ):
@@ -105,11 +104,13 @@ class MediumPlace:
         Raises:
             MMPromptError: the file cannot be read.
         """
-        if len(path) > _LONGEST:
+        if len(path) > _LONGEST or (typed := self._typed) is None:
             return None
-        modality, _, form, options, extra, name = self.ref
-        part = self._builder.media.reader.read_file(_new(MediaRef, (modality, path, form, options, extra, name)), path)
-        return self._written(part, payloads)
+        part = self._file_part(self.ref, path, path, path)
+        if (known := typed.get(part[1])) is None:
+            return self._written(part, payloads)
+        payloads.append(Payload(known[1], part))
+        return known[0]
 
     def content_part(
         self, values: Sequence[str], read: Callable[[MediaRef], MediaPart | MediaRef], payloads: list[Payload]

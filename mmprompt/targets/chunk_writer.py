@@ -15,6 +15,9 @@ AT_ONCE = 256 << 10
 _MANY = 256
 """The most chunks that are collected: short lines are joined while they are still in the processor's cache."""
 
+_SMALL = 4096
+"""Chunks with fewer bytes than this on average are joined."""
+
 _LARGEST_CALL = 1 << 30
 """The most bytes of one system call. Some kernels refuse more than 2 GiB."""
 
@@ -55,15 +58,14 @@ class ChunkWriter:
     def write(self, chunks: list[bytes]) -> None:
         """Take the chunks of a record. They must not change any more."""
         self._chunks += chunks
-        for chunk in chunks:
-            self._size += len(chunk)
+        self._size += sum(map(len, chunks))
         if self._size >= AT_ONCE or len(self._chunks) >= _MANY:
             self.flush()
 
     def flush(self) -> None:
         """Write everything that was collected."""
         chunks, self._chunks, size, self._size = self._chunks, [], self._size, 0
-        if len(chunks) > 8 and size < 2 * AT_ONCE:
+        if len(chunks) > 8 and size < len(chunks) * _SMALL:
             chunks = [b"".join(chunks)]  # many small chunks cost the kernel more than one copy
         self._write(chunks, size)
         self.bytes_written += size

@@ -233,9 +233,9 @@ def _text_and_payloads(record: dict[str, Any], option: int) -> tuple[bytes, list
 
 def filled_chunks(text: bytes, payloads: list[Payload]) -> list[bytes]:
     """Return the pieces of a JSON text, and the payloads in its holes as base64."""
-    if len(payloads) == 1 and not payloads[0].part.frames:  # nearly every record
+    if len(payloads) == 1 and not (part := payloads[0].part).frames:  # nearly every record
         head, _, tail = text.partition(_HOLE)
-        return [head + _opening(payloads[0].prefix), payloads[0].base64 or encode(payloads[0].part.data), b'"' + tail]
+        return [head + _opening(payloads[0].prefix), payloads[0].base64 or encode(part.data), b'"' + tail]
     pieces = text.split(_HOLE)
     chunks = [pieces[0] + _opening(payloads[0].prefix)]
     encoded: dict[int, bytes] = {}  # a file that is named twice is encoded once

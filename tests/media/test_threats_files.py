@@ -6,6 +6,7 @@ Each bait is first taken by who reads without a guard: Pillow, soundfile, PyAV, 
 from __future__ import annotations
 
 import contextlib
+import ctypes  # noqa: F401  # see ``tree``
 import os
 import pathlib
 import shutil
@@ -22,14 +23,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from leaks import held, left_behind
 from PIL import Image, UnidentifiedImageError
-from swap_race import careless, guarded, planned, race
+from swap_race import careless, guarded, judged, planned, race
 from time_taken import processor_seconds
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
-from mmprompt.media import MediaPolicy, MediaReader
+from mmprompt.media import MediaPolicy, MediaReader, real_path
 from mmprompt.media import files as files_module
 from mmprompt.media.file_errors import is_drive_path, windows_fault, windows_inside, windows_same
-from mmprompt.media.files import GuardedFiles, blobs_folder, same_file_path
+from mmprompt.media.files import GuardedFiles, blobs_folder
+from mmprompt.media.real_path import same_file_path
 from mmprompt.messages import MediaPart, MediaRef
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
@@ -37,9 +39,14 @@ JPEG = (FIXTURES / "tour" / "media" / "clock.jpg").read_bytes()
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX files")
 
 
-@pytest.fixture
-def tree(tmp_path):
-    """A root with a picture, and a picture outside of it."""
+@pytest.fixture(params=["linkless", "judged"])
+def tree(tmp_path, monkeypatch, request):
+    """A root with a picture, and a picture outside of it.
+
+    Linux opens files without following links where ``ctypes`` is loaded. Where it is not, their descriptors are judged.
+    """
+    if request.param == "judged":
+        monkeypatch.delitem(sys.modules, "ctypes")
     (tmp_path / "root" / "sub").mkdir(parents=True)
     (tmp_path / "outside").mkdir()
     (tmp_path / "root" / "a.jpg").write_bytes(JPEG)
@@ -242,7 +249,7 @@ def hangs(act, pipe):
 
 @pytest.mark.slow
 @posix
-@pytest.mark.parametrize("reader", [guarded, planned])
+@pytest.mark.parametrize("reader", [guarded, judged, planned])
 def test_files_and_folders_swapped_for_links_while_they_are_read_leak_nothing(tmp_path, reader):
     (tmp_path / "careless").mkdir()
     (tmp_path / "guarded").mkdir()
@@ -530,7 +537,7 @@ def test_a_pointer_a_page_and_a_secret_named_as_a_picture_are_named_and_not_sent
 
 @posix
 def test_without_proc_a_file_is_judged_by_device_and_inode(tree, monkeypatch):
-    monkeypatch.setattr(files_module, "_PLATFORM", "other")
+    monkeypatch.setattr(real_path, "PLATFORM", "other")
     (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
     assert reading(tree, "a.jpg") == JPEG
     assert "after links" in refusal(tree, "link.jpg").what
