@@ -8,32 +8,34 @@ from typing import Any
 
 import pytest
 from opencompass_family import reply, run_config
-from readme_blocks import PACKAGE, blocks_of_runner
+from readme_blocks import blocks_of_runner
 from runner_present import need
 from stock_configs import parts_of, sha, textvqa
+
+from mmprompt.plugins.examples import write_example
 
 need("aisbench", "ais_bench")
 pytestmark = pytest.mark.runners
 
 
-def test_the_swapped_template_sends_the_bytes_and_the_speed_is_measured(tmp_path: Path) -> None:
-    swap, perf, _ = blocks_of_runner("mmprompt/plugins/aisbench/README.md", "aisbench")
+@pytest.mark.parametrize(
+    ("number", "mode", "found"),
+    [(0, "all", "out/*/results/*/textvqa.json"), (1, "perf", "out/*/performances/*/textvqa.json")],
+)
+def test_the_swapped_template_sends_the_bytes_and_the_speed_is_measured(
+    number: int, mode: str, found: str, tmp_path: Path
+) -> None:
+    config = blocks_of_runner("mmprompt/plugins/aisbench/README.md", "aisbench")[number]
     (tmp_path / "textvqa").mkdir()
     rows = textvqa(tmp_path / "textvqa")
-    shutil.copytree(PACKAGE / "plugins/examples/opencompass", tmp_path / "my-tokenizer")
-    lines = {line.split()[-1]: line for line in perf.text.splitlines() if "import" in line}
-    kept = [lines.get(line.split()[-1], line) for line in swap.text.splitlines()[:-1] if line]
-    text = (
-        "\n".join([*kept, *perf.text.splitlines()[-1:], ""])
-        .replace("host_port=8000", "host_port=PORT")
-        .replace("/data", str(tmp_path))
-    )
-    run = run_config(tmp_path, "ais_bench", text + 'work_dir = "out"\n', "--mode", "perf", "--debug", reply=reply)
+    write_example("opencompass", str(tmp_path / "my-tokenizer"))
+    text = config.text.replace("host_port=8000", "host_port=PORT").replace("/data", str(tmp_path))
+    run = run_config(tmp_path, "ais_bench", text + 'work_dir = "out"\n', "--mode", mode, "--debug", reply=reply)
     assert run.code == 0, run.log[-3000:]
     sent = [parts_of(body)[0] for body in run.bodies[1:]]
     assert sent == [("image/jpeg", sha((tmp_path / "textvqa" / name).read_bytes())) for [name] in rows.media]
-    assert "Request Throughput" in run.log
-    run.found("out/*/performances/*/textvqa.json")
+    assert ("Request Throughput" in run.log) == (mode == "perf")
+    run.found(found)
 
 
 def test_the_config_sends_the_messages_of_mmprompt_render(tmp_path: Path, tour: Path, rendered: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from mmprompt.plugins.catalog import state_of
 from mmprompt.plugins.examples import write_example
 from mmprompt.plugins.runners import RUNNERS, Runner, runner_named
 
+PLUGINS = Path(sys.modules[write_example.__module__].__file__ or "").parent
 NAMES = ["aisbench", "opencompass", "inspect-ai", "pytest", "lm-eval", "lmms-eval", "evalscope", "deepeval"]
 
 
@@ -47,12 +49,21 @@ def test_an_absent_runner_is_one_line_with_the_command_that_installs_it(command:
     for line in starts:
         name = line.split()[0]
         if "not installed" in line:
-            assert line.removesuffix(f" && pip install --no-deps {name}").endswith(f": pip install 'mmprompt[{name}]'")
+            assert line.endswith(f"not installed: {runner_named(name).install}")
+
+
+def test_each_page_installs_its_runner_as_the_hint_says() -> None:
+    table = (PLUGINS / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w-]+)[^|]*\| `(pip install .*?)` \| \[.*?\]\((.*?)\) \|$", table, re.MULTILINE)
+    assert [name.lower() for name, _, _ in rows] == NAMES
+    for name, install, page in rows:
+        assert install.replace("'.[", "'mmprompt[") == runner_named(name.lower()).install
+        assert f"```sh\n{install}\n```" in (PLUGINS / page).read_text(encoding="utf-8")
 
 
 def test_each_runner_has_an_example_with_its_command() -> None:
     assert [runner.name for runner in RUNNERS] == NAMES
-    examples = Path(sys.modules[write_example.__module__].__file__ or "").parent / "examples"
+    examples = PLUGINS / "examples"
     assert sorted(folder.name for folder in examples.iterdir()) == sorted(NAMES)
     assert all((examples / name / "README.md").is_file() for name in NAMES)
 

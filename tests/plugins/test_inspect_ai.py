@@ -218,10 +218,18 @@ def test_a_wrong_argument_is_one_line(arguments, said, tour, tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_a_dead_server_is_told_before_the_first_request(tour, tmp_path):
-    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={tour / 'tour.jsonl'}")
+@pytest.mark.parametrize(
+    ("limits", "address", "setting"),
+    [
+        ((), "http://127.0.0.1:9/v1", "LOCAL_BASE_URL"),
+        (("--model-base-url", "http://127.0.0.1:7/v1"), "http://127.0.0.1:7/v1", "--model-base-url"),
+    ],
+)
+def test_a_dead_server_is_told_before_the_first_request(limits, address, setting, tour, tmp_path):
+    done = evaluate(tmp_path, "http://127.0.0.1:9/v1", OURS, f"path={tour / 'tour.jsonl'}", limits=limits)
     assert done.returncode != 0
-    assert "mmprompt: MM901 the server at http://127.0.0.1:9/v1 cannot be reached; start" in done.stdout + done.stderr
+    said = f"mmprompt: MM901 the server at {address} cannot be reached; start the server, or correct {setting}\n"
+    assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -11,6 +11,7 @@ from readme_blocks import blocks_of_runner
 from recording_server import MODEL
 from runner_commands import (
     Tour,
+    guide_words,
     rendered,
     run_command,
     run_words,
@@ -20,7 +21,7 @@ from runner_present import need
 pytestmark = pytest.mark.runners
 need("lm-eval", "lm_eval")
 
-TASK = blocks_of_runner("mmprompt/plugins/lm_eval/README.md", "lm-eval")[1]
+_, TASK, COMMAND = blocks_of_runner("mmprompt/plugins/lm_eval/README.md", "lm-eval")
 
 
 def words(
@@ -55,7 +56,7 @@ def test_a_yaml_file_names_rows_metrics_and_settings(tmp_path: Path, tour: Path)
         TASK.text.replace("fixtures/tour/tour.jsonl", "task.yaml") + "generation_kwargs: {temperature: 0.25}\n"
     )
     wanted = Tour(rendered(tmp_path / "task.yaml"))
-    done = run_command(tmp_path, lambda url: words(url, "--tasks", "tour", "--include_path", "tasks"), wanted.reply)
+    done = run_command(tmp_path, lambda url: guide_words(COMMAND.text, url), wanted.reply)
     wanted.check(done)
     for body in done.bodies:
         assert (body["max_tokens"], body["temperature"], body["top_k"]) == (7, 0.25, 3)

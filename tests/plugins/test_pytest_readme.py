@@ -1,4 +1,4 @@
-"""The examples of the pytest guide, run by the ``pytest`` command against a recording server."""
+"""The examples of the pytest guide and of ``mmprompt plugins --init pytest``, against the model that the guide starts."""
 
 from __future__ import annotations
 
@@ -7,66 +7,90 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from readme_blocks import blocks_of_runner
+from readme_blocks import ROOT, blocks_of_runner
 
-sys.path.insert(0, str(Path(__file__).parent))
-from recording_server import recording_server  # beside this file
+from mmprompt.plugins.examples import write_example
+from mmprompt.run.server import ModelServer
+from mmprompt.run.shapes.model import ShapesModel
 
 pytestmark = pytest.mark.runners
 TESTS, COMMAND, FAILED, ROWS = blocks_of_runner("mmprompt/plugins/PYTEST.md", "pytest")
-WRONG = 'def test_dog(vlm):\n    assert "dog" in vlm.ask("What is this?", image="cat.jpg")\n'
 
 
-def reply(body: dict[str, Any]) -> str:
-    return "The first one." if len(body["messages"]) > 2 else "A cat."
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The base URL of what ``mmprompt serve builtin:shapes`` serves."""
+    with closing(ShapesModel()) as model, ModelServer(model) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server.url
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.fixture
-def project(tmp_path: Path, tour: Path) -> Path:
-    shutil.copytree(tour, tmp_path / "fixtures/tour")
-    shutil.copy(tour / "media/chelsea.jpg", tmp_path / "cat.jpg")
-    shutil.copy(tour / "media/coffee.jpg", tmp_path / "dog.jpg")
+def project(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "fixtures/shapes", tmp_path / "fixtures/shapes")
     (tmp_path / "pyproject.toml").touch()  # so that pytest looks no further up
     return tmp_path
 
 
-def run(project: Path, environment: dict[str, str], test: str) -> tuple[str, list[dict[str, Any]]]:
-    """Run a test file by the command that the guide shows, and return what it printed and the server got."""
-    (project / "test_it.py").write_text(test, encoding="utf-8")
-    with recording_server(reply) as server:
-        program, *words = shlex.split(COMMAND.text.replace("http://127.0.0.1:8000/v1", server.base_url))
-        assert program == "pytest"
-        others = [f"-pno:{name}" for name in ("mmprompt", "cacheprovider", "xdist", "hypothesispytest", "anyio")]
-        plugin = "-p", "mmprompt.plugins.pytest_plugin", *others
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *plugin, *words],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
-        return done.stdout + done.stderr, server.bodies
+def run(folder: Path, environment: dict[str, str], command: str) -> str:
+    """Run a ``pytest`` command in a folder, and return what it prints."""
+    program, *words = shlex.split(command)
+    assert program == "pytest"
+    others = [f"-pno:{name}" for name in ("mmprompt", "cacheprovider", "xdist", "hypothesispytest", "anyio")]
+    plugin = "-p", "mmprompt.plugins.pytest_plugin", *others
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *plugin, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
 
 
-def test_the_first_tests_pass(project: Path, command_environment: dict[str, str]) -> None:
-    printed, bodies = run(project, command_environment, TESTS.text)
+def run_guide(project: Path, environment: dict[str, str], url: str, test: str) -> str:
+    """Run a test file by the command that the guide shows."""
+    command = COMMAND.text.replace("http://127.0.0.1:8000/v1", url)
+    (project / shlex.split(command)[1]).write_text(test, encoding="utf-8")
+    return run(project, environment, command)
+
+
+def test_the_first_tests_pass(project: Path, command_environment: dict[str, str], url: str) -> None:
+    printed = run_guide(project, command_environment, url, TESTS.text)
     assert "2 passed" in printed, printed
-    assert len(bodies) == 3
 
 
-def test_a_failed_test_shows_what_was_asked(project: Path, command_environment: dict[str, str]) -> None:
-    printed, _ = run(project, command_environment, WRONG)
+def test_a_failed_test_shows_what_was_asked(project: Path, command_environment: dict[str, str], url: str) -> None:
+    printed = run_guide(project, command_environment, url, TESTS.text.replace('== "purple"', '== "yellow"'))
+    assert "1 failed, 1 passed" in printed, printed
     for line in FAILED.text.splitlines():
         assert line in printed, printed
 
 
-def test_the_rows_of_a_dataset_are_asked(project: Path, command_environment: dict[str, str]) -> None:
-    printed, bodies = run(project, command_environment, ROWS.text)
-    assert re.search(r"\b25 failed", printed), printed  # the server finds a cat in each
-    assert len(bodies) == 25
+def test_the_rows_of_a_dataset_are_asked(project: Path, command_environment: dict[str, str], url: str) -> None:
+    printed = run_guide(project, command_environment, url, ROWS.text)
+    assert re.search(r"\b60 passed", printed), printed
+
+
+def test_the_example_asks_what_the_built_in_model_answers(
+    project: Path, command_environment: dict[str, str], url: str
+) -> None:
+    write_example("pytest", str(project / "mine"))
+    guide = (project / "mine/README.md").read_text(encoding="utf-8")
+    [command] = re.findall(r"^    (pytest .*)$", guide, re.MULTILINE)
+    command = command.replace("http://127.0.0.1:8000/v1", url).replace("NAME", "builtin:shapes")
+    printed = run(project / "mine", command_environment, command)
+    assert "3 passed" in printed, printed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from inspect_ai.model import ModelName, get_model
 
 from mmprompt.errors import ServerError
@@ -30,7 +32,14 @@ def require_server() -> None:
     except APITimeoutError:
         return
     except APIConnectionError:
-        hint = "start the server, or correct SERVICE_BASE_URL"
+        hint = f"start the server, or correct {_setting(str(model.api.service), address)}"
         raise ServerError(f"the server at {address} cannot be reached", hint) from None
     except OpenAIError:  # it answers
         return
+
+
+def _setting(service: str, address: str) -> str:
+    """Return the variable or option that gave the address of a service."""
+    variable = f"{service.upper().replace('-', '_')}_BASE_URL"
+    for_all = "INSPECT_EVAL_MODEL_BASE_URL"
+    return next((name for name in (variable, for_all) if os.environ.get(name) == address), "--model-base-url")
