@@ -4,6 +4,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+APPLICATION = 0x6D6D636B
+"""SQLite's number for the files that are ours."""
+
+SCHEMA = f"""
+PRAGMA application_id = {APPLICATION};
+CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
+CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
+    question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
+CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
+CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
+    offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER, media_type TEXT, size INTEGER, width INTEGER,
+    height INTEGER, seconds REAL);
+CREATE TABLE IF NOT EXISTS thumbnails (digest BLOB PRIMARY KEY, data BLOB);
+CREATE INDEX IF NOT EXISTS media_of_row ON media (row);
+CREATE INDEX IF NOT EXISTS findings_of_row ON findings (row);
+CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
+    safe INTEGER, old TEXT);
+CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
+    shared TEXT);
+"""
+
 
 class SampleFacts(NamedTuple):
     """A row for the rules on the whole dataset.

@@ -9,7 +9,7 @@ from mmprompt.check.facts import facts_of, question_of, texts_of
 from mmprompt.check.kept import KeptFix, MediumFacts, SampleFacts
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.media_fixes import medium_fix
-from mmprompt.check.rule import EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
+from mmprompt.check.rule import CHOICE_RULES, EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
 from mmprompt.check.rules.pixels import BLURRED
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.choices import choices_in
@@ -75,6 +75,7 @@ class RowCheck:
         self._media = media
         self._target = target
         self._row_rules = [(code, rule) for code, rule in ROW_RULES.items() if code in codes]
+        self._rules_without_choices = [named for named in self._row_rules if named[0] not in CHOICE_RULES]
         self._medium_rules = {
             kind: [(code, rule) for code, (of, rule) in MEDIUM_RULES.items() if of in ("", kind) and code in codes]
             for kind in ("", *MODALITIES)
@@ -90,7 +91,7 @@ class RowCheck:
         shared_errors: list[MMPromptError] = []
         requests = self._fill(checked, shared, shared_errors)
         where = Where(row.file, row.line)
-        hits = _hits(self._row_rules, checked)
+        hits = _hits(self._row_rules if checked.choices else self._rules_without_choices, checked)
         explained = {(e, hit.column, hit.offset, hit.part) for code, hit in hits for e in EXPLAINED.get(code, ())}
         places = [(e.code, e.where.column, e.where.offset, e.where.part) for e in checked.errors]
         told = [e for e, place in zip(checked.errors, places, strict=True) if place not in explained]

@@ -132,11 +132,23 @@ DATASET_RULES: dict[str, DatasetRule] = {}
 TASK_RULES: dict[str, TaskRule] = {}
 
 
-def row_rule(code: str, explains: Iterable[str] = ()) -> Callable[[RowRule], RowRule]:
-    """Register a rule on one row. ``explains``: codes of errors of the same place that it makes superfluous."""
+CHOICE_RULES: set[str] = set()
+"""The codes of rules on rows that run only for rows with choices."""
+
+
+def row_rule(
+    code: str, explains: Iterable[str] = (), *, on_choices: bool = False
+) -> Callable[[RowRule], RowRule]:
+    """Register a rule on one row.
+
+    ``explains``: codes of errors of the same place that it makes superfluous. ``on_choices``: it runs only for rows
+    with choices.
+    """
 
     def register(rule: RowRule) -> RowRule:
         ROW_RULES[code] = rule
+        if on_choices:
+            CHOICE_RULES.add(code)
         EXPLAINED[code] = frozenset(explains)
         return rule
 

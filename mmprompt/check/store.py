@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import sqlite3
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,33 +17,16 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from mmprompt.check.kept import KeptFix, MediumFacts, Progress, SampleFacts
+from mmprompt.check.kept import APPLICATION, SCHEMA, KeptFix, MediumFacts, Progress, SampleFacts
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
-_APPLICATION = 0x6D6D636B
-"""SQLite's number for the files that are ours."""
-
-_SCHEMA = f"""
-PRAGMA application_id = {_APPLICATION};
-CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
-CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
-    question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
-CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
-CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
-    offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER, media_type TEXT, size INTEGER, width INTEGER,
-    height INTEGER, seconds REAL);
-CREATE TABLE IF NOT EXISTS thumbnails (digest BLOB PRIMARY KEY, data BLOB);
-CREATE INDEX IF NOT EXISTS media_of_row ON media (row);
-CREATE INDEX IF NOT EXISTS findings_of_row ON findings (row);
-CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEXT, column_name TEXT, value TEXT,
-    safe INTEGER, old TEXT);
-CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
-    shared TEXT);
-"""
 _AFTER_ROWS = 1 << 62
 _EVERY = 1.0
 """Seconds between two savings."""
+
+_AT_ONCE = 256
+"""Rows that wait in memory to be written to a table together."""
 
 
 class Store:
@@ -74,12 +56,13 @@ class Store:
                 _remove(path)
         self.path = path or ""  # SQLite keeps the database "" in a file without a name, which ends with it
         self._saved = time.monotonic()
+        self._waiting: dict[str, list[tuple[object, ...]]] = {}
         with self._faults():
             self._database = sqlite3.connect(self.path)
             if self._temporary:
                 self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
             try:
-                self._database.executescript(_SCHEMA)
+                self._database.executescript(SCHEMA)
                 self._go_on(signature)
             except BaseException:
                 self._database.close()
@@ -91,6 +74,8 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
+            import tempfile  # noqa: PLC0415  # heavy
+
             place = self.path or tempfile.gettempdir()
             raise OSError(errno.EIO, f"cannot keep the state of the check ({error})", place) from None
         except sqlite3.DatabaseError:
@@ -101,7 +86,7 @@ class Store:
         found = next(self.query("SELECT * FROM progress"), None)
         if found is None:
             self._write("INSERT INTO progress VALUES (?, 0, 0, 0, '[]', '[]')", [(signature,)])
-            self._database.commit()
+            self._commit()
             return
         kept, items, rows, finished, codes, shared = found
         if kept != signature:
@@ -116,8 +101,7 @@ class Store:
             return
         values = (progress.items, progress.rows, progress.finished, *map(_listed, (progress.codes, progress.shared)))
         self._write("UPDATE progress SET items = ?, rows = ?, finished = ?, codes = ?, shared = ?", [values])
-        with self._faults():
-            self._database.commit()
+        self._commit()
         self._saved = time.monotonic()
 
     def __enter__(self) -> Store:
@@ -147,8 +131,8 @@ class Store:
 
     def take(self, path: str, findings: Iterable[Finding]) -> None:
         """Keep what the store in another file has of the rows after these, with these findings in place of its own."""
+        self._commit()  # nothing can be attached before
         with self._faults():
-            self._database.commit()  # nothing can be attached before
             self._database.execute("ATTACH ? AS other", [path])
             for table in ("samples", "media", "fixes", "thumbnails"):
                 self._database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table} ORDER BY rowid")  # noqa: S608  # our own names
@@ -255,13 +239,29 @@ class Store:
 
     def query(self, sql: str, *values: object) -> Iterator[Any]:
         """Yield the rows of a query: tuples."""
+        self._write_waiting()
         with self._faults():
             yield from self._database.execute(sql, values)
 
     def _write(self, sql: str, values: Iterable[tuple[object, ...]]) -> None:
-        if rows := list(values):
-            with self._faults():
-                self._database.executemany(sql, rows)
+        """Keep the values of a statement until many can be written at once: each statement takes time of its own."""
+        if not (more := list(values)):
+            return
+        waiting = self._waiting.setdefault(sql, [])
+        waiting += more
+        if len(waiting) >= _AT_ONCE or not sql.startswith("INSERT"):
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        with self._faults():
+            for sql, values in waiting.items():
+                self._database.executemany(sql, values)
+
+    def _commit(self) -> None:
+        self._write_waiting()
+        with self._faults():
+            self._database.commit()
 
 
 def _listed(values: Iterable[object]) -> str:
@@ -280,7 +280,7 @@ def _require_own(path: str) -> None:
     if os.path.isfile(path) and not os.path.islink(path):
         with open(path, "rb") as file:
             head = file.read(72)
-        if head.startswith(b"SQLite format 3\0") and head[68:] == _APPLICATION.to_bytes(4, "big"):
+        if head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big"):
             return
     what = f"{shown(path)} is there, and is not the state of a check"
     raise TaskError(what, "move it away, or write elsewhere with --output-file")

@@ -35,10 +35,10 @@ def missing_value_text(row: CheckedRow) -> Iterator[Hit]:
         yield Hit(f"the answer is {shown(row.answer)}", named, row.task.output_column)
 
 
-@row_rule("MM702")
+@row_rule("MM702", on_choices=True)
 def answer_not_a_choice(row: CheckedRow) -> Iterator[Hit]:
     """The answer names none of the choices."""
-    if not row.choices or kind_of(row.answer) in ("null", "blank", "object"):  # MM701 tells that there is none
+    if kind_of(row.answer) in ("null", "blank", "object"):  # MM701 tells that there is none
         return
     if choice_of(row.answer, row.choices, row.task.config.index_base) < 0:
         known = names_in_short(without_letters(row.choices))
@@ -46,7 +46,7 @@ def answer_not_a_choice(row: CheckedRow) -> Iterator[Hit]:
         yield Hit(f"the answer {shown(row.answer)} is none of the choices {known}", hint, row.task.output_column)
 
 
-@row_rule("MM718")
+@row_rule("MM718", on_choices=True)
 def two_readings(row: CheckedRow) -> Iterator[Hit]:
     """The answer can be read as two of the choices, or as one that a scorer does not read."""
     readings = readings_of(row.answer, row.choices, row.task.config.index_base)
@@ -63,7 +63,7 @@ def two_readings(row: CheckedRow) -> Iterator[Hit]:
     yield Hit(what, hint, row.task.output_column)
 
 
-@row_rule("MM703")
+@row_rule("MM703", on_choices=True)
 def repeated_choice(row: CheckedRow) -> Iterator[Hit]:
     """Two choices are the same text."""
     for text, count in Counter([text.strip() for text in without_letters(row.choices)]).items():
@@ -72,7 +72,7 @@ def repeated_choice(row: CheckedRow) -> Iterator[Hit]:
             yield Hit(f"the choice {shown(text)} stands {count} times", hint, row.choice_columns[0])
 
 
-@row_rule("MM712")
+@row_rule("MM712", on_choices=True)
 def too_few_choices(row: CheckedRow) -> Iterator[Hit]:
     """A single choice."""
     if len(row.choices) == 1:
@@ -80,7 +80,7 @@ def too_few_choices(row: CheckedRow) -> Iterator[Hit]:
         yield Hit(what, "give at least two, or leave the choices out", row.choice_columns[0])
 
 
-@row_rule("MM714")
+@row_rule("MM714", on_choices=True)
 def empty_choice(row: CheckedRow) -> Iterator[Hit]:
     """A choice before the last is empty, and a template sends it."""
     if any(error.code == "MM714" for error in row.errors):

@@ -61,7 +61,8 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
     plain = small if small.mode in ("L", "YCbCr") else _on_white(small)
     grey = plain.getchannel(0)
     levels = grey.histogram()
-    darkest, lightest = _extrema(grey, 0)
+    ends = _extrema(plain)
+    darkest, lightest = ends[0]
     return ImageContent(
         facts.format,
         facts.width,
@@ -73,12 +74,12 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
         facts.bits,
         _profile(image),
         bytes_after(data, facts.format),
-        _one_colour(small, data, facts, policy),
+        None if plain is small and not _is_even(ends) else _one_colour(small, data, facts, policy),
         _commonest(levels),
         darkest / 255,
         lightest / 255,
         _sharpness(grey, levels) if min(facts.width, facts.height) >= _LEAST_SIDE else None,
-        plain.mode == "L" or all(abs(end - _MIDDLE) <= _GREY for band in (1, 2) for end in _extrema(plain, band)),
+        plain.mode == "L" or all([abs(end - _MIDDLE) <= _GREY for band in ends[1:] for end in band]),
         turned(grey, facts.orientation).resize(_CELLS, Resampling.BOX).tobytes(),
     )
 
@@ -111,10 +112,10 @@ def _one_colour(small: Image, data: bytes, facts: ImageFacts, policy: MediaPolic
     The small copy may hide what is fine, so that a picture that looks blank is decoded in full.
     """
     for opaque in (_on_white, _without_alpha) if facts.has_alpha else (_on_white,):
-        if _is_even(opaque(small)):
+        if _is_even(_extrema(opaque(small))):
             whole = decode_image(data, policy)
             plain = opaque(_stretched(whole) if whole.mode in ("I", "F") else whole)
-            if _is_even(plain):
+            if _is_even(_extrema(plain)):
                 red, green, blue = plain.resize((1, 1)).convert("RGB").tobytes()
                 return red, green, blue
     return None
@@ -131,18 +132,15 @@ def _without_alpha(image: Image) -> Image:
     return image.convert("RGBA").convert("RGB").convert("YCbCr")
 
 
-def _is_even(image: Image) -> bool:
-    """True if all pixels have about the same colour."""
-    for band in range(len(image.getbands())):
-        low, high = _extrema(image, band)
-        if high - low > _ONE_COLOUR:
-            return False
-    return True
+def _is_even(bands: Sequence[tuple[int, int]]) -> bool:
+    """True if all pixels have about the same colour, given the lowest and highest level of each band."""
+    return all([high - low <= _ONE_COLOUR for low, high in bands])
 
 
-def _extrema(image: Image, band: int) -> tuple[int, int]:
-    found: Any = image.getchannel(band).getextrema()
-    return found[0], found[1]
+def _extrema(image: Image) -> Sequence[tuple[int, int]]:
+    """Return the lowest and the highest level of each band."""
+    found: Any = image.getextrema()
+    return found if isinstance(found[0], tuple) else [found]
 
 
 def _commonest(levels: Sequence[int]) -> float:

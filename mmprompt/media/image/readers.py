@@ -6,6 +6,7 @@ thread cannot catch for itself; it offers a file to every loaded reader; and it 
 
 from __future__ import annotations
 
+import importlib
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,45 +21,63 @@ from mmprompt.media.policy import MediaPolicy
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
+_JPEG_PIECE = 1 << 18
+"""Bytes of a JPEG that are decoded at once. Each further piece takes time: the decoder goes back to its last block."""
+
+_NAMES = {"WEBP": "WebP", "GIF": "Gif", "BMP": "Bmp", "AVIF": "Avif"}
+"""How Pillow writes the names of formats in those of its modules and classes."""
+
 
 def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
     """Return Pillow's image of a file of the format ``name``, opened and not decoded.
 
     It can be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError. Pillow reads files
-    in pieces of 64 KiB (PNG and GIF block by block), but WebP and AVIF at once.
+    in pieces of 64 KiB (JPEG of 256 KiB, PNG and GIF block by block), but WebP and AVIF at once.
 
     Raises:
         SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
         PolicyError: the picture is too large for Pillow itself, or the time is over.
     """
-    readers = _readers()
-    if name not in readers:
+    try:
+        reader = _reader(name)
+    except ImportError:
         raise SourceError(
             f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow", code="MM214"
-        )
+        ) from None
     with named(name):
-        return readers[name](TimedFile(data, policy, f"the {name}"))
+        return reader(TimedFile(data, policy, f"the {name}"))
 
 
 @cache
-def _readers() -> dict[str, type[ImageFile]]:
-    """Return the readers by name. Two are made strict, because the process may have set ``LOAD_TRUNCATED_IMAGES``."""
-    from PIL import (  # noqa: PLC0415  # heavy
-        BmpImagePlugin,
-        GifImagePlugin,
-        JpegImagePlugin,
-        PngImagePlugin,
-        TiffImagePlugin,
-        WebPImagePlugin,
-    )
+def _reader(name: str) -> type[ImageFile]:
+    """Return the reader of a format; only its own module is loaded.
+
+    Those of JPEG and PNG are made strict, because the process may have set ``LOAD_TRUNCATED_IMAGES``.
+    """
+    makers = {"JPEG": _whole_jpeg, "PNG": _whole_png, "TIFF": _stored_tiff}
+    if name in makers:
+        return makers[name]()
+    word = _NAMES[name]
+    found: type[ImageFile] = getattr(importlib.import_module(f"PIL.{word}ImagePlugin"), f"{word}ImageFile")
+    return found
+
+
+def _whole_jpeg() -> type[ImageFile]:
     from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
+    from PIL import JpegImagePlugin  # noqa: PLC0415  # heavy
 
     class WholeJpeg(JpegImagePlugin.JpegImageFile):
         def load_read(self, read_bytes: int) -> bytes:
-            return _more(self.fp.read(read_bytes) if self.fp else b"")
+            return _more(self.fp.read(max(read_bytes, _JPEG_PIECE)) if self.fp else b"")
 
         def getexif(self) -> pillow.Exif:
             return pillow.Exif()  # opening looks for the resolution there, and damaged EXIF would be a warning
+
+    return WholeJpeg
+
+
+def _whole_png() -> type[ImageFile]:
+    from PIL import PngImagePlugin  # noqa: PLC0415  # heavy
 
     class WholePng(PngImagePlugin.PngImageFile):
         def load_read(self, read_bytes: int) -> bytes:
@@ -67,23 +86,17 @@ def _readers() -> dict[str, type[ImageFile]]:
             except (IndexError, struct.error):  # the head of a chunk is cut
                 raise EOFError from None
 
+    return WholePng
+
+
+def _stored_tiff() -> type[ImageFile]:
+    from PIL import TiffImagePlugin  # noqa: PLC0415  # heavy
+
     class StoredTiff(TiffImagePlugin.TiffImageFile):
         def load_end(self) -> None:
             """Leave the picture as it is stored. It is turned only if the user asks."""
 
-    readers: dict[str, type[ImageFile]] = {
-        "JPEG": WholeJpeg,
-        "PNG": WholePng,
-        "WEBP": WebPImagePlugin.WebPImageFile,
-        "GIF": GifImagePlugin.GifImageFile,
-        "BMP": BmpImagePlugin.BmpImageFile,
-        "TIFF": StoredTiff,
-    }
-    try:
-        from PIL import AvifImagePlugin  # noqa: PLC0415  # Pillow 11.3
-    except ImportError:
-        return readers
-    return {**readers, "AVIF": AvifImagePlugin.AvifImageFile}
+    return StoredTiff
 
 
 def _more(piece: bytes) -> bytes:

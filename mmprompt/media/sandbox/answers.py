@@ -116,7 +116,8 @@ def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that canno
     if kind is Fraction:
         return ["fraction", value.numerator, value.denominator]
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        return ["fields", kind.__module__, kind.__qualname__, *[_plain(item, blobs) for item in value]]
+        items = [item if type(item) in _SCALARS else _plain(item, blobs) for item in value]
+        return ["fields", kind.__module__, kind.__qualname__, *items]
     if isinstance(value, MMPromptError):
         return ["error", kind.__module__, kind.__qualname__, value.what, value.hint, [*value.where], value.code]
     numpy = sys.modules.get("numpy")
