@@ -40,6 +40,9 @@ _SAME = {"MM611": "MM715", "MM102": "MM105"}
 """Notes on all rows that a rule tells better, row by row."""
 
 
+_TOGETHER, _TOGETHER_BYTES = 16, 4 << 20
+"""Rows that are checked together at most, and bytes from which on no further row joins them."""
+
 SharedFinding = tuple["int | None", str, str]
 """Row, code and message of a finding on a medium that many rows send, told for the first of them."""
 
@@ -128,7 +131,8 @@ class Checker:
         if self.task.dataset is not None:
             self.task.dataset.read_thoroughly()
         items = itertools.islice(self._numbered(watched), store.progress.items, self._limit)
-        with closing(self._reports(items, workers)) as reports:
+        together = _TOGETHER if watched is iter else 1  # who watches the rows sees which one is worked on
+        with closing(self._reports(items, workers, together)) as reports:
             for report in reports:
                 yield self._kept(report, store)
 
@@ -151,7 +155,7 @@ class Checker:
     def add_errors(self, store: Store, errors: Iterable[RowError]) -> Iterator[RowReport]:
         """Keep errors on all rows, and yield the report of each."""
         for error in errors:
-            yield self._kept(self._rows.report(error, None), store)
+            yield from [self._kept(report, store) for report in self._rows.reports([(error, None)])]
 
     def finish(self, store: Store) -> RowReport:
         """Check the whole dataset, whose rows the store has; see ``check``."""
@@ -188,7 +192,7 @@ class Checker:
 
     def reports(self, rows: Iterable[Row]) -> Iterator[RowReport]:
         """Yield what each of these rows gives, and keep nothing."""
-        return self._reports(zip(rows, itertools.count(), strict=False), 1)
+        return self._reports(zip(rows, itertools.count(), strict=False), 1, 1)
 
     def _read_train(self, store: Store) -> None:
         """Read the rows that examples are taken from, unless retrievers take them from the rows that are checked."""
@@ -211,15 +215,17 @@ class Checker:
         except MMPromptError as error:
             self._fault.append(Finding.of(error.located(file=self._path)))
 
-    def _reports(self, rows: Iterable[tuple[Row, int | None]], workers: int) -> Generator[RowReport, None, None]:
-        def report(numbered: tuple[Row, int | None]) -> RowReport:
-            return self._rows.report(*numbered)
-
+    def _reports(
+        self, rows: Iterable[tuple[Row, int | None]], workers: int, together: int
+    ) -> Generator[RowReport, None, None]:
+        batches = _batches(iter(rows), together)
         if workers == 1:
-            yield from map(report, rows)
+            for batch in batches:
+                yield from self._rows.reports(batch)
         else:
-            size = lambda numbered: sample_bytes(numbered[0])  # noqa: E731
-            yield from ordered_map(report, rows, workers, item_bytes=size, result_bytes=lambda _: 0)
+            size = lambda batch: sum([sample_bytes(row) for row, _ in batch])  # noqa: E731
+            for reports in ordered_map(self._rows.reports, batches, workers, item_bytes=size, result_bytes=lambda _: 0):
+                yield from reports
 
     def _told(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return those of the findings to report."""
@@ -267,6 +273,20 @@ def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:
 def dataset_fault(error: MMPromptError, path: str | None) -> Finding:
     """Return the finding of a dataset or task that cannot be opened."""
     return Finding.of(error.located(file=path))
+
+
+def _batches(rows: Iterator[tuple[Row, int | None]], most: int) -> Iterator[list[tuple[Row, int | None]]]:
+    """Yield rows with their numbers together: the first alone, so that its findings come soon, then more and more."""
+    batch: list[tuple[Row, int | None]] = []
+    count, size = 1, 0
+    for numbered in rows:
+        batch.append(numbered)
+        size += sample_bytes(numbered[0]) if count > 1 else 0
+        if len(batch) >= count or size >= _TOGETHER_BYTES:
+            yield batch
+            batch, size, count = [], 0, min(2 * count, most)
+    if batch:
+        yield batch
 
 
 def read_against(task: Task, dataset: Dataset, store: Store, policy: MediaPolicy) -> None:

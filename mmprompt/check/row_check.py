@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from mmprompt.check.facts import facts_of, question_of, texts_of
 from mmprompt.check.kept import KeptFix, MediumFacts, SampleFacts
-from mmprompt.check.media_check import MediaCheck
+from mmprompt.check.media_check import MediaCheck, ReadAhead, media_of, medium_key, with_media
 from mmprompt.check.media_fixes import medium_fix
 from mmprompt.check.rule import CHOICE_RULES, EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
 from mmprompt.check.rules.pixels import BLURRED
@@ -18,11 +18,14 @@ from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
 from mmprompt.media.inspection import ImageContent, VideoContent
 from mmprompt.media.sources import in_short
-from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, TextPart
+from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message
 from mmprompt.render.builder import FAULTS, RequestBuilder
 from mmprompt.tasks.task import Task
 
 _T = TypeVar("_T")
+_Made = list[list[Message]] | MMPromptError
+"""The messages of each request of a row, with their media named; or the error of making them."""
+
 _Rules = Sequence[tuple[str, Callable[[_T], Iterable[Hit]]]]
 FAULT = "MM900"
 """The code of a fault in a rule. It is reported whatever codes are chosen."""
@@ -82,14 +85,29 @@ class RowCheck:
         }
         self._shared: dict[object, tuple[CheckedMedium, MMPromptError | None]] = {}
 
-    def report(self, row: Row, number: int | None) -> RowReport:
-        """Check one row; ``number`` is its 0-based number in the dataset, None for an error on all rows."""
+    def reports(self, rows: Sequence[tuple[Row, int | None]]) -> list[RowReport]:
+        """Check rows, each with its 0-based number in the dataset, None for an error on all rows."""
+        made = [self._made(row) for row, _ in rows]
+        ahead = self._media.read_ahead(self._to_read(made)) if len(rows) > 1 else {}
+        return [self._report(row, number, each, ahead) for (row, number), each in zip(rows, made, strict=True)]
+
+    def _to_read(self, made: Iterable[_Made]) -> Iterator[MediaRef]:
+        """Yield the different media that rows name."""
+        known: set[object] = set(self._shared)
+        for requests in made:
+            for _, part in media_of(requests) if isinstance(requests, list) else ():
+                if isinstance(part, MediaRef) and (key := medium_key(part)) not in known:
+                    known.add(key)
+                    yield part
+
+    def _report(self, row: Row, number: int | None, made: _Made, ahead: ReadAhead) -> RowReport:
+        """Check one row, given the messages of its requests or their error."""
         if isinstance(row, RowError):
             return RowReport([Finding.of(row, number)], number, row=row)
         checked = CheckedRow(row, self.task, self._builder.target, self._media.policy.roots)
         shared: list[CheckedMedium] = []
         shared_errors: list[MMPromptError] = []
-        requests = self._fill(checked, shared, shared_errors)
+        requests = self._fill(checked, made, shared, shared_errors, ahead)
         where = Where(row.file, row.line)
         hits = _hits(self._row_rules if checked.choices else self._rules_without_choices, checked)
         explained = {(e, hit.column, hit.offset, hit.part) for code, hit in hits for e in EXPLAINED.get(code, ())}
@@ -118,7 +136,12 @@ class RowCheck:
         return RowReport(findings, number, facts, media, tuple(of_shared), fixes, thumbnails, row)
 
     def _fill(
-        self, row: CheckedRow, shared: list[CheckedMedium], shared_errors: list[MMPromptError]
+        self,
+        row: CheckedRow,
+        requests: _Made,
+        shared: list[CheckedMedium],
+        shared_errors: list[MMPromptError],
+        ahead: ReadAhead,
     ) -> list[list[Message]]:
         """Fill in what the rules are given: texts, messages, media and errors. Return the messages of each request."""
         sample = row.sample
@@ -126,33 +149,38 @@ class RowCheck:
         row.question = question_of(sample, self.task, row.texts)
         row.choices, row.choice_columns = choices_in(sample.columns)
         row.answer = sample.columns.get(self.task.output_column)
-        try:
-            requests = self._messages(sample)
-        except FAULTS as error:
-            row.errors.append(_ours(error))
+        if isinstance(requests, MMPromptError):
+            row.errors.append(requests)
             return []
         row.messages = requests[0] if requests else None
         read: dict[object, CheckedMedium] = {}
-        for number, part in _media_of(requests):
-            key = _key(part)
+        for number, part in media_of(requests):
+            key = medium_key(part)
             if key in read:
                 continue
             medium = read[key] = self._named(sample, part, number)
             if self.task.assembly is not None and medium.column is None and isinstance(part, MediaRef):
-                fault = self._look_once(key, read, part)
+                fault = self._look_once(key, read, part, ahead)
                 shared.append(read[key])
                 shared_errors += [] if fault is None else [fault]
                 continue
             row.media.append(medium)
             try:
-                self._media.look(medium, part)
+                self._media.look(medium, part, ahead)
             except FAULTS as error:
                 where = {"column": medium.column, "offset": medium.offset, "part": number}
                 row.errors.append(_ours(error).located(**where))
         if not row.errors and not shared_errors:
-            held = [[_with_media(message, read) for message in messages] for messages in requests]
+            held = [[with_media(message, read) for message in messages] for messages in requests]
             row.errors += self._target.errors(sample, held)
         return requests
+
+    def _made(self, row: Row) -> _Made:
+        """Return the messages of each request of a row, or the error of making them."""
+        try:
+            return [] if isinstance(row, RowError) else self._messages(row)
+        except FAULTS as error:
+            return _ours(error)
 
     def _messages(self, sample: Sample) -> list[list[Message]]:
         """Return the messages of each request of a row, with their media named."""
@@ -179,13 +207,15 @@ class RowCheck:
             number,
         )
 
-    def _look_once(self, key: object, read: dict[object, CheckedMedium], part: MediaRef) -> MMPromptError | None:
+    def _look_once(
+        self, key: object, read: dict[object, CheckedMedium], part: MediaRef, ahead: ReadAhead
+    ) -> MMPromptError | None:
         """Look at a medium of an example or a template, which many rows send, and return its error."""
         known = self._shared.get(key)
         if known is None:
             medium, fault = read[key], None
             try:
-                self._media.look(medium, part)
+                self._media.look(medium, part, ahead)
             except FAULTS as error:
                 fault = _ours(error).located(part=medium.number)
             if len(self._shared) >= _KEPT_SHARED:
@@ -235,26 +265,6 @@ def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, Ke
         fixable=hit.fix is not None and hit.fix.safe
     )
     return finding, None if hit.fix is None else KeptFix(row.row, row.file, row.line, code, *hit.fix)
-
-
-def _media_of(requests: list[list[Message]]) -> Iterator[tuple[int, MediaPart | MediaRef]]:
-    """Yield the media of requests, each with its 1-based number among the parts of its message."""
-    for messages in requests:
-        for message in messages:
-            for number, part in enumerate(message.parts, 1):
-                if not isinstance(part, TextPart):
-                    yield number, part
-
-
-def _with_media(message: Message, read: dict[object, CheckedMedium]) -> Message:
-    """Return a message with its media as they were read."""
-    parts = [p if isinstance(p, TextPart) else read[_key(p)].part or p for p in message.parts]
-    return message._replace(parts=tuple(parts))
-
-
-def _key(part: MediaPart | MediaRef) -> object:
-    held = part.source if isinstance(part, MediaRef) else part
-    return (part.modality, held, getattr(held, "root", None)) if isinstance(held, str) else (part.modality, id(held))
 
 
 def _ours(error: MMPromptError | MemoryError) -> MMPromptError:

@@ -136,9 +136,7 @@ CHOICE_RULES: set[str] = set()
 """The codes of rules on rows that run only for rows with choices."""
 
 
-def row_rule(
-    code: str, explains: Iterable[str] = (), *, on_choices: bool = False
-) -> Callable[[RowRule], RowRule]:
+def row_rule(code: str, explains: Iterable[str] = (), *, on_choices: bool = False) -> Callable[[RowRule], RowRule]:
     """Register a rule on one row.
 
     ``explains``: codes of errors of the same place that it makes superfluous. ``on_choices``: it runs only for rows

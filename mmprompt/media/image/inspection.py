@@ -79,7 +79,7 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
         darkest / 255,
         lightest / 255,
         _sharpness(grey, levels) if min(facts.width, facts.height) >= _LEAST_SIDE else None,
-        plain.mode == "L" or all([abs(end - _MIDDLE) <= _GREY for band in ends[1:] for end in band]),
+        plain.mode == "L" or all(abs(end - _MIDDLE) <= _GREY for band in ends[1:] for end in band),
         turned(grey, facts.orientation).resize(_CELLS, Resampling.BOX).tobytes(),
     )
 
@@ -134,7 +134,7 @@ def _without_alpha(image: Image) -> Image:
 
 def _is_even(bands: Sequence[tuple[int, int]]) -> bool:
     """True if all pixels have about the same colour, given the lowest and highest level of each band."""
-    return all([high - low <= _ONE_COLOUR for low, high in bands])
+    return all(high - low <= _ONE_COLOUR for low, high in bands)
 
 
 def _extrema(image: Image) -> Sequence[tuple[int, int]]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import BinaryIO, NamedTuple
 
+from mmprompt.errors import MMPromptError
 from mmprompt.media.policy import MediaPolicy
 
 LONGEST = 1e6
@@ -45,6 +46,20 @@ def function_named(name: str) -> Callable[..., object]:
     module, _, attribute = name.partition(":")
     function: Callable[..., object] = getattr(importlib.import_module(module), attribute)
     return function
+
+
+def run_each(function: str, many: Sequence[tuple[object, ...]]) -> list[object]:
+    """Return for each tuple of arguments what a function returns, or the error of ours that it raises: one job of many.
+
+    ``function`` is its name, see ``name_of``.
+    """
+    found: list[object] = []
+    for arguments in many:
+        try:
+            found.append(function_named(function)(*arguments))
+        except MMPromptError as error:
+            found.append(error)
+    return found
 
 
 def packed_job(job: Job) -> list[bytes]:
