@@ -99,6 +99,10 @@ def test_an_integer_that_counts_from_1_is_told_its_letter(tmp_path: Path) -> Non
     assert (finding.code, finding.hint) == ("MM718", "write the letter, D")
 
 
+def test_an_integer_answer_is_not_held_against_choices_that_a_row_does_not_have(tmp_path: Path) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": "How many cats are there?", "answer": 0}) == set()
+
+
 def test_the_words_that_give_an_answer_away_are_shown_as_they_stand(tmp_path: Path) -> None:
     row = {
         "id": 1,

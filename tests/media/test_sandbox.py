@@ -35,6 +35,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox import process as decoder_process
 from mmprompt.media.sandbox.answers import AnswerError, answer_of, packed_answer
 from mmprompt.media.sandbox.decoders import InlineDecoder, IsolatedDecoder, decoder
+from mmprompt.media.sandbox.jobs import name_of, run_each
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -406,6 +407,15 @@ def test_a_job_that_ends_the_child_costs_none_of_its_neighbours(bad, place, isol
     made = outcomes(isolated, jobs)
     assert made.pop(place).startswith("the decoder ")
     assert made == [n for n in range(9) if n != place]
+
+
+def test_one_job_of_many_gives_their_values_and_errors(isolated):
+    many = [("echo", b"x" * 9000), ("refuse", "no image"), ("echo", 3)]
+    first, second, third = isolated.run(run_each, name_of(decode_targets.do), many)
+    assert (first, third) == (b"x" * 9000, 3)
+    assert (type(second), second.what, second.where) == (SourceError, "no image", Where("a.jsonl", 3))
+    with pytest.raises(SourceError, match="the decoder crashed"):
+        isolated.run(run_each, name_of(decode_targets.do), [("echo", 1), ("crash", 1)])
 
 
 def test_each_of_many_jobs_has_the_time_limit_for_itself():
