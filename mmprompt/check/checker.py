@@ -40,8 +40,8 @@ _SAME = {"MM611": "MM715", "MM102": "MM105"}
 """Notes on all rows that a rule tells better, row by row."""
 
 
-_TOGETHER, _TOGETHER_BYTES = 16, 4 << 20
-"""Rows that are checked together at most, and bytes from which on no further row joins them."""
+_TOGETHER, _TOGETHER_OF_SEVERAL, _TOGETHER_BYTES = 16, 4, 4 << 20
+"""Rows that are checked together at most, by one worker or by each of several; bytes after which no row joins them."""
 
 SharedFinding = tuple["int | None", str, str]
 """Row, code and message of a finding on a medium that many rows send, told for the first of them."""
@@ -126,12 +126,12 @@ class Checker:
             self._read_train(store)
 
     def check_rows(self, store: Store, workers: int = 1, watched: Watched = iter) -> Iterator[RowReport]:
-        """Check all rows that the store does not have; see ``check``. They pass through ``watched`` first."""
+        """Check all rows that the store does not have; see ``check``. Each passes ``watched`` when it is worked on."""
         keep_heap()
         if self.task.dataset is not None:
             self.task.dataset.read_thoroughly()
         items = itertools.islice(self._numbered(watched), store.progress.items, self._limit)
-        together = _TOGETHER if watched is iter else 1  # who watches the rows sees which one is worked on
+        together = 1 if watched is not iter else _TOGETHER if workers == 1 else _TOGETHER_OF_SEVERAL
         with closing(self._reports(items, workers, together)) as reports:
             for report in reports:
                 yield self._kept(report, store)
@@ -224,7 +224,8 @@ class Checker:
                 yield from self._rows.reports(batch)
         else:
             size = lambda batch: sum([sample_bytes(row) for row, _ in batch])  # noqa: E731
-            for reports in ordered_map(self._rows.reports, batches, workers, item_bytes=size, result_bytes=lambda _: 0):
+            check = lambda batch: list(self._rows.reports(batch))  # noqa: E731
+            for reports in ordered_map(check, batches, workers, item_bytes=size, result_bytes=lambda _: 0):
                 yield from reports
 
     def _told(self, findings: Iterable[Finding]) -> list[Finding]:

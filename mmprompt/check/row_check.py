@@ -85,11 +85,12 @@ class RowCheck:
         }
         self._shared: dict[object, tuple[CheckedMedium, MMPromptError | None]] = {}
 
-    def reports(self, rows: Sequence[tuple[Row, int | None]]) -> list[RowReport]:
+    def reports(self, rows: Sequence[tuple[Row, int | None]]) -> Iterator[RowReport]:
         """Check rows, each with its 0-based number in the dataset, None for an error on all rows."""
         made = [self._made(row) for row, _ in rows]
         ahead = self._media.read_ahead(self._to_read(made)) if len(rows) > 1 else {}
-        return [self._report(row, number, each, ahead) for (row, number), each in zip(rows, made, strict=True)]
+        for (row, number), each in zip(rows, made, strict=True):
+            yield self._report(row, number, each, ahead)
 
     def _to_read(self, made: Iterable[_Made]) -> Iterator[MediaRef]:
         """Yield the different media that rows name."""
