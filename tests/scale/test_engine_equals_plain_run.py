@@ -64,7 +64,9 @@ def outcome(folder: Path, words: list[str], *options: str) -> tuple[Any, ...]:
 
 
 @pytest.mark.usefixtures("shuffled")
-@pytest.mark.parametrize("line", RENDERED)
+@pytest.mark.parametrize(
+    "line", [line if n % 3 == 0 else pytest.param(line, marks=pytest.mark.slow) for n, line in enumerate(RENDERED)]
+)
 def test_rendering_in_shards_equals_a_plain_run(line: str, tmp_path: Path) -> None:
     words = ["render", *line.split()]
     plain = outcome(tmp_path / "plain", words)
