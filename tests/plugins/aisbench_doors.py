@@ -66,7 +66,7 @@ def _aisbench(ask: Ask) -> list[object]:
 def _opencompass(ask: Ask) -> list[object]:
     _write(ask, OPENCOMPASS, ", max_out_len=16")
     write_tokenizer(ask.folder / "tokenizer")
-    return ["opencompass", "cfg.py", "--debug"]
+    return ["opencompass", "cfg.py", "--max-num-workers", "1"]
 
 
 def _results(folder: Path) -> Results:
