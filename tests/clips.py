@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import av
 import numpy as np
@@ -120,10 +121,20 @@ def probed(path: Path, entries: str) -> list[list[str]]:
     return [line.rstrip(",").split(",") for line in lines]
 
 
-def probed_times(path: Path) -> list[float | None]:
-    """Return when each frame is shown, by ffprobe, in seconds from the first; None where it does not know."""
-    rows = [row[0] for row in probed(path, "stream=time_base:frame=best_effort_timestamp")]
-    *_, base = bases = [row for row in rows if row[:1].isdigit() and "/" in row]
+class ProbedFrame(NamedTuple):
+    """When a frame is shown, in seconds from the first, or None where ffprobe does not know; whether it is a key frame."""
+
+    seconds: float | None
+    key: bool
+
+
+def probed_frames(path: Path) -> list[ProbedFrame]:
+    """Return the frames in the order in which they are shown, by ffprobe."""
+    rows = probed(path, "stream=time_base:frame=key_frame,best_effort_timestamp")
+    *_, base = bases = [row for row in rows if "/" in row[0]]
     stated = [row for row in rows if row not in bases]
-    first = int(stated[0])
-    return [None if tick == "N/A" else float((int(tick) - first) * Fraction(base)) for tick in stated]
+    first = int(stated[0][1])
+    return [
+        ProbedFrame(None if tick == "N/A" else float((int(tick) - first) * Fraction(base[0])), key == "1")
+        for key, tick, *_ in stated
+    ]

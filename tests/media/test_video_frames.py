@@ -63,6 +63,11 @@ def varied(request, tmp_path_factory):
     return request.param, data, path
 
 
+@pytest.fixture(scope="module")
+def probed(varied):
+    return clips.probed_frames(varied[2])
+
+
 def test_every_frame_comes_once_and_in_order(varied):
     name, data, _ = varied
     found = numbers(data, count=ALL)
@@ -75,10 +80,10 @@ def test_every_frame_comes_once_and_in_order(varied):
 
 
 @needs_ffmpeg
-def test_times_are_those_of_ffprobe(varied):
-    _, data, path = varied
+def test_times_are_those_of_ffprobe(varied, probed):
+    _, data, _ = varied
     found = [frame.seconds for frame in video_frames(data, POLICY, count=ALL)]
-    theirs = clips.probed_times(path)
+    theirs = [frame.seconds for frame in probed]
     assert len(theirs) == len(found)
     assert sum(at is None for at in theirs) <= 3  # what it flushes from the decoder at the end of an AVI or MPEG file
     assert [ours if at is None else at for ours, at in zip(found, theirs, strict=True)] == found
@@ -102,12 +107,11 @@ def test_the_picks_are_the_same_pixels_as_in_a_walk_through_all(varied):
 
 
 @needs_ffmpeg
-def test_key_frames_are_those_of_ffprobe(varied):
-    name, data, path = varied
+def test_key_frames_are_those_of_ffprobe(varied, probed):
+    name, data, _ = varied
     if name == "negative-start":
         pytest.skip("its key frame is not shown")
-    rows = clips.probed(path, "frame=key_frame")
-    expected = [at for at, row in enumerate(rows) if row[0] == "1"]
+    expected = [at for at, frame in enumerate(probed) if frame.key]
     assert numbers(data, key_frames=True) == expected
 
 
@@ -151,7 +155,7 @@ def test_an_edit_list_hides_what_players_do_not_show(tmp_path):
         hidden = sum(packet.is_discard for packet in container.demux(video=0))
     assert hidden > 0
     found = video_frames(cut.read_bytes(), POLICY, count=ALL)
-    assert [frame.seconds for frame in found] == clips.probed_times(cut)
+    assert [frame.seconds for frame in found] == [frame.seconds for frame in clips.probed_frames(cut)]
     assert number_in(found[0].image) in (17, 18)
     # the key frame is hidden, so the first frame that is shown stands for it
     assert len(video_frames(cut.read_bytes(), POLICY, key_frames=True)) >= 1

@@ -85,6 +85,6 @@ FAMILY = (
     Door(
         "opencompass", "opencompass", _opencompass, _results, ROOTS, told=FAULTS, stops=False,
         adds=frozenset(("max_tokens", "n", "logprobs", "top_logprobs", "stop", "temperature")),
-        variables=lambda url: {"PYTHONWARNINGS": "ignore"},
+        variables=lambda url: {"PYTHONWARNINGS": "ignore"}, in_one_process=("--debug",),
     ),
 )  # fmt: skip

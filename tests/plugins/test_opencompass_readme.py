@@ -22,7 +22,7 @@ def test_the_config_sends_the_messages_of_mmprompt_render(tmp_path: Path, tour: 
     shutil.copytree(tour, tmp_path / "fixtures/tour")
     write_example("opencompass", str(tmp_path / "my-tokenizer"))
     text = config.text.replace("127.0.0.1:8000", "127.0.0.1:PORT") + 'work_dir = "out"\n'
-    run = run_config(tmp_path, "opencompass", text, "--max-num-workers", "1", reply=reply)
+    run = run_config(tmp_path, "opencompass", text, "--debug", reply=reply)
     assert run.code == 0, run.log[-3000:]
     asked = [body["messages"] for body in run.bodies]
     assert all(line["messages"] in asked for line in rendered["task"])

@@ -71,7 +71,7 @@ def test_right_replies_to_the_last_turns_are_all_right(tokenizer: str, tmp_path:
     task = tmp_path / "task.json"
     task.write_text(json.dumps({"dataset": "rows.jsonl", "infer_cfg": infer}), encoding="utf-8")
     config = HEAD.format(tokenizer=tokenizer) + CONFIG.format(task=str(task))
-    run = run_config(tmp_path, "opencompass", config, "--max-num-workers", "1", reply=right_answer)
+    run = run_config(tmp_path, "opencompass", config, "--debug", reply=right_answer)
     assert run.code == 0, run.log[-3000:]
     assert [len(body["messages"]) for body in run.bodies] == [5, 3]
     score = json.loads(run.found("out/*/results/m/last.json").read_text(encoding="utf-8"))

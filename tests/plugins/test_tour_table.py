@@ -49,7 +49,13 @@ def journey(door: Door, tour: Path, tmp_path_factory: pytest.TempPathFactory) ->
     folder = tmp_path_factory.mktemp(door.runner)
     lines = rendered(tour / "tour.jsonl")
     wanted = Tour({name: line for name, line in lines.items() if name not in door.refused}, door.as_sent)
-    run = ask(door, folder, tour / "tour.jsonl", wanted.reply, **({"skip_bad": True} if door.refused else {}))
+    given = Ask(folder, tour / "tour.jsonl", "", options={"skip_bad": True} if door.refused else {})
+    run = run_command(
+        folder,
+        lambda url: [*door.command(given._replace(url=url)), *door.in_one_process],
+        wanted.reply,
+        door.variables,
+    )
     assert (run.code != 0) == door.fails, run.said[-5000:]
     return Journey(door, wanted, run, door.results(folder))
 
@@ -101,7 +107,7 @@ def test_the_way_to_mend_that_is_told_works(door: Door, tmp_path: Path) -> None:
 def test_builtin_shapes_scores_as_in_mmprompt_run(door: Door, tmp_path: Path, shapes: tuple[Path, float]) -> None:
     path, score = shapes
     with served_shapes(tmp_path) as url:
-        words = door.command(Ask(tmp_path, path, url, "builtin:shapes"))
+        words = [*door.command(Ask(tmp_path, path, url, "builtin:shapes")), *door.in_one_process]
         done = run_words(tmp_path, words, **door.variables(url))
     assert done.returncode == 0, done.stdout + done.stderr
     assert door.results(tmp_path).score == pytest.approx(score, abs=1e-4)

@@ -54,7 +54,8 @@ class Door(NamedTuple):
     what its errors say about a folder that is not allowed and about leaving rows out, ``told`` how five faults begin.
     A runner without ``skip`` leaves no rows out. ``warm_up`` is the number of requests before the run, ``adds`` the
     keys that it writes beside the messages and the model, ``fails`` whether wrong replies end the command with an
-    error, ``stops`` whether faulty rows do.
+    error, ``stops`` whether faulty rows do. ``in_one_process`` makes the command start no process for a part of its work,
+    which would import all of the runner again; faulty rows then end it otherwise.
     """
 
     runner: str
@@ -71,6 +72,7 @@ class Door(NamedTuple):
     fails: bool = False
     stops: bool = True
     variables: Callable[[str], dict[str, str]] = lambda url: {}
+    in_one_process: tuple[str, ...] = ()
 
 
 def _page(document: str, runner: str) -> list[str]:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -146,14 +147,20 @@ def read_and_changed(target: str, message: Message, engine: MediaEngine, root: P
     return read._replace(parts=tuple(map(changed, read.parts)))
 
 
+@pytest.fixture(scope="module")
+def engine() -> Iterator[MediaEngine]:
+    with MediaEngine(MediaPolicy(), CHANGES) as changing:
+        yield changing
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_line_is_what_the_engine_gives_for_its_media(target: str, plain: Any, tour: Path) -> None:
+def test_a_line_is_what_the_engine_gives_for_its_media(
+    target: str, plain: Any, engine: MediaEngine, tour: Path
+) -> None:
     writers = {"anthropic": to_anthropic, "gemini": to_gemini, "hf": HFWriter("hf").write}
     by_id = {}
-    with MediaEngine(MediaPolicy(), CHANGES) as engine:
-        for sample_id, messages in dataset_task(tour / "tour.jsonl").messages():
-            changed = [read_and_changed(target, message, engine, tour) for message in messages]
-            by_id[sample_id] = changed
+    for sample_id, messages in dataset_task(tour / "tour.jsonl").messages():
+        by_id[sample_id] = [read_and_changed(target, message, engine, tour) for message in messages]
     lines = [json.loads(line) for line in plain(target)[0].splitlines()]
     for line in lines:
         write = writers.get(target) or (lambda messages: to_openai(messages, target=target))

@@ -27,7 +27,7 @@ from mmprompt.viewer.viewed_rows import Choice
 @pytest.fixture
 def server(tour: Path) -> Iterator[PageServer]:
     with closing(ServedRows(exhibit_of(tour / "task.yaml"), Choice(decode=False))) as rows, PageServer(rows) as found:
-        thread = threading.Thread(target=found.serve_forever)
+        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
             yield found
