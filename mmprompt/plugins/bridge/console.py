@@ -32,6 +32,27 @@ def _write(path: str, text: str) -> None:
     """Append a text to an output that another process holds open."""
     output = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOCTTY", 0))
     try:
-        os.write(output, text.encode("utf-8", "replace"))
+        before, after = _around_board(output)
+        lines = text.replace("\n", "\r\n") if before else text
+        os.write(output, before + lines.encode("utf-8", "replace") + after)
     finally:
         os.close(output)
+
+
+def _around_board(output: int) -> tuple[bytes, bytes]:
+    """Return what leaves the board of tasks that covers a terminal, and what shows it again; nothing if there is none.
+
+    AISBench's board takes a screen of its own and wipes it several times a second. A line on the screen below stays.
+    """
+    if not os.isatty(output):
+        return b"", b""
+    import termios  # noqa: PLC0415  # POSIX only
+
+    if termios.tcgetattr(output)[3] & termios.ICANON:  # a program that covers the screen reads single keys
+        return b"", b""
+    import curses  # noqa: PLC0415  # loads with a board
+
+    with suppress(curses.error):  # a terminal of unknown type has no board
+        curses.setupterm(fd=output)
+        return curses.tigetstr("rmcup") or b"", curses.tigetstr("smcup") or b""
+    return b"", b""
