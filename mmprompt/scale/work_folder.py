@@ -118,7 +118,10 @@ class WorkFolder:
         return found
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Remove the folder: what is of the whole run first, the plan last, so that after a kill the run can go on."""
+        with suppress(OSError):
+            for name in sorted(os.listdir(self.path), key=lambda name: (name == _PLAN, name[:1].isdigit())):
+                os.unlink(os.path.join(self.path, name))
         shutil.rmtree(self.path, ignore_errors=True)
 
 
