@@ -96,7 +96,8 @@ class _ShardedRun:
         arguments, task = self._arguments, self._task
         chosen = list(chosen_shards(shards, task.config.test_range, whole.settings.limit))
         workers, shared = _share(whole.settings, min(arguments.workers or os.cpu_count() or 1, len(chosen)))
-        _require_groups(task, chosen, whole.settings)
+        if whole.settings.group_by:
+            self._require_groups(chosen, whole.settings)
         specs = {
             number: whole._replace(shard=shard, number=number, settings=shared._replace(limit=limit))
             for number, shard, limit in chosen
@@ -113,6 +114,26 @@ class _ShardedRun:
             self.counts = self.counts._replace(failed=self.counts.failed + 1)
         self.counts = self.counts._replace(repeated=sum(1 for _ in self._merge.repeats()))
 
+    def _require_groups(self, shards: Sequence[tuple[int, Shard, int | None]], settings: RunSettings) -> None:
+        """Refuse columns to group by that the first row lacks. The errors of rows before it are told first.
+
+        Raises:
+            TaskError: it lacks one.
+        """
+        rows = itertools.chain.from_iterable(shard_task(self._task, shard).samples() for _, shard, _ in shards)
+        unread = []
+        for row in itertools.islice(rows, settings.limit):
+            if not isinstance(row, Sample):
+                unread.append(row)
+                continue
+            try:
+                RowFacts(self._task, settings.group_by).require_groups(row)
+            except TaskError:
+                for error in unread:
+                    self._errors.report(FailedRow(error, error), None)
+                raise
+            return
+
     def _tell_failed(self, fault: RowFault) -> None:
         self._errors.tell(fault)
         if self._counter.tell is not None:
@@ -128,19 +149,6 @@ class _ShardedRun:
         found = found._replace(kept=min(found.answered, stood))
         for name in ("answered", "kept", "failed", "stale", "torn"):
             self.counts = self.counts._replace(**{name: getattr(self.counts, name) + getattr(found, name)})
-
-
-def _require_groups(task: Task, shards: Sequence[tuple[int, Shard, int | None]], settings: RunSettings) -> None:
-    """Refuse columns to group by that the first row lacks.
-
-    Raises:
-        TaskError: it lacks one.
-    """
-    if settings.group_by:
-        rows = itertools.chain.from_iterable(shard_task(task, shard).samples() for _, shard, _ in shards)
-        first = next((row for row in itertools.islice(rows, settings.limit) if isinstance(row, Sample)), None)
-        if first is not None:
-            RowFacts(task, settings.group_by).require_groups(first)
 
 
 def _share(settings: RunSettings, workers: int) -> tuple[int, RunSettings]:

@@ -12,7 +12,6 @@ from mmprompt.cli.task_options import (
     add_access_options,
     add_engine_options,
     add_row_options,
-    check_engine_options,
     natural,
     policy_of,
     task_of,
@@ -116,7 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
 
-    check_engine_options(arguments)
     check_shards(arguments, *named_files(arguments))
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)

@@ -159,8 +159,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("mmprompt: there is no score: no row has a right answer")
         code = FINDINGS
     if report.interrupted:
-        again = "the same command without --overwrite" if arguments.overwrite else "the same command"
-        say(f"mmprompt: {again} goes on where this run stopped")
+        _tell_how_to_go_on(arguments)
     say(_closing(report, notes.count))
     if report.interrupted:
         return INTERRUPTED
@@ -264,6 +263,11 @@ def _note_unused(results: Model, notes: NoteReport) -> None:
 
 def _tell_stop() -> None:
     say("mmprompt: finishing what is in flight; press ^C again to stop at once")
+
+
+def _tell_how_to_go_on(arguments: argparse.Namespace) -> None:
+    again = "the same command without --overwrite" if arguments.overwrite else "the same command"
+    say(f"mmprompt: {again} goes on where this run stopped")
 
 
 def _notes(report: RunReport) -> Iterator[Note]:

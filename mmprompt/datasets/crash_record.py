@@ -6,6 +6,7 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
 
 from mmprompt.datasets.sample import Row, Sample
@@ -110,7 +111,8 @@ class CrashRecord:
     def remove(self) -> None:
         """Close the record and delete its file: the shard is done."""
         self.close()
-        os.unlink(self.path)
+        with suppress(FileNotFoundError):  # a process of a run that was killed did the same shard to its end
+            os.unlink(self.path)
 
 
 def rows_done(path: str) -> int:

@@ -27,7 +27,7 @@ from mmprompt.templates.sample_view import CONTENT
 if TYPE_CHECKING:
     from mmprompt.icl.assembly import Assembly
 
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 """Types of values that are no media, unless the name of their column says so."""
 
 _MOST_SHAPES = 1000
@@ -99,7 +99,7 @@ class Shape:
         self.unplaced = unplaced
         self.texts = texts
         self.looks = looks
-        self.valued = bool(media or unplaced or looks)
+        self.valued = bool(media or looks or any(is_named for _, is_named in unplaced))
 
 
 class RowCounts:
@@ -121,7 +121,7 @@ class RowCounts:
         columns = sample.columns
         seen = self._shapes.get(tuple(columns)) or self._first_of_shape(sample)
         seen.count += 1
-        if seen.valued:
+        if seen.valued or (seen.unplaced and not _PLAIN.issuperset(map(type, columns.values()))):
             self._look(sample, seen)
         if sample.scanned:
             for name in seen.texts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from command_line import run_here
 from shard_cases import dataset
 
-from mmprompt.cli import engine as engine_module
+from mmprompt.cli import engine
 from mmprompt.errors import TaskError
 from mmprompt.scale.local import run_local
 
@@ -25,42 +24,36 @@ def test_the_size_of_shards_without_an_engine_is_refused(words: tuple[str, ...],
     assert sorted(os.listdir(tmp_path)) == before
 
 
-@pytest.mark.parametrize("failing", ["engine", "name"])
-def test_shards_that_are_done_stay_when_the_engine_fails(
-    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(work, specs, workers):  # type: ignore[no-untyped-def]  # an engine
-        yield from run_local(work, list(specs)[:3], 1)
+def stopped(words: tuple[str, ...], shards: int) -> None:
+    """Run the command with an engine that does so many shards, and then fails."""
+
+    def failing(work, specs, workers):  # type: ignore[no-untyped-def]  # an engine
+        yield from run_local(work, list(specs)[:shards], 1)
         raise TaskError("the cluster is gone")
 
-    words = ("render", str(dataset(tmp_path)), "-o", str(tmp_path / "out.jsonl"), "--rows-per-shard", "20")
-    with monkeypatch.context() as here:
-        here.setattr(engine_module, "engine_named", lambda _: broken)
-        stopped = run_here(*words, "--engine", "broken")
-    assert stopped.returncode == 2
-    if failing == "name":
-        assert run_here(*words, "--engine", "locla").returncode == 2
-    again = run_here(*words, "--engine", "local", "--workers", "1")
-    assert b"going on: 3 of 8 shards were done before" in again.stderr
-    assert again.returncode == 1
-    run_here(*words[:2], "-o", tmp_path / "plain.jsonl")
-    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr(engine, "engine_named", lambda _: failing)
+        assert run_here(*words).returncode == 2
 
 
-def test_a_run_goes_on_with_the_shards_it_began_with_whatever_their_number_is_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def first_two(work, specs, workers):  # type: ignore[no-untyped-def]  # an engine
-        yield from run_local(work, list(specs)[:2], 1)
-        raise TaskError("stopped")
+def assert_goes_on(words: tuple[str, ...], folder: Path, done: str) -> None:
+    """Run the command to its end, and compare its output with that of a plain run."""
+    again = run_here(*words)
+    assert f"going on: {done} shards were done before" in again.stderr.decode()
+    assert again.returncode == run_here("render", folder / "data.jsonl", "-o", folder / "plain.jsonl").returncode == 1
+    assert (folder / "out.jsonl").read_bytes() == (folder / "plain.jsonl").read_bytes()
 
+
+@pytest.mark.parametrize("name", [None, "locla"])
+def test_shards_that_are_done_stay_when_the_engine_fails(name: str | None, tmp_path: Path) -> None:
+    words = ("render", str(dataset(tmp_path)), "-o", str(tmp_path / "out.jsonl"), "--rows-per-shard", "20", "--engine")
+    stopped((*words, "local"), 3)
+    if name is not None:
+        assert run_here(*words, name).returncode == 2
+    assert_goes_on((*words, "local", "--workers", "1"), tmp_path, "3 of 8")
+
+
+def test_a_run_goes_on_with_the_shards_it_began_with_whatever_their_size_is_now(tmp_path: Path) -> None:
     words = ("render", str(dataset(tmp_path)), "-o", str(tmp_path / "out.jsonl"), "--engine", "local")
-    with monkeypatch.context() as here:
-        here.setattr(engine_module, "engine_named", lambda _: first_two)
-        run_here(*words, "--rows-per-shard", "50", "--workers", "1")
-    shards = json.loads((tmp_path / "out.jsonl.shards" / "plan.json").read_text())["shards"]
-    assert len(shards) == 4
-    again = run_here(*words, "--rows-per-shard", "7", "--workers", "2")
-    assert b"going on: 2 of 4 shards were done before" in again.stderr
-    run_here(*words[:2], "-o", tmp_path / "plain.jsonl")
-    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
+    stopped((*words, "--rows-per-shard", "50", "--workers", "1"), 2)
+    assert_goes_on((*words, "--rows-per-shard", "7", "--workers", "2"), tmp_path, "2 of 4")

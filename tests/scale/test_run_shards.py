@@ -207,11 +207,13 @@ def test_a_server_that_refuses_all_ends_the_run_after_the_errors_of_the_rows_bef
 
 def test_a_column_that_no_row_has_is_told_before_anything_is_asked(command, tmp_path, server):
     handler, url = server
-    dataset(tmp_path)
+    rows = dataset(tmp_path)
+    rows.write_text("{torn\n" + rows.read_text())
     run = words(tmp_path, url, "--group-by", "topci")
     plain = command(*run, "-o", tmp_path / "plain.jsonl")
     local = command(*run, "-o", tmp_path / "local.jsonl", *ENGINE)
     assert told(local) == told(plain)
+    assert len(told(plain)) == 2
     assert local.returncode == plain.returncode == 2
     assert handler.asked == 0
     assert not (tmp_path / "local.jsonl.shards").exists()
