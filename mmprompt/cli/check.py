@@ -7,7 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, USAGE, say
-from mmprompt.cli.task_options import add_access_options, add_row_options, natural
+from mmprompt.cli.task_options import (
+    add_access_options,
+    add_engine_options,
+    add_row_options,
+    check_engine_options,
+    natural,
+)
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -53,10 +59,7 @@ def add_parser(commands: Commands) -> None:
     add_row_options(rows)
     workers = "threads that check rows, each with one decoding process (1)"
     rows.add_argument("--workers", type=natural, metavar="N", help=workers)
-    engine = "cut the rows into shards, and check them in --workers processes (local)"
-    rows.add_argument("--engine", metavar="NAME", help=engine)
-    size = "with --engine: how many rows a shard has (2000)"
-    rows.add_argument("--rows-per-shard", type=natural, metavar="N", help=size)
+    add_engine_options(rows, "check")
     add_access_options(parser.add_argument_group("what may be read"))
     parser.set_defaults(run=run)
 
@@ -111,6 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.check_settings import CheckSettings  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.checking import Run  # noqa: PLC0415  # loads with the command
 
+    check_engine_options(arguments)
     settings = CheckSettings.of(arguments)
     command = Run(arguments, settings)
     summary = command.check()

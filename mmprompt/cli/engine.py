@@ -11,17 +11,20 @@ from typing import Any
 
 from mmprompt.cli import say
 from mmprompt.cli.progress import RowCounter, progress
-from mmprompt.cli.report import INTERRUPTION, ErrorReport, NoteReport, Outcome
+from mmprompt.cli.rendering import stopping
+from mmprompt.cli.report import ErrorReport, NoteReport, Outcome
+from mmprompt.cli.shard_progress import shard_progress
 from mmprompt.cli.shards import ShardFiles, merged_output
+from mmprompt.cli.task_options import ROWS_PER_SHARD
 from mmprompt.datasets.openai_chat import LastAssistant
 from mmprompt.datasets.span import Shard
 from mmprompt.datasets.store_url import StoreURL, as_named
 from mmprompt.errors import MMPromptError, TaskError, nearest, shown
 from mmprompt.render.renderer import Renderer
 from mmprompt.run.side_lock import SideLock
-from mmprompt.scale.local import DIED, run_local
+from mmprompt.scale.local import run_local
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, in_order, inputs_of
-from mmprompt.scale.plan import ROWS, plan_shards
+from mmprompt.scale.plan import plan_shards
 from mmprompt.scale.render_shard import RenderSpec, render_shard
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.task import Task
@@ -57,13 +60,12 @@ def work_folder(
     arguments: argparse.Namespace,
     task: Task,
     written: str | None,
-    rows: int | None = None,
     more: Mapping[str, object] | None = None,
 ) -> Iterator[tuple[WorkFolder, list[Shard]]]:
     """Give the folder of the shards, which lies beside the file that is written, and the shards.
 
-    Each has so many ``rows``. A run that was stopped is gone on with, if the options, the input and ``more`` are as
-    they were. The folder is removed at the end; it stays if the run is stopped, or the system or a process fails.
+    A run that was stopped is gone on with, if the options, the input and ``more`` are as they were; its shards keep
+    their rows. The folder is removed at the end; it stays if the run is stopped, or the system or the engine fails.
 
     Raises:
         TaskError: the output has no name, another run works in the folder, or its input or options were others.
@@ -84,12 +86,16 @@ def work_folder(
     try:
         shards = folder.resumed(about)
         if shards is None:
-            shards = plan_shards(task.dataset, rows or ROWS)
+            shards = plan_shards(task.dataset, rows_per_shard(arguments))
             folder.begin(about, shards)
         try:
             yield folder, shards
-        except MMPromptError as error:
-            if error.code != DIED:  # it would come again
+        except KeyboardInterrupt:
+            if done := folder.done:
+                say(f"mmprompt: the same command goes on: {done} of {len(shards)} shards are done")
+            raise
+        except MMPromptError:
+            if not folder.is_kept or folder.is_empty:  # an error of a row would come again
                 folder.remove()
             raise
         folder.remove()
@@ -97,14 +103,27 @@ def work_folder(
         lock.close()
 
 
+def rows_per_shard(arguments: argparse.Namespace) -> int:
+    """Return how many rows a shard has."""
+    return arguments.rows_per_shard or ROWS_PER_SHARD[arguments.command]
+
+
 def _files(arguments: argparse.Namespace) -> list[str]:
     return [name for name in arguments.input if os.path.isfile(name)]
 
 
-def reports_of(
-    engine: Engine, work: Callable[[Any], Report], specs: Mapping[int, Any], folder: WorkFolder, workers: int | None
+def reports_of(  # noqa: PLR0917  # what a run in shards has
+    engine: Engine,
+    work: Callable[[Any], Report],
+    specs: Mapping[int, Any],
+    folder: WorkFolder,
+    workers: int | None,
+    counter: RowCounter,
 ) -> Generator[Report, None, None]:
-    """Yield the report of each shard in the order of shards. Shards that are done are not done again."""
+    """Yield the report of each shard in the order of shards. Shards that are done are not done again.
+
+    The bar of the counter moves as rows are done, whatever the order of shards.
+    """
     done = {number: report for number in specs if (report := folder.report(number)) is not None}
     if done:
         say(f"mmprompt: going on: {len(done)} of {len(specs)} shards were done before")
@@ -113,9 +132,13 @@ def reports_of(
     def every() -> Generator[Report, None, None]:
         yield from done.values()
         with closing(engine(work, left, workers)) as running:
-            yield from running
+            try:
+                yield from running
+            except MMPromptError:
+                folder.is_kept = True  # what is done is right
+                raise
 
-    with closing(every()) as reports:
+    with closing(every()) as reports, shard_progress(counter, folder):
         yield from in_order(reports, list(specs))
 
 
@@ -128,11 +151,11 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
     last: LastAssistant | None,
 ) -> Outcome:
     """Render the rows of the task in shards, and return the counts."""
-    counter, repeated, stopped, size, name = RowCounter(), 0, "", 0, arguments.output
-    merge = None
-    try:
+    counter, repeated, size, name = RowCounter(), 0, 0, arguments.output
+    engine, merge = engine_named(arguments.engine), None
+    with stopping(arguments, errors) as stop:
         with (
-            work_folder(arguments, task, arguments.output, arguments.rows_per_shard) as (folder, shards),
+            work_folder(arguments, task, arguments.output) as (folder, shards),
             progress(counter, errors, task.dataset, arguments.limit),
             merged_output(arguments, task) as writer,
         ):
@@ -142,9 +165,7 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
                 number: RenderSpec(renderer, shard, number, folder.path, limit, strict, session=session)
                 for number, shard, limit in chosen_shards(shards, task.config.test_range, arguments.limit)
             }
-            with closing(
-                reports_of(engine_named(arguments.engine), render_shard, specs, folder, arguments.workers)
-            ) as reports:
+            with closing(reports_of(engine, render_shard, specs, folder, arguments.workers, counter)) as reports:
                 for report in reports:
                     if isinstance(writer, ShardFiles):
                         merge.add(report)
@@ -160,12 +181,6 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
             name = str(writer)
             for note in writer.notes():
                 notes.add(note)
-    except KeyboardInterrupt:
-        stopped = INTERRUPTION
-    except MMPromptError:
-        if not (arguments.strict and errors.count):
-            raise
-        stopped = "stopped at this row (--strict)"
     if last is not None and merge is not None:
         last.taken = merge.taken
-    return Outcome(counter.rows - errors.rows, errors.rows, size, name, repeated, 0, stopped)
+    return Outcome(counter.rows - errors.rows, errors.rows, size, name, repeated, 0, stop.why)

@@ -12,7 +12,7 @@ from secrets import randbits
 from mmprompt.check.checker import Checker, read_against
 from mmprompt.check.store import Store
 from mmprompt.cli.check_settings import CheckSettings, state_files
-from mmprompt.cli.engine import engine_named, reports_of, work_folder
+from mmprompt.cli.engine import engine_named, reports_of, rows_per_shard, work_folder
 from mmprompt.cli.progress import RowCounter
 from mmprompt.cli.task_options import other_dataset, policy_of
 from mmprompt.datasets.span import Shard
@@ -22,9 +22,6 @@ from mmprompt.scale.merge import chosen_shards
 from mmprompt.scale.plan import plan_shards
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.task import Task
-
-ROWS = 2_000
-"""Rows of a shard: checking them takes longer than rendering them, since their media are decoded."""
 
 
 def check_in_shards(  # noqa: PLR0917  # what a run of the command has
@@ -37,7 +34,7 @@ def check_in_shards(  # noqa: PLR0917  # what a run of the command has
 ) -> None:
     """Check the rows of a task in shards, then the dataset. ``tell`` receives the findings as shards are merged."""
     task = checker.task
-    policy = policy_of(arguments, task)
+    policy, engine = policy_of(arguments, task), engine_named(arguments.engine)
     with _folder(arguments, settings, task) as (folder, shards):
         checker.begin(store)
         if arguments.against is not None:
@@ -49,9 +46,9 @@ def check_in_shards(  # noqa: PLR0917  # what a run of the command has
             number: CheckSpec(task, shard, number, folder.path, limit, *own, session=session)
             for number, shard, limit in chosen_shards(shards, task.config.test_range, arguments.limit)
         }
-        engine = engine_named(arguments.engine)
+        workers = arguments.workers or settings.configuration.workers
         found = 0
-        with closing(reports_of(engine, check_shard, specs, folder, settings.workers)) as reports:
+        with closing(reports_of(engine, check_shard, specs, folder, workers, counter)) as reports:
             for report in reports:
                 findings = merge.add(report)
                 found += len(findings)
@@ -73,16 +70,16 @@ def _folder(
     arguments: argparse.Namespace, settings: CheckSettings, task: Task
 ) -> Iterator[tuple[WorkFolder, list[Shard]]]:
     """Give the work folder and the shards. It lies beside the report, or among temporary files if that has no name."""
-    rows = arguments.rows_per_shard or ROWS
     if len(arguments.input) == 1 and state_files(arguments.output_file, 1):
         more = {"codes": settings.selection.codes, "--target": settings.target, "pictures": settings.report.thumbnails}
-        with work_folder(arguments, task, arguments.output_file, rows, more) as made:
+        with work_folder(arguments, task, arguments.output_file, more) as made:
             yield made
         return
     if task.dataset is None:
         list(task.samples())  # says that there is none
         return
     with tempfile.TemporaryDirectory(prefix="mmprompt-") as temporary:
-        folder, shards = WorkFolder(os.path.join(temporary, "shards")), plan_shards(task.dataset, rows)
+        folder = WorkFolder(os.path.join(temporary, "shards"))
+        shards = plan_shards(task.dataset, rows_per_shard(arguments))
         folder.begin({}, shards)
         yield folder, shards

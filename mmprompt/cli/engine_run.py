@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from secrets import randbits
-from typing import Any
 
 from mmprompt.cli.engine import engine_named, reports_of, work_folder
 from mmprompt.cli.progress import RowCounter, progress
@@ -17,6 +16,7 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import TaskError
 from mmprompt.render.builder import FailedRow
+from mmprompt.render.faults import RowFault
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.models import ModelSettings
 from mmprompt.run.row_facts import RowFacts
@@ -28,9 +28,6 @@ from mmprompt.scale.run_shard import RunSpec, run_shard
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.shard_task import shard_task
 from mmprompt.tasks.task import Task
-
-ROWS = 1000
-"""Rows of a shard: asking takes long, and each process should have its part."""
 
 
 def run_in_shards(  # noqa: PLR0917  # what a run of the command has
@@ -57,7 +54,7 @@ def run_in_shards(  # noqa: PLR0917  # what a run of the command has
     with JournalFile(journal, manifest, overwrite=plan.overwrite) as whole:
         if plan.overwrite:
             WorkFolder(f"{journal}.shards").remove()
-        with work_folder(arguments, task, journal, arguments.rows_per_shard or ROWS) as (folder, shards):
+        with work_folder(arguments, task, journal) as (folder, shards):
             journals = ShardJournals(journal, folder, shards)
             journals.seed(manifest)
             run = _ShardedRun(arguments, task, (folder, journals), errors, notes)
@@ -66,11 +63,9 @@ def run_in_shards(  # noqa: PLR0917  # what a run of the command has
                 run.ask(RunSpec(task, asked, settings, plan, manifest, shards[0], 0, folder.path, randbits(62)), shards)
             except KeyboardInterrupt:
                 stopped = True
-            except BaseException:
+                run.count_unfinished()
+            finally:
                 journals.merge()
-                folder.remove()
-                raise
-            journals.merge()
     torn = whole.torn + run.counts.torn
     report = RunReport(journal, *run.counts._replace(torn=torn, interrupted=stopped))
     return scored(report, plan, settings)
@@ -90,9 +85,10 @@ class _ShardedRun:
         self.counts = Counts(0, 0, 0, 0, 0, 0, interrupted=False)
         self._arguments, self._task, self._errors = arguments, task, errors
         self._folder, self._journals = work
+        self._stood: dict[int, int] = {}
         self._counter = RowCounter()
         self._merge = RenderMerge(
-            task, self._folder, Listeners(errors.tell, notes.add_of_row, notes.add, self._counter.add)
+            task, self._folder, Listeners(self._tell_failed, notes.add_of_row, notes.add, self._counter.add)
         )
 
     def ask(self, whole: RunSpec, shards: list[Shard]) -> None:
@@ -100,41 +96,59 @@ class _ShardedRun:
         arguments, task = self._arguments, self._task
         chosen = list(chosen_shards(shards, task.config.test_range, whole.settings.limit))
         workers, shared = _share(whole.settings, min(arguments.workers or os.cpu_count() or 1, len(chosen)))
-        _require_groups(task, chosen, whole.settings)
+        if whole.settings.group_by:
+            self._require_groups(chosen, whole.settings)
         specs = {
             number: whole._replace(shard=shard, number=number, settings=shared._replace(limit=limit))
             for number, shard, limit in chosen
         }
-        stood = {number: self._journals.answered(number) for number in specs}
-        reports = reports_of(engine_named(arguments.engine), run_shard, specs, self._folder, workers)
+        self._stood = {number: self._journals.answered(number) for number in specs}
+        engine = engine_named(arguments.engine)
+        reports = reports_of(engine, run_shard, specs, self._folder, workers, self._counter)
         with progress(self._counter, self._errors, task.dataset, arguments.limit), closing(reports):
             for report in reports:
                 self._merge.add(report)
-                self._add(report, stood[report["number"]])
+                self._add(Counts(**report["counts"]), self._stood.pop(report["number"]))
         for error in self._merge.unfilled_slots():
             self._errors.report(FailedRow(error, error), None, self._counter.rows)
             self.counts = self.counts._replace(failed=self.counts.failed + 1)
         self.counts = self.counts._replace(repeated=sum(1 for _ in self._merge.repeats()))
 
-    def _add(self, report: dict[str, Any], stood: int) -> None:
+    def _require_groups(self, shards: Sequence[tuple[int, Shard, int | None]], settings: RunSettings) -> None:
+        """Refuse columns to group by that the first row lacks. The errors of rows before it are told first.
+
+        Raises:
+            TaskError: it lacks one.
+        """
+        rows = itertools.chain.from_iterable(shard_task(self._task, shard).samples() for _, shard, _ in shards)
+        unread = []
+        for row in itertools.islice(rows, settings.limit):
+            if not isinstance(row, Sample):
+                unread.append(row)
+                continue
+            try:
+                RowFacts(self._task, settings.group_by).require_groups(row)
+            except TaskError:
+                for error in unread:
+                    self._errors.report(FailedRow(error, error), None)
+                raise
+            return
+
+    def _tell_failed(self, fault: RowFault) -> None:
+        self._errors.tell(fault)
+        if self._counter.tell is not None:
+            self._counter.tell(f"{self._errors.rows} failed")
+
+    def count_unfinished(self) -> None:
+        """Count the rows of shards whose reports did not come that are answered."""
+        for number, stood in self._stood.items():
+            self._add(Counts(self._journals.answered(number), 0, 0, 0, 0, 0, interrupted=True), stood)
+
+    def _add(self, found: Counts, stood: int) -> None:
         """Add the counts of a shard; ``stood`` is how many of its rows were answered before this run."""
-        found = Counts(**report["counts"])
         found = found._replace(kept=min(found.answered, stood))
         for name in ("answered", "kept", "failed", "stale", "torn"):
             self.counts = self.counts._replace(**{name: getattr(self.counts, name) + getattr(found, name)})
-
-
-def _require_groups(task: Task, shards: Sequence[tuple[int, Shard, int | None]], settings: RunSettings) -> None:
-    """Refuse columns to group by that the first row lacks.
-
-    Raises:
-        TaskError: it lacks one.
-    """
-    if settings.group_by:
-        rows = itertools.chain.from_iterable(shard_task(task, shard).samples() for _, shard, _ in shards)
-        first = next((row for row in itertools.islice(rows, settings.limit) if isinstance(row, Sample)), None)
-        if first is not None:
-            RowFacts(task, settings.group_by).require_groups(first)
 
 
 def _share(settings: RunSettings, workers: int) -> tuple[int, RunSettings]:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
-from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+from mmprompt.cli.task_options import (
+    add_access_options,
+    add_engine_options,
+    add_row_options,
+    natural,
+    policy_of,
+    task_of,
+)
 from mmprompt.errors import TaskError
 
 if TYPE_CHECKING:
@@ -70,11 +77,9 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
         "threads that decode media, each with one decoding process (1); rows that decode nothing run in one thread"
     )
     add("--workers", type=natural, metavar="N", help=workers)
-    engine = "cut the rows into shards, done by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
-    add("--engine", metavar="NAME", help=engine)
+    add_engine_options(group, "render")
     left = "with --engine: leave each shard as a file, named by -o and a number, and write a manifest"
     add("--shards", action="store_true", help=left)
-    add("--rows-per-shard", type=natural, metavar="N", help="with --engine: how many rows a shard has (20000)")
 
 
 def _add_rows(group: argparse._ArgumentGroup) -> None:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
 from mmprompt.cli.score import add_report_options, check_reports, tell_scores
-from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, positive, task_of
+from mmprompt.cli.task_options import (
+    add_access_options,
+    add_engine_options,
+    add_row_options,
+    check_engine_options,
+    natural,
+    policy_of,
+    positive,
+    task_of,
+)
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
@@ -98,9 +107,7 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
     timeout = "how long one attempt may take (600); a row without an answer by then is asked once more at the end"
     add("--timeout", type=positive, metavar="SECONDS", help=timeout)
     add("--workers", type=natural, metavar="N", help="threads that decode media (1)")
-    engine = "cut the rows into shards, asked by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
-    add("--engine", metavar="NAME", help=engine)
-    add("--rows-per-shard", type=natural, metavar="N", help="with --engine: how many rows a shard has (1000)")
+    add_engine_options(group, "run")
     add("--retry-errors", action="store_true", help="ask only the rows that stand in the journal with an error")
     add("--overwrite", action="store_true", help="begin the journal anew")
     add("--errors", metavar="FILE.jsonl", help="also write every error to this file, one JSON object a line")
@@ -124,6 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import NoteReport  # noqa: PLC0415  # loads with the command
 
+    check_engine_options(arguments)
     check_output(arguments.errors)
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
     check_apart(arguments.output, *arguments.collect)
@@ -150,6 +158,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif not report.interrupted and (arguments.report or arguments.fail_under is not None):
         say("mmprompt: there is no score: no row has a right answer")
         code = FINDINGS
+    if report.interrupted:
+        _tell_how_to_go_on(arguments)
     say(_closing(report, notes.count))
     if report.interrupted:
         return INTERRUPTED
@@ -253,6 +263,11 @@ def _note_unused(results: Model, notes: NoteReport) -> None:
 
 def _tell_stop() -> None:
     say("mmprompt: finishing what is in flight; press ^C again to stop at once")
+
+
+def _tell_how_to_go_on(arguments: argparse.Namespace) -> None:
+    again = "the same command without --overwrite" if arguments.overwrite else "the same command"
+    say(f"mmprompt: {again} goes on where this run stopped")
 
 
 def _notes(report: RunReport) -> Iterator[Note]:

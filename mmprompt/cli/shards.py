@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mmprompt._version import __version__
 from mmprompt.cli.output import check_apart, check_output, output
+from mmprompt.cli.task_options import check_engine_options
 from mmprompt.datasets.store_url import StoreURL, as_named
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
@@ -27,11 +28,12 @@ MOST_ROWS, MOST_BYTES = 50_000, 200_000_000
 
 
 def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
-    """Refuse shards of what is no batch, or without a name, and those that the run reads.
+    """Refuse shards of what is no batch, without a name or an engine, and those that the run reads.
 
     Raises:
         TaskError: the options do not go together.
     """
+    check_engine_options(arguments)
     if arguments.shards and arguments.engine is None:
         raise TaskError("--shards leaves the shards of an engine as files", "add --engine local")
     if arguments.shard_rows is None and arguments.shard_bytes is None and not arguments.shards:

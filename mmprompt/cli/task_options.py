@@ -28,6 +28,29 @@ def add_row_options(group: argparse._ArgumentGroup) -> None:
     add("--limit", type=natural, metavar="N", help="read at most N rows")
 
 
+ROWS_PER_SHARD = {"render": 20_000, "check": 2_000, "run": 1_000}
+"""Rows of a shard. Checking a row takes longer than rendering it, and asking longer still."""
+
+
+def add_engine_options(group: argparse._ArgumentGroup, command: str) -> None:
+    """Add the options by which a command does its rows in shards."""
+    add = group.add_argument
+    engine = "cut the rows into shards, done by --workers processes here (local) or on a Ray cluster (ray); one a CPU"
+    add("--engine", metavar="NAME", help=engine)
+    size = f"with --engine: how many rows a shard has ({ROWS_PER_SHARD[command]})"
+    add("--rows-per-shard", type=natural, metavar="N", help=size)
+
+
+def check_engine_options(arguments: argparse.Namespace) -> None:
+    """Refuse a size of shards without an engine.
+
+    Raises:
+        TaskError: the options do not go together.
+    """
+    if arguments.engine is None and arguments.rows_per_shard is not None:
+        raise TaskError("--rows-per-shard is for the shards of an engine", "add --engine local, or leave it out")
+
+
 def add_access_options(group: argparse._ArgumentGroup) -> None:
     """Add the options that say which media may be read."""
     add = group.add_argument

@@ -6,6 +6,7 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
 
 from mmprompt.datasets.sample import Row, Sample
@@ -19,7 +20,7 @@ _MOST_ELSEWHERE = 5
 
 _NUMBERS = 512
 _SIZE = 8 * _NUMBERS
-_AT, _SESSION, _ELSEWHERE, _DEATHS, _FIRST = range(5)
+_AT, _SESSION, _ELSEWHERE, _DEATHS, _ROWS, _FIRST = range(6)
 _DONE, _BETWEEN, _ROW_0 = 0, 1, 2
 """What ``_AT`` holds: nothing is begun, no row is worked on, or a row's number and 2."""
 
@@ -66,6 +67,7 @@ class CrashRecord:
         elif at != _DONE:
             numbers[_ELSEWHERE] += 1
         numbers[_AT] = _BETWEEN
+        numbers[_ROWS] = 0
         deaths = Counter(numbers[_FIRST : _FIRST + numbers[_DEATHS]].tolist())
         self.poison = frozenset(row for row, times in deaths.items() if times >= MOST_DEATHS)
         if numbers[_ELSEWHERE] >= _MOST_ELSEWHERE:
@@ -86,6 +88,10 @@ class CrashRecord:
             yield row
             numbers[_AT] = _BETWEEN
 
+    def done(self, rows: int) -> None:
+        """Note how many rows of the shard are done, for ``rows_done``."""
+        self._numbers[_ROWS] = rows
+
     def __enter__(self) -> CrashRecord:
         return self
 
@@ -105,7 +111,15 @@ class CrashRecord:
     def remove(self) -> None:
         """Close the record and delete its file: the shard is done."""
         self.close()
-        os.unlink(self.path)
+        with suppress(FileNotFoundError):  # a process of a run that was killed did the same shard to its end
+            os.unlink(self.path)
+
+
+def rows_done(path: str) -> int:
+    """Return how many rows the process that works with a record has done."""
+    with open(path, "rb") as file:
+        numbers = memoryview(file.read(_SIZE).ljust(_SIZE, bytes(1))).cast("q")
+        return int(numbers[_ROWS])
 
 
 def _poisonous(row: Sample) -> RowError:

@@ -26,7 +26,7 @@ _ENTRY = 2 * _INTEGER
 
 def _key(name: object) -> int:
     kind = type(name)
-    if kind is str or (kind is int and 0 <= name < _INTEGERS):  # type: ignore[operator]  # an int
+    if kind is str or (kind is int and 0 < name < _INTEGERS):  # type: ignore[operator]  # an int; "" hashes as 0 does
         return hash(name)
     return hash((kind.__name__, json.dumps(name, default=repr)))
 

@@ -13,6 +13,12 @@ from mmprompt.errors import DatasetError, shown
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?!.*::)")
 _NOT_A_STORE = ("http", "https", "ftp")
+_STATES = (
+    *("ETag", "etag", "md5Hash", "checksum", "generation", "VersionId", "version_id"),
+    *("mtime", "LastModified", "last_modified", "updated", "modified", "created"),
+)
+"""What stores call the state of an object, the surest first."""
+
 _INSTALL = "pip install fsspec, and the package of the store, such as s3fs or gcsfs"
 
 
@@ -39,6 +45,21 @@ def opened_object(url: StoreURL) -> BinaryIO:
         return cast("BinaryIO", store.open(path, "rb"))
     except Exception as error:  # noqa: BLE001  # each store has exceptions of its own
         raise _refused(url, error, "read") from None
+
+
+def object_state(url: StoreURL) -> list[object]:
+    """Return the size of an object, and what its store says of its content: a hash or a version, else the time.
+
+    Raises:
+        DatasetError: there is no such object, or ``fsspec`` or the package of the store is missing.
+    """
+    store, path = _store_of(url)
+    try:
+        facts = store.info(path)
+    except Exception as error:  # noqa: BLE001  # each store has exceptions of its own
+        raise _refused(url, error, "read") from None
+    told = next((str(facts[name]) for name in _STATES if facts.get(name) is not None), None)
+    return [facts.get("size"), told]
 
 
 def put_object(file: str, url: StoreURL) -> None:

@@ -62,7 +62,7 @@ def check_shard(spec: CheckSpec) -> dict[str, Any]:
         closing(spec.checker(task)) as checker,
     ):
         for _ in checker.check_rows(store, spec.threads, record.rows):
-            pass
+            record.done(store.progress.rows)
         store.save(store.progress, now=True)
         found, progress = checker.rows_found, store.progress
     report = {"shard": spec.shard, "rows": progress.rows, "items": progress.items, "fault": None, "found": found}

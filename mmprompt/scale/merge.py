@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.datasets.repeated_ids import RepeatedIds, keys_in
 from mmprompt.datasets.span import Shard, rows_from
+from mmprompt.datasets.store_url import StoreURL, object_state
 from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
@@ -139,13 +140,15 @@ def chosen_shards(shards: Sequence[Shard], rows: slice, limit: int | None) -> It
 def inputs_of(task: Task, *others: str) -> dict[str, object]:
     """Return what a run depends on: the settings of its task, and the sizes and times of its files and of ``others``.
 
-    Media are not looked at.
+    Of an object it is what its store says of it. Media are not looked at.
     """
     datasets = [d for d in (task.dataset, task.train) if d is not None]
     names = [*others, *[file for dataset in datasets for file in dataset.files]]
     found: dict[str, object] = {"task": sha256(_settled(task.config).encode()).hexdigest()}
     for name in dict.fromkeys(names):
-        if os.path.isfile(name):
+        if isinstance(name, StoreURL):
+            found[f"file {name}"] = object_state(name)
+        elif os.path.isfile(name):
             stat = os.stat(name)
             found[f"file {os.path.abspath(name)}"] = [stat.st_size, stat.st_mtime_ns]
     return found

@@ -19,7 +19,9 @@ from mmprompt.scale.work_folder import WorkFolder, written
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 
-def render_specs(renderer: Renderer, folder: str | os.PathLike[str], rows: int = ROWS) -> list[RenderSpec]:
+def render_specs(
+    renderer: Renderer, folder: str | os.PathLike[str], rows: int = ROWS, session: int = 0
+) -> list[RenderSpec]:
     """Return what ``render_shard`` needs for each shard of the renderer's dataset, in order.
 
     Every process that calls this with the same input gets the same list, so that each can take a share of it.
@@ -29,6 +31,9 @@ def render_specs(renderer: Renderer, folder: str | os.PathLike[str], rows: int =
         folder: the work folder, which is made. All processes write to it, so on several machines it lies on storage
             that they share.
         rows: how many rows a shard has.
+        session: a number that all processes of this attempt have and no earlier attempt had, such as the id of the job.
+            A row that was in progress when an attempt with another number ended then counts as no death. By default
+            each row that a process did not end counts, since the row may have ended the process.
 
     Raises:
         TaskError: the task has no dataset or one that cannot be read again, or the folder is that of another run: of
@@ -44,7 +49,7 @@ def render_specs(renderer: Renderer, folder: str | os.PathLike[str], rows: int =
         shards = plan_shards(task.dataset, rows)
         work.begin(about, shards)
     chosen = chosen_shards(shards, task.config.test_range, None)
-    return [RenderSpec(renderer, shard, number, work.path, limit) for number, shard, limit in chosen]
+    return [RenderSpec(renderer, shard, number, work.path, limit, session=session) for number, shard, limit in chosen]
 
 
 def merge_rendered(

@@ -26,7 +26,7 @@ class RenderSpec(NamedTuple):
 
     ``number`` is that of the shard, and ``folder`` the work folder. Of the shard's rows at most ``limit`` are read;
     with ``strict`` none after the first that cannot be rendered. ``threads`` prepare rows whose media are decoded.
-    ``session`` is a number of the run that no other run has.
+    ``session`` is that of ``render_specs``.
     """
 
     renderer: Renderer
@@ -50,7 +50,7 @@ def render_shard(spec: RenderSpec) -> dict[str, Any]:
         closing(spec.renderer),
         CrashRecord(folder.file(number, "row"), spec.session) as record,
     ):
-        counts = RowEvents(events)
+        counts = RowEvents(events, record)
         fault = None
         with ChunkWriter(lines) as writer:
             try:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from typing import BinaryIO
 
+from mmprompt.datasets.crash_record import CrashRecord
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault
 
 
 class RowEvents:
-    """Counts rows, and writes their errors and notes. ``rows`` are those read, ``errors`` the errors."""
+    """Counts rows, also in the record of the shard, and writes their errors and notes.
 
-    def __init__(self, file: BinaryIO) -> None:
+    ``rows`` are those read, ``errors`` the errors.
+    """
+
+    def __init__(self, file: BinaryIO, record: CrashRecord) -> None:
         self.rows = self.errors = 0
-        self._file = file
+        self._file, self._record = file, record
 
     def read(self) -> None:
         """Count a row."""
         self.rows += 1
+        self._record.done(self.rows)
 
     def failed(self, failed: FailedRow, row: int | None) -> None:
         """Write the error of a row, whose number is ``row``."""

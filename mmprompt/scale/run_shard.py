@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from mmprompt.datasets.crash_record import CrashRecord
 from mmprompt.datasets.repeated_ids import IdFile
 from mmprompt.datasets.span import Shard
+from mmprompt.errors import MMPromptError
 from mmprompt.render.builder import RequestBuilder
+from mmprompt.render.faults import error_data
 from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.manifest import Manifest
@@ -49,7 +51,8 @@ class RunSpec(NamedTuple):
 def run_shard(spec: RunSpec) -> dict[str, Any]:
     """Ask the requests of a shard, and return the shard's report; it is plain data.
 
-    A row that ended two processes which worked on it is left out. Its error is MM902.
+    A row that ended two processes which worked on it is left out. Its error is MM902. A shard that an error ended, such
+    as a server that refuses every request, has a report that names it; it is not done, and a later run asks it again.
     """
     folder, number, task = WorkFolder(spec.folder), spec.number, shard_task(spec.task, spec.shard)
     if spec.settings.rpm:
@@ -64,7 +67,7 @@ def run_shard(spec: RunSpec) -> dict[str, Any]:
         CrashRecord(folder.file(number, "row"), spec.session) as record,
         Interruption() as interruption,
     ):
-        told = RowEvents(events)
+        told = RowEvents(events, record)
         runner = Runner(
             builder,
             model,
@@ -75,8 +78,15 @@ def run_shard(spec: RunSpec) -> dict[str, Any]:
             observed=record.rows,
             ids=IdFile(ids),
         )
-        counts = runner.run(interruption)
-    report = {"shard": spec.shard, "rows": told.rows, "failed": told.errors, "fault": None, "counts": counts._asdict()}
-    report = folder.save_report(number, {**report, "warnings": warnings, "seen": seen_by(task)}, KINDS)
+        fault, counts = None, None
+        try:
+            counts = runner.run(interruption)
+        except MMPromptError as error:
+            fault = error_data(error)
+    report = {"shard": spec.shard, "rows": told.rows, "failed": told.errors, "warnings": warnings, "fault": fault}
+    report["seen"] = seen_by(task)
+    if counts is None:
+        return {**report, "number": number}
+    report = folder.save_report(number, {**report, "counts": counts._asdict()}, KINDS)
     record.remove()
     return report

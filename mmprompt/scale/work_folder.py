@@ -20,12 +20,25 @@ _PLAN = "plan.json"
 class WorkFolder:
     """The files of a run in shards. ``NNNNN.report`` is written last: a shard that has one is done.
 
+    ``is_kept`` is set where an error ends the run that is not of its rows: the shards that are done are right.
+
     Args:
         path: the folder.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.is_kept = False
+
+    @property
+    def done(self) -> int:
+        """How many shards have a report."""
+        return sum(name.endswith(".report") for name in os.listdir(self.path))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no shard is done or in progress."""
+        return not any(name.endswith((".report", ".row")) for name in os.listdir(self.path))
 
     def file(self, number: int, kind: str) -> str:
         """Return the name of a file of a shard."""
@@ -105,7 +118,10 @@ class WorkFolder:
         return found
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Remove the folder: what is of the whole run first, the plan last, so that after a kill the run can go on."""
+        with suppress(OSError):
+            for name in sorted(os.listdir(self.path), key=lambda name: (name == _PLAN, name[:1].isdigit())):
+                os.unlink(os.path.join(self.path, name))
         shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -27,6 +27,9 @@ from mmprompt.templates.sample_view import CONTENT
 if TYPE_CHECKING:
     from mmprompt.icl.assembly import Assembly
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types of values that are no media, unless the name of their column says so."""
+
 _MOST_SHAPES = 1000
 _MOST_NOTES = 100
 _MOST_COLUMNS = 20
@@ -83,19 +86,20 @@ class Shape:
     """The rows with the same columns.
 
     ``count`` is how many they are, and ``empty`` how many of them lack media in one of the ``media`` columns.
-    ``unplaced`` are media columns that the template does not name. ``looks``: values may be worth a note. ``texts`` are
-    columns in which a tag may be misspelt. ``valued``: the notes, but for those on tags, depend on values.
+    ``unplaced`` are the columns that the template does not name, each with whether its name is that of media.
+    ``looks``: values may be worth a note. ``texts`` are columns in which a tag may be misspelt. ``valued``: the notes,
+    but for those on tags, depend on values.
     """
 
     __slots__ = ("count", "empty", "looks", "media", "texts", "unplaced", "valued")
 
-    def __init__(self, media: Groups, unplaced: list[str], texts: list[str], looks: bool) -> None:
+    def __init__(self, media: Groups, unplaced: list[tuple[str, bool]], texts: list[str], looks: bool) -> None:
         self.count = self.empty = 0
         self.media = media
         self.unplaced = unplaced
         self.texts = texts
         self.looks = looks
-        self.valued = bool(media or unplaced or looks)
+        self.valued = bool(media or looks or any(is_named for _, is_named in unplaced))
 
 
 class RowCounts:
@@ -117,7 +121,7 @@ class RowCounts:
         columns = sample.columns
         seen = self._shapes.get(tuple(columns)) or self._first_of_shape(sample)
         seen.count += 1
-        if seen.valued:
+        if seen.valued or (seen.unplaced and not _PLAIN.issuperset(map(type, columns.values()))):
             self._look(sample, seen)
         if sample.scanned:
             for name in seen.texts:
@@ -140,9 +144,12 @@ class RowCounts:
 
     def _look(self, sample: Sample, seen: Shape) -> None:
         """Count what the values of a row are worth a note for."""
-        for name in seen.unplaced:
+        for name, is_named in seen.unplaced:
+            value = sample.columns[name]
+            if not is_named and (type(value) in _PLAIN or not modality_of(value)):
+                continue
             placed = name in sample.sent and self._media_slots  # in ``content``
-            if not placed and sample.columns[name] not in (None, "", []):
+            if not placed and value not in (None, "", []):
                 hint = f"write {{{name}}} in a media part of the template"
                 what = f"{shown(name)} holds media, and the template has no place for it"
                 _count(self._found, ("MM605", what, hint), 1)
@@ -198,13 +205,12 @@ class RowCounts:
         every = [*list(self._found.items()), *found.items()]
         return [Note(code, f"{_in_rows(count, rows)}: {what}", hint) for what, (count, hint, code) in every]
 
-    def _unplaced(self, sample: Sample) -> list[str]:
-        """Return the media columns of a row that the template does not name."""
+    def _unplaced(self, sample: Sample) -> list[tuple[str, bool]]:
+        """Return the columns of a row that the template does not name, and whether each name is that of media."""
         if self._assembly is None:
             return []
         named = {*self._assembly.template.slot_names, self._config.output_column}
-        others = {n: v for n, v in sample.columns.items() if n not in named}
-        return [n for n, v in others.items() if media_column(n) or (type(v) is not str and modality_of(v))]
+        return [(name, bool(media_column(name))) for name in sample.columns if name not in named]
 
     def _slot_notes(self, columns: Sequence[str]) -> Iterator[RowNote]:
         for name, end in ({} if self._assembly is None else self._assembly.unknown_slots(columns)).items():

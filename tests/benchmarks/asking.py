@@ -67,7 +67,7 @@ def asking(folder: str, *, count: int = 600, repetitions: int = 7) -> list[Row]:
     dataset = inputs.write_rows(os.path.join(folder, "asked.jsonl"), inputs.samples(images, count))
     task = dataset_task(dataset)
     bodies = [request.body("m") for request in task.requests()]
-    with _server() as base_url:
+    with server() as base_url:
         contenders = {
             "ours": lambda: _ask(task, base_url, os.path.join(folder, "journal.jsonl")),
             "bound": lambda: _post(bodies, base_url),
@@ -126,7 +126,7 @@ def _post(bodies: list[bytes], base_url: str) -> None:
 
 
 @contextmanager
-def _server() -> Iterator[str]:
+def server() -> Iterator[str]:
     """Give the base URL of a server for the time of a block."""
     process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
     try:

@@ -35,6 +35,7 @@ def test_repeats_come_with_the_line_and_the_first_line():
 
 def test_ids_of_different_type_are_different():
     assert repeats_of([1, "1", True, 1.0, None, "None", "true", [1], "[1]", [1.0], {"a": 1}, '{"a": 1}']) == []
+    assert repeats_of([0, "", 0.0, False, None]) == []
     assert repeats_of([-1, -2, 1 << 61, (1 << 61) - 1, (1 << 61) - 2, 0, 1 << 100, -(1 << 70)]) == []
     assert repeats_of([[1, "x"], [1, "x"], -7, -7, 1 << 80, 1 << 80]) == [(2, 1), (4, 3), (6, 5)]
 

@@ -6,6 +6,11 @@ import json
 
 import pytest
 
+from mmprompt import TaskError, load_task
+from mmprompt.datasets.store_url import StoreURL
+from mmprompt.render.renderer import Renderer
+from mmprompt.scale import render_shard, render_specs
+
 fsspec = pytest.importorskip("fsspec")
 
 ROWS = "".join(json.dumps({"id": n, "question": f"What is {n}?", "answer": "x"}) + "\n" for n in range(50))
@@ -55,6 +60,17 @@ def test_an_engine_reads_an_object_in_shards_and_writes_one(command, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.jsonl").read_bytes() == plain.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl", "out.jsonl"]
+
+
+@pytest.mark.parametrize("change", ["size", "time"])
+def test_shards_of_an_object_that_has_changed_are_not_gone_on_with(tmp_path, memory, change):
+    url = StoreURL("memory://bucket/data.jsonl")
+    specs = render_specs(Renderer(load_task({}, url)), tmp_path / "work", rows=20)
+    render_shard(specs[0])
+    assert len(render_specs(Renderer(load_task({}, url)), tmp_path / "work", rows=20)) == 3
+    memory.pipe("/bucket/data.jsonl", ROWS.replace("What", "Which" if change == "size" else "Whom").encode())
+    with pytest.raises(TaskError, match=r"was begun with another file memory://bucket/data\.jsonl"):
+        render_specs(Renderer(load_task({}, url)), tmp_path / "work", rows=20)
 
 
 def test_a_run_that_fails_leaves_the_object_as_it_was(command, memory):

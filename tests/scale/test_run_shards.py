@@ -110,7 +110,8 @@ def test_a_stopped_run_is_gone_on_with_and_no_answer_is_lost(command, tmp_path, 
     if name == "SIGINT":
         assert driver.returncode == 130
         answered = int(re.search(rb"interrupted; (\d+) of", said)[1])
-        assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) >= answered > 0
+        assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) == answered > 0
+        assert b"mmprompt: the same command goes on where this run stopped\n" in said
     command(*run)
     assert handler.asked - asked <= ROWS - asked + 8  # those that were in flight are asked again
     command(*words(tmp_path, url, "-o", tmp_path / "plain.jsonl"))
@@ -175,13 +176,44 @@ def test_the_first_row_of_a_later_shard_is_like_any_other(command, tmp_path, ser
     assert local.returncode == plain.returncode == 1
 
 
+def test_a_server_that_refuses_all_ends_the_run_after_the_errors_of_the_rows_before(command, tmp_path, server):
+    handler, url = server
+
+    def refuse(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        type(self).asked += 1
+        self.send_response(401)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    handler.do_POST = refuse
+    dataset(tmp_path, n0="none.png", n1="none.png", n25="none.png")
+    run = words(tmp_path, url, "--concurrency", 1)
+    plain = command(*run, "-o", tmp_path / "plain.jsonl", "--errors", tmp_path / "plain.errors")
+    asked = handler.asked
+    local = command(*run, "-o", tmp_path / "local.jsonl", "--errors", tmp_path / "local.errors", *ENGINE)
+    assert told(local) == told(plain)
+    assert (tmp_path / "local.errors").read_bytes() == (tmp_path / "plain.errors").read_bytes()
+    assert len(told(plain)) == 3
+    assert local.returncode == plain.returncode == 2
+    assert handler.asked - asked <= 4
+    assert not (tmp_path / "local.jsonl.shards").exists()
+    handler.do_POST = Answers.do_POST
+    run = words(tmp_path, url)
+    assert command(*run, "-o", tmp_path / "local.jsonl", *ENGINE).returncode == 1
+    command(*run, "-o", tmp_path / "plain.jsonl")
+    assert lines_of(tmp_path / "local.jsonl") == lines_of(tmp_path / "plain.jsonl")
+
+
 def test_a_column_that_no_row_has_is_told_before_anything_is_asked(command, tmp_path, server):
     handler, url = server
-    dataset(tmp_path)
+    rows = dataset(tmp_path)
+    rows.write_text("{torn\n" + rows.read_text())
     run = words(tmp_path, url, "--group-by", "topci")
     plain = command(*run, "-o", tmp_path / "plain.jsonl")
     local = command(*run, "-o", tmp_path / "local.jsonl", *ENGINE)
     assert told(local) == told(plain)
+    assert len(told(plain)) == 2
     assert local.returncode == plain.returncode == 2
     assert handler.asked == 0
     assert not (tmp_path / "local.jsonl.shards").exists()

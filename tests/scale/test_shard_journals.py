@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,34 @@ def test_what_another_run_has_written_since_stays(killed: tuple[Path, ShardJourn
     journals.merge()
     assert journal.read_bytes() == since + line(1) + line(3) + line(5)
     assert sum(answered) == len(journal.read_bytes().splitlines())
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("files", range(8))
+def test_a_run_that_was_killed_while_its_folder_was_removed_goes_on(
+    killed: tuple[Path, ShardJournals], files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, journals = killed
+    folder = WorkFolder(str(journal.with_name("work")))
+    shards = folder.resumed({})
+    journals.merge()
+    left, unlink = iter(range(files)), os.unlink
+
+    def counted(path: str) -> None:
+        if next(left, None) is None:
+            raise Killed
+        unlink(path)
+
+    with monkeypatch.context() as here, contextlib.suppress(Killed):
+        here.setattr(os, "unlink", counted)
+        folder.remove()
+    if folder.resumed({}) is None:
+        assert files == 7  # all of them
+        return
+    assert folder.resumed({}) == shards
+    journals.seed(MANIFEST)
+    journals.merge()
+    assert journal.read_bytes() == line(0) + line(1) + line(3) + line(5)

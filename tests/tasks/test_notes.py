@@ -204,6 +204,15 @@ def test_media_for_which_the_template_has_no_place_are_a_note() -> None:
     ]
 
 
+def test_media_that_a_later_row_alone_has_are_counted_whatever_the_first_row_of_the_column_is() -> None:
+    template = {"prompt_template": {"type": "PromptTemplate", "template": "{question}"}}
+    photo = {"bytes": None, "path": "a.jpg"}
+    rows = [{"question": "q", "shot": None}, {"question": "q", "shot": photo}, {"question": "q", "shot": [photo]}]
+    assert notes_of(rows, infer_cfg=template) == [
+        "2 of 3 rows: 'shot' holds media, and the template has no place for it; write {shot} in a media part of the template"
+    ]
+
+
 IMAGE = {"type": "image_url", "image_url": {"url": "file://{image}"}}
 SEES = {"round": [{"role": "HUMAN", "prompt_mm": {"image": IMAGE, "text": {"type": "text", "text": "{question}"}}}]}
 TEMPLATES: list[dict[str, Any]] = [
