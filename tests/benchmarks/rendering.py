@@ -109,7 +109,7 @@ def image_lines(folder: str, rows: list[inputs.Sample], shots: Pieces | None = N
     """Read, encode and join; ids, questions and paths are there already, no row is parsed or checked."""
     for row in rows:
         begin, end = f'{{"id":"{row.id}","messages":[', f'],"answer":"{row.answer}"}}\n'
-        yield _joined([begin.encode(), *(shots or ()), *question_pieces(folder, row), end.encode()])
+        yield joined([begin.encode(), *(shots or ()), *question_pieces(folder, row), end.encode()])
 
 
 def question_pieces(folder: str, row: inputs.Sample) -> Pieces:
@@ -120,7 +120,7 @@ def question_pieces(folder: str, row: inputs.Sample) -> Pieces:
     return [head.encode(), os.path.join(folder, row.image), tail.encode()]
 
 
-def _joined(pieces: Pieces) -> bytes:
+def joined(pieces: Pieces) -> bytes:
     """Return the pieces as one, each path replaced by the base64 of its file."""
     found = []
     for piece in pieces:

@@ -25,6 +25,7 @@ import naming
 import opening
 import peers
 import rendering
+import several
 import shots
 import start
 import video
@@ -34,6 +35,7 @@ from timing import Row, print_table
 PARTS = (
     "images",
     "urls",
+    "several",
     "shots",
     "video",
     "frames",
@@ -65,6 +67,7 @@ def main(wanted: list[str]) -> int:
         measures: dict[str, Callable[[], list[Row]]] = {
             "images": partial(rendering.images, folder),
             "urls": partial(rendering.addresses, folder),
+            "several": partial(several.pictures, folder),
             "shots": partial(shots.pictures, folder),
             "opening": partial(opening.opening, folder),
             "video": partial(video.passed_through, folder),
