@@ -119,7 +119,7 @@ _HEADS = {
     b"\x00\x00\x01\xba": MPEG,
     b"\x00\x00\x01\xb3": MPEG,
 }
-_TAILS = {PNG: (b"\r\n\x1a\n",), GIF: (b"7a", b"9a")}
+_TAILS = {b"\x89PNG": (b"\r\n\x1a\n",), b"GIF8": (b"7a", b"9a")}
 _RIFF = {b"WAVE": WAV, b"WEBP": WEBP, b"AVI ": AVI}
 _BRANDS = {
     b"avif": AVIF,
@@ -150,7 +150,7 @@ def sniff(data: bytes) -> Kind | None:
     head = data[:4]
     kind = _HEADS.get(head)
     if kind is not None:
-        tail = _TAILS.get(kind)
+        tail = _TAILS.get(head)
         return kind if tail is None or data.startswith(tail, 4) else None
     if head in (b"RIFF", b"RF64"):
         return _RIFF.get(data[8:12])
@@ -170,8 +170,7 @@ def _ebml(data: bytes) -> Kind | None:
 def _iso(data: bytes) -> Kind:
     """Return the kind of an ISO base media file from its major brand; for ``mif1`` the other brands decide."""
     kind = _BRANDS.get(data[8:12], MP4)
-    size = int.from_bytes(data[:4], "big")
-    if kind is HEIC and b"avif" in data[16 : min(size, 64)]:
+    if kind is HEIC and b"avif" in data[16 : min(int.from_bytes(data[:4], "big"), 64)]:
         return AVIF
     return kind
 

@@ -21,7 +21,7 @@ from mmprompt.media.request_reader import Read, RequestReader
 from mmprompt.media.sources import RootedPath, Source, classify, in_short
 from mmprompt.media.type_check import checked_type, suffix_findings
 from mmprompt.media.urls import file_url, is_plain_url
-from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, checked
+from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, checked
 
 if TYPE_CHECKING:
     from mmprompt.media.fetch.fetcher import Fetcher
@@ -114,15 +114,16 @@ class MediaReader:
         name = name or path
         if not self._inline:
             return self._named(ref, path, name)
-        return self.file_part(ref, path, name, _origin(ref.source))
+        modality, source, form, options, extra, _ = ref
+        return self.file_part((modality, form, options, extra), path, name, _origin(source))
 
-    def file_part(self, ref: MediaRef, path: str, name: str, origin: str) -> MediaPart:
-        """Return the file at ``path`` as the medium that ``ref`` describes, whatever its source; ``origin`` is shown.
+    def file_part(self, kept: tuple[str, str, Pairs, Pairs], path: str, name: str, origin: str) -> MediaPart:
+        """Return the file at ``path`` with the fields of its reference that stay; ``origin`` names it in messages.
 
         Raises:
             MediaError: as ``read``.
         """
-        modality, _, form, options, extra, _ = ref
+        modality, form, options, extra = kept
         data = self._files.read(path, name)
         found, media_type = checked_type(data, modality, name, self._read_also)
         findings = () if path.endswith(found.suffixes) else suffix_findings(path, found, media_type)

@@ -48,6 +48,7 @@ class MediumPlace:
 
     __slots__ = (
         "_builder",
+        "_fields",
         "_file_part",
         "_kept",
         "_typed",
@@ -82,6 +83,7 @@ class MediumPlace:
         taken = limits(builder.target).modalities.get(ref.modality)
         reader = builder.media.reader
         self._file_part = reader.file_part
+        self._fields = (ref.modality, ref.form, ref.options, ref.extra)
         if reader.mode == "inline" and not (
             builder.media.decodes or ref.options or taken is None or taken.looks_at_bytes
         ):
@@ -106,7 +108,7 @@ class MediumPlace:
         """
         if len(path) > _LONGEST or (typed := self._typed) is None:
             return None
-        part = self._file_part(self.ref, path, path, path)
+        part = self._file_part(self._fields, path, path, path)
         if (known := typed.get(part[1])) is None:
             return self._written(part, payloads)
         payloads.append(Payload(known[1], part))
