@@ -30,7 +30,7 @@ from mmprompt.media.file_errors import (
     windows_same,
 )
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.real_path import PLATFORM, descriptor_path, linkless_open
+from mmprompt.media.real_path import PLATFORM, blobs_folder, linkless_open, same_file_path
 
 WINDOWS = os.name == "nt"
 HEAD_BYTES = 4096
@@ -200,7 +200,7 @@ class GuardedFiles:
         raise not_regular(status.st_mode, name)
 
     def _open_judged(self, full: str, name: str) -> OpenFile:
-        """Open ``full`` and check where its descriptor lies; errors call the file ``name``."""
+        """Open ``full``, and refuse a file that is not regular or not under a root; errors call it ``name``."""
         before = self._resolved_before(full, name) if WINDOWS else ""
         try:
             descriptor = os.open(full, _FLAGS)
@@ -209,27 +209,23 @@ class GuardedFiles:
         except ValueError:
             raise not_a_name(name) from None
         try:
-            found = descriptor, self._checked_size(descriptor, full, name, before), full
+            status = os.fstat(descriptor)
+            real = _descriptor_path(descriptor, status, full)
+            inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
         except BaseException:
             os.close(descriptor)
             raise
+        if not inside or status.st_mode & _FILE_TYPE != _REGULAR or (before and not windows_same(before, real)):
+            os.close(descriptor)
+            if status.st_mode & _FILE_TYPE != _REGULAR:
+                raise not_regular(status.st_mode, name)
+            raise outside(name, linked=True)
         self._judged += 1
         if self._judged == _FILES_BEFORE:
             self._linkless = linkless_open()
         elif self._judged == _FILES_BEFORE + _MOST_MISSES:
             self._linkless = None
-        return found
-
-    def _checked_size(self, descriptor: int, full: str, name: str, before: str) -> int:
-        """Return the stated size of an open file; refuse one that is not regular or not under a root."""
-        status = os.fstat(descriptor)
-        if status.st_mode & _FILE_TYPE != _REGULAR:
-            raise not_regular(status.st_mode, name)
-        real = descriptor_path(descriptor, status, full)
-        inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
-        if not inside or (before and not windows_same(before, real)):
-            raise outside(name, linked=True)
-        return status.st_size
+        return descriptor, status.st_size, full
 
     def _resolved_before(self, full: str, name: str) -> str:
         """Return the real path, checked before the open: on Windows a descriptor does not show its path."""
@@ -255,20 +251,6 @@ class GuardedFiles:
         return b"".join(pieces)
 
 
-def blobs_folder(root: str) -> str:
-    """Return the ``blobs`` folder, with a final slash, of the Hugging Face cache repository that holds ``root``.
-
-    ``root`` is a real path such as ``…/hub/datasets--org--name/snapshots/<revision>/``. For other paths the result is
-    an empty string.
-    """
-    names = root.split("/")
-    for index in range(len(names) - 1, 0, -1):
-        repository = names[index - 1]
-        if names[index] == "snapshots" and repository.startswith(("datasets--", "models--", "spaces--")):
-            return "/".join((*names[:index], "blobs", ""))
-    return ""
-
-
 def _with_slash(folder: str) -> str:
     return folder if folder.endswith(os.sep) else folder + os.sep
 
@@ -282,6 +264,21 @@ def _real_root(root: str) -> str:
     # realpath does not give the case of letters that macOS stores: ask as for the files
     descriptor = os.open(real, os.O_RDONLY)
     try:
-        return descriptor_path(descriptor, os.fstat(descriptor), real)
+        return _descriptor_path(descriptor, os.fstat(descriptor), real)
     finally:
         os.close(descriptor)
+
+
+def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
+    """Return the real path of an open file: from the kernel, or from ``full`` if that is still the same file."""
+    if PLATFORM == "linux":
+        try:
+            return os.readlink(f"/proc/self/fd/{descriptor}")
+        except OSError:  # no /proc here
+            pass
+    elif PLATFORM == "darwin":
+        import fcntl  # noqa: PLC0415  # POSIX only
+
+        answer = fcntl.fcntl(descriptor, getattr(fcntl, "F_GETPATH", 50), b"\x00" * 1024)
+        return os.fsdecode(answer.partition(b"\x00")[0])
+    return same_file_path(status, full)

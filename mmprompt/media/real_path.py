@@ -1,4 +1,4 @@
-"""The real path of an open file, and the way to open a path whose real path is known."""
+"""Real paths of files: which one is still the same file, where a cache keeps its blobs, and what opens no links."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ PLATFORM: str = sys.platform  # a plain string, so that mypy checks every branch
 _CALL_MACHINES = ("x86_64", "aarch64")
 
 
-def descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
-    """Return the real path of an open file: from the kernel, or from ``full`` if that is still the same file."""
-    if PLATFORM == "linux":
-        try:
-            return os.readlink(f"/proc/self/fd/{descriptor}")
-        except OSError:  # no /proc here
-            pass
-    elif PLATFORM == "darwin":
-        import fcntl  # noqa: PLC0415  # POSIX only
+def blobs_folder(root: str) -> str:
+    """Return the ``blobs`` folder, with a final slash, of the Hugging Face cache repository that holds ``root``.
 
-        answer = fcntl.fcntl(descriptor, getattr(fcntl, "F_GETPATH", 50), b"\x00" * 1024)
-        return os.fsdecode(answer.partition(b"\x00")[0])
-    return same_file_path(status, full)
+    ``root`` is a real path such as ``…/hub/datasets--org--name/snapshots/<revision>/``. For other paths the result is
+    an empty string.
+    """
+    names = root.split("/")
+    for index in range(len(names) - 1, 0, -1):
+        repository = names[index - 1]
+        if names[index] == "snapshots" and repository.startswith(("datasets--", "models--", "spaces--")):
+            return "/".join((*names[:index], "blobs", ""))
+    return ""
 
 
 def same_file_path(status: os.stat_result, full: str) -> str:

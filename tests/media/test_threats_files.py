@@ -30,8 +30,8 @@ from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader, real_path
 from mmprompt.media import files as files_module
 from mmprompt.media.file_errors import is_drive_path, windows_fault, windows_inside, windows_same
-from mmprompt.media.files import GuardedFiles, blobs_folder
-from mmprompt.media.real_path import same_file_path
+from mmprompt.media.files import GuardedFiles
+from mmprompt.media.real_path import blobs_folder, same_file_path
 from mmprompt.messages import MediaPart, MediaRef
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
@@ -537,6 +537,7 @@ def test_a_pointer_a_page_and_a_secret_named_as_a_picture_are_named_and_not_sent
 
 @posix
 def test_without_proc_a_file_is_judged_by_device_and_inode(tree, monkeypatch):
+    monkeypatch.setattr(files_module, "PLATFORM", "other")
     monkeypatch.setattr(real_path, "PLATFORM", "other")
     (tree / "root" / "link.jpg").symlink_to(tree / "outside" / "o.jpg")
     assert reading(tree, "a.jpg") == JPEG
