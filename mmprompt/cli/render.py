@@ -56,7 +56,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
     parser.add_argument("-o", "--output", metavar="OUT.jsonl", help="where to write; by default standard output")
     _add_form(parser.add_argument_group("what is written"))
-    _add_rows(parser.add_argument_group("which rows"))
+    add_row_options(parser.add_argument_group("which rows"))
     add_access_options(parser.add_argument_group("what may be read"))
     _add_changes(parser.add_argument_group("media changed on the way"))
     parser.set_defaults(run=run)
@@ -80,12 +80,6 @@ def _add_form(group: argparse._ArgumentGroup) -> None:
     add_engine_options(group, "render")
     left = "with --engine: leave each shard as a file, named by -o and a number, and write a manifest"
     add("--shards", action="store_true", help=left)
-
-
-def _add_rows(group: argparse._ArgumentGroup) -> None:
-    add_row_options(group)
-    drop = "take the closing assistant message of a chat as its answer, which is not sent"
-    group.add_argument("--drop-last-assistant", action="store_true", help=drop)
 
 
 def _add_changes(group: argparse._ArgumentGroup) -> None:
@@ -123,9 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
         task = task_of(arguments, arguments.input)
     opened = [d.path for d in (task.dataset, task.train) if d is not None]
     check_apart(arguments.errors, *opened)
-    last = LastAssistant(task.output_column) if arguments.drop_last_assistant else None
-    if task.dataset is not None:
-        task.dataset.change = last
+    change = None if task.dataset is None else task.dataset.change
+    last = change if isinstance(change, LastAssistant) else None
     notes = NoteReport()
     with recorded(arguments.errors):
         check_apart(arguments.output, *named_files(arguments), *opened)

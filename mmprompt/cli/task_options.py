@@ -26,6 +26,8 @@ def add_row_options(group: argparse._ArgumentGroup) -> None:
     add("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
     add_dataset_options(group)
     add("--limit", type=natural, metavar="N", help="read at most N rows")
+    drop = "take the closing assistant message of a chat as its answer, which is not sent"
+    add("--drop-last-assistant", action="store_true", help=drop)
 
 
 ROWS_PER_SHARD = {"render": 20_000, "check": 2_000, "run": 1_000}
@@ -69,6 +71,19 @@ def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     Raises:
         MMPromptError: the task or the dataset cannot be opened, or an option does not go with it.
     """
+    task = _named_task(arguments, inputs)
+    _drop_last(arguments, task.dataset, task)
+    return task
+
+
+def _drop_last(arguments: argparse.Namespace, dataset: Dataset | None, task: Task) -> None:
+    from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
+
+    if dataset is not None and arguments.drop_last_assistant:
+        dataset.change = LastAssistant(task.output_column)
+
+
+def _named_task(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     from mmprompt.datasets.store_url import as_named  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
@@ -104,13 +119,15 @@ def other_dataset(arguments: argparse.Namespace, task: Task) -> Dataset:
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
 
     options, section = dataset_options(arguments), task.config.dataset
-    return open_dataset(
+    other = open_dataset(
         arguments.against,
         columns=section.get("columns") or options["map_columns"],
         key=section.get("key"),
         encoding=section.get("encoding") or options["encoding"],
         templates=task.assembly is not None,
     )
+    _drop_last(arguments, other, task)
+    return other
 
 
 def _grants(arguments: argparse.Namespace) -> Grants:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from closing_line import closing
 
 from mmprompt.cli import main
 
+MEDIA = Path(__file__).parents[2] / "fixtures" / "shapes" / "media"
 USER, ASSISTANT = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}
 PARAMETERS = {
     "model": "gpt-x",
@@ -165,3 +168,65 @@ def test_an_option_that_changes_nothing_is_noted(render: Any) -> None:
         0,
         "note: MM701 --drop-last-assistant found no chat whose last message is the assistant's\n",
     )
+
+
+# ---- other commands take the closing message as the answer too
+
+
+@pytest.fixture
+def dialogues(tmp_path: Path) -> Path:
+    """Chats on two drawn shapes, whose last message is the right answer."""
+    rows = []
+    for number, colour in ((2, "orange"), (4, "purple")):
+        picture = base64.b64encode((MEDIA / f"shapes-{number:02}.png").read_bytes()).decode()
+        content = [
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+            {"type": "text", "text": "What colour is the shape?"},
+        ]
+        rows.append({"id": number, "messages": [{"role": "user", "content": content}, _reply(colour)]})
+    data = tmp_path / "dialogues.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return data
+
+
+def _reply(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+@pytest.mark.parametrize("engine", [[], ["--engine", "local", "--workers", "1"]])
+def test_a_run_keeps_the_closing_message_from_the_model_and_scores_by_it(
+    dialogues: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], engine: list[str]
+) -> None:
+    journal = tmp_path / "journal.jsonl"
+    asked = ["run", str(dialogues), "--model", "builtin:shapes", "-o", str(journal), "--drop-last-assistant"]
+    assert main([*asked, *engine]) == 0
+    assert re.search(r"^all +2 +2 +1\.0000 ", capfd.readouterr().out, re.MULTILINE)
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert sorted((line["prediction"], line["answer"]) for line in lines) == [("orange", "orange"), ("purple", "purple")]
+
+
+def test_check_takes_the_option_that_its_finding_names(dialogues: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(dialogues)]) == 1
+    assert "if it is the answer, pass --drop-last-assistant" in capfd.readouterr().out
+    assert main(["check", str(dialogues), "--drop-last-assistant"]) == 0
+    assert capfd.readouterr().out == "All checks passed!\n"
+
+
+def test_check_compares_two_sets_without_their_closing_messages(
+    dialogues: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    train = tmp_path / "train.jsonl"
+    train.write_text(dialogues.read_text().replace('"orange"', '"a deep orange"'))
+    assert main(["check", str(dialogues), "--drop-last-assistant", "--against", str(train), "--select", "MM711"]) == 1
+    assert [line.split()[1] for line in capfd.readouterr().out.splitlines()] == ["MM711", "MM711"]
+
+
+def test_view_and_stats_show_the_closing_message_as_the_answer(
+    dialogues: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", str(dialogues), "-n", "--drop-last-assistant"]) == 0
+    shown = capfd.readouterr().out
+    assert "answer  orange" in shown
+    assert "assistant" not in shown
+    assert main(["stats", str(dialogues), "--drop-last-assistant"]) == 0
+    assert "answers: 2 distinct" in capfd.readouterr().out
