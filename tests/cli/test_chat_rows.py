@@ -202,7 +202,10 @@ def test_a_run_keeps_the_closing_message_from_the_model_and_scores_by_it(
     assert main([*asked, *engine]) == 0
     assert re.search(r"^all +2 +2 +1\.0000 ", capfd.readouterr().out, re.MULTILINE)
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert sorted((line["prediction"], line["answer"]) for line in lines) == [("orange", "orange"), ("purple", "purple")]
+    assert sorted((line["prediction"], line["answer"]) for line in lines) == [
+        ("orange", "orange"),
+        ("purple", "purple"),
+    ]
 
 
 def test_check_takes_the_option_that_its_finding_names(dialogues: Path, capfd: pytest.CaptureFixture[str]) -> None:
