@@ -15,6 +15,7 @@ from mmprompt.errors import RowError
 OPTIONS = "options"
 LISTS = (OPTIONS, "choices", "candidates")
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
+_LIKE_A_CHOICE = re.compile(r"(?:option|choice|opt)s?[ _-]?(?:[a-z]|[0-9]{1,2})|[a-d]", re.IGNORECASE)
 _T = TypeVar("_T")
 _NAMES = frozenset((*LISTS, "A", "choice_a"))
 """A row with choices has one of these columns."""
@@ -49,6 +50,16 @@ def choices_in(columns: Mapping[str, object]) -> Choices:
         if len(cells) > 1 or (cells and first in LISTS):
             return Choices(tuple(["" if is_empty(cell) else str(cell) for cell in cells]), names)
     return _NONE
+
+
+def unread_choices(columns: Mapping[str, object]) -> list[str]:
+    """Return the columns that look like choices, among those from which ``choices_in`` reads none.
+
+    A text in ``options``, ``choices`` or ``candidates``, or several columns such as ``option_a``.
+    """
+    texts = [name for name in LISTS if isinstance(columns.get(name), str) and not is_empty(columns[name])]
+    named = [name for name in columns if _LIKE_A_CHOICE.fullmatch(name)]
+    return texts or (named if sum(not is_empty(columns[name]) for name in named) > 1 else [])
 
 
 def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:

@@ -179,7 +179,9 @@ def read(
 
 def _samples(content: Iterator[_Record], header: list[str], file: str, row: int, scanned: bool) -> Iterator[Row]:
     """Yield the rows of records; ``row`` is the number of the first one."""
-    width = len(header)
+    width, hint = len(header), "quote cells that hold a delimiter or line break"
+    if mark := _other_mark(header):
+        hint = f"{shown(mark)} separates the names of the header: {_mend(mark)}"
     for line, cells, fault in content:
         if fault is not None:
             yield fault.located(file=file, line=line)
@@ -189,11 +191,9 @@ def _samples(content: Iterator[_Record], header: list[str], file: str, row: int,
         elif _is_blank(cells):
             continue
         else:
-            yield RowError(
-                f"the row has {len(cells)} cells, but the header has {width}",
-                "quote cells that hold a delimiter or line break",
-                code="MM008",
-            ).located(file=file, line=line)
+            yield RowError(f"the row has {len(cells)} cells, but the header has {width}", hint, code="MM008").located(
+                file=file, line=line
+            )
         row += 1
 
 
@@ -224,16 +224,18 @@ def _header_remarks(header: list[str], *, marked: bool) -> Iterator[Remark]:
     """Yield what is odd about the header. ``marked``: the file begins with a byte order mark."""
     if marked:
         yield Remark("bom", None, "begins with a byte order mark", "MM004")
-    if len(header) == 1 and (mark := next((m for m in _OTHER_MARKS if m in header[0]), None)):
-        yield _one_column(header[0], mark)
+    if mark := _other_mark(header):
+        what = f"the header is one column, {shown(header[0])}, with {shown(mark)} in it; {_mend(mark)}"
+        yield Remark("one column", None, what, "MM022")
 
 
-def _one_column(name: str, mark: str) -> Remark:
-    """Return the remark on a header that looks like that of a file with another delimiter."""
-    hint = "name its format: tsv" if mark == "\t" else "save it with commas"
-    return Remark(
-        "one column", None, f"the header is one column, {shown(name)}, with {shown(mark)} in it; {hint}", "MM022"
-    )
+def _other_mark(header: list[str]) -> str | None:
+    """Return the other delimiter that the header seems to have, if it is one column."""
+    return next((mark for mark in _OTHER_MARKS if mark in header[0]), None) if len(header) == 1 else None
+
+
+def _mend(mark: str) -> str:
+    return "pass --format tsv" if mark == "\t" else "save the file with commas"
 
 
 def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str) -> list[str]:

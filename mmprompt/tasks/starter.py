@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mmprompt.datasets.choices import choices_in, is_empty
+from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choices
 from mmprompt.datasets.column_roles import COLUMNS
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.row_ids import ID_COLUMNS
@@ -44,7 +44,8 @@ class FoundColumns(NamedTuple):
     ``is_whole``: each row is a chat or a list of parts, which needs no template; of the rest only ``choices`` is then
     known. ``content`` are the modalities of a tagged ``content``. ``media`` maps a column to its modality.
     ``optional`` are columns that some rows lack, and ``others`` those that no prompt needs. ``choices`` is "all" or
-    "some" if rows have choices. ``system`` is True if a column has the role of a system message.
+    "some" if rows have choices. ``system`` is True if a column has the role of a system message. ``listed`` is a column
+    that holds choices as one text, and ``unread`` are columns that look like choices and are not.
     """
 
     is_whole: bool = False
@@ -57,6 +58,8 @@ class FoundColumns(NamedTuple):
     optional: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     system: bool = False
+    listed: str | None = None
+    unread: tuple[str, ...] = ()
 
 
 def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, list[Note]]:
@@ -91,7 +94,10 @@ def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, lis
 
 
 def _notes(found: FoundColumns) -> list[Note]:
-    """Return a note if the prompt has no text, and columns that could give it one."""
+    """Return a note if the prompt lacks choices, or has no text, and there are columns that could give them."""
+    if found.unread:
+        what = f"the prompt leaves out the choices in {names_in_short(map(shown, found.unread))}"
+        return [Note("MM606", what, "rename the columns to A, B, …, and run mmprompt init again")]
     if found.is_whole or not found.others or "text" in found.content or found.question or found.hint or found.choices:
         return []
     what = "no column looks like the question, so the prompt holds media alone"
@@ -134,12 +140,25 @@ def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bo
     if not (tagged or media or question):
         hint_ = f"write a task file by hand (columns: {names_in_short(columns)})"
         raise TaskError("no column holds a question or media", hint_)
-    sent = [name for name in (question, hint, system) if name is not None]
+    unread = [] if choices else unread_choices({name: columns[name][0] for name in beside})
+    listed = unread.pop(0) if unread and unread[0] in LISTS else None
+    sent = [name for name in (question, hint, system, listed) if name is not None]
     optional = tuple([name for name in sent if len(columns.get(name, ())) < count])
-    others = tuple([name for name in beside if name not in media and name != CONTENT])
+    others = tuple([name for name in beside if name not in media and name not in {CONTENT, listed}])
     chosen = "" if not choices else "all" if multiple == count else "some"
     return FoundColumns(
-        False, frozenset(tagged), media, question, hint, chosen, answer, optional, others, system is not None
+        False,
+        frozenset(tagged),
+        media,
+        question,
+        hint,
+        chosen,
+        answer,
+        optional,
+        others,
+        system is not None,
+        listed,
+        tuple([] if listed else unread),
     )
 
 
@@ -197,12 +216,14 @@ def _text(found: FoundColumns) -> str:
     question = found.question or ("question" if "text" in found.content else None)
     names = [name for name in (found.hint, question) if name is not None]
     if found.choices != "some" and not {found.hint}.intersection(found.optional):
-        slots = [f"{{{name}}}" for name in [*names, *(["options"] if found.choices else [])]]
+        last = ["options"] if found.choices else [found.listed] if found.listed else []
+        slots = [f"{{{name}}}" for name in [*names, *last]]
         return _quoted("\n".join(slots))
     variables = [name if name.isidentifier() else f"row[{name!r}]" for name in names]
     hints = "".join([_JINJA_LINE.format(name=name) for name in variables[:-1]])
     asked = f"{{{{ {variables[-1]} }}}}" if variables else ""
-    return f"{{jinja: {_quoted(hints + asked + (_JINJA_CHOICES if found.choices else ''))}}}"
+    choices = _JINJA_CHOICES if found.choices else f"\n{{{{ {found.listed} }}}}" if found.listed else ""
+    return f"{{jinja: {_quoted(hints + asked + choices)}}}"
 
 
 def _first(names: Iterable[str], wanted: Iterable[str]) -> str | None:

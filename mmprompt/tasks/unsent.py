@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
-from mmprompt.datasets.choices import choices_in, is_empty
+from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choices
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
@@ -49,7 +49,8 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
         fed = ""
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices_in(columns).columns}
+    choices = () if fed else choices_in(columns).columns
+    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices}
     used |= {*ID_COLUMNS, *ANSWERS, *GROUPS, *sample.sent, sent.output_column}
     if fed == "messages" and "body" in columns:
         used |= {*BATCH_KEYS}
@@ -65,6 +66,9 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
     if not text:
         noted += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
         notes += _unsent_texts(noted, fed)
+    elif not (fed or choices):
+        noted += unread_choices(beside)
+        notes += _unsent_choices(noted)
     if not media and not mapped:
         looks = {name: found for name, value in beside.items() if (found := looks_like(value, sent.list_cells))}
         noted += looks
@@ -132,6 +136,13 @@ def _unsent_texts(names: Collection[str], fed: str) -> Iterator[RowNote]:
         hint = f"tag the text in '{fed}'" if fed else "name the text with --map COLUMN=question"
         left = names_in_short(map(repr, names))
         yield "MM606", f"only media are sent, but not the text of {left}", f"{hint}, or {USE_TEMPLATE}"
+
+
+def _unsent_choices(names: Sequence[str]) -> Iterator[RowNote]:
+    """Yield a note on the columns that look like choices and of which nothing is sent."""
+    if names:
+        hint = 'write them as a list: ["cat", "dog"]' if names[0] in LISTS else "rename the columns to A, B, …"
+        yield "MM606", f"the choices in {names_in_short(map(repr, names))} are not sent", f"{hint}, or {USE_TEMPLATE}"
 
 
 def _has_text(value: object) -> bool:

@@ -85,6 +85,23 @@ def test_a_prompt_of_media_alone_is_noted(tmp_path: Path, tour: Path, command: A
     assert f'{what}; write text: "{{COLUMN}}" beside them (columns: Nr, Frage)' in done.stderr.decode()
 
 
+@pytest.mark.parametrize("hint", [{}, {"hint": "Look."}])
+def test_choices_as_one_text_stand_in_the_prompt(tmp_path: Path, command: Any, hint: dict[str, str]) -> None:
+    rows = [{"question": "q", "options": "A. cat\nB. dog", "answer": "B"}]
+    rows.append({**rows[0], **hint})
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    done = command("init", tmp_path / "rows.jsonl", "-o", tmp_path / "task.yaml")
+    assert json.loads(done.stdout)["messages"][0]["content"] == "q\nA. cat\nB. dog"
+
+
+def test_columns_that_look_like_choices_are_named_with_the_names_that_count(tmp_path: Path, command: Any) -> None:
+    (tmp_path / "rows.csv").write_text("question,option_a,option_b,answer\nq,cat,dog,B\n", encoding="utf-8")
+    done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
+    assert done.returncode == 0
+    note = "note: MM606 the prompt leaves out the choices in 'option_a', 'option_b'; rename the columns to A, B, …"
+    assert note in done.stderr.decode()
+
+
 def test_a_file_that_exists_is_kept(tmp_path: Path, command: Any) -> None:
     (tmp_path / "rows.csv").write_text("question\nq\n", encoding="utf-8")
     (tmp_path / "task.yaml").write_text("mine", encoding="utf-8")

@@ -157,7 +157,8 @@ def test_choices_without_their_question_are_an_error():
 def test_a_text_that_is_no_list_of_choices_is_not_sent_as_one_choice():
     task = load_task({}, {"rows": [{"question": "Q", "options": "['x', y]"}]})
     assert [request["messages"][0]["content"] for request in task.requests()] == ["Q"]
-    assert task.notes() == ["the row: 'options' is not sent; use a task with a template"]
+    hint = 'write them as a list: ["cat", "dog"], or use a task with a template'
+    assert task.notes() == [f"the row: the choices in 'options' are not sent; {hint}"]
 
 
 def test_a_slot_that_is_filled_or_is_an_error_is_no_note():

@@ -85,6 +85,32 @@ def test_a_column_that_is_not_sent_is_a_note(beside: dict[str, object], unsent: 
 
 
 @pytest.mark.parametrize(
+    ("beside", "names", "hint"),
+    [
+        ({"options": "A. cat\nB. dog"}, "'options'", 'write them as a list: ["cat", "dog"]'),
+        ({"choices": "cat|dog", "page": 7}, "'choices'", 'write them as a list: ["cat", "dog"]'),
+        ({"option_a": "cat", "option_b": "dog"}, "'option_a', 'option_b'", "rename the columns to A, B, …"),
+        ({"Option 1": "cat", "Option 2": "dog"}, "'Option 1', 'Option 2'", "rename the columns to A, B, …"),
+        ({"a": "cat", "b": "dog", "c": ""}, "'a', 'b', 'c'", "rename the columns to A, B, …"),
+    ],
+)
+def test_choices_that_are_not_sent_are_a_warning(beside: dict[str, object], names: str, hint: str) -> None:
+    task = load_task({}, {"rows": [{"question": "What is it?", "answer": "B", **beside}]})
+    list(task.requests())
+    note = next(note for note in task.notes() if "choices" in note)
+    assert note == f"the row: the choices in {names} are not sent; {hint}, or use a task with a template"
+    assert note.code == "MM606"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"options": ["cat", "dog"], "option_a": "x", "option_b": "y"}, {"a": "cat"}, {"option_a": "cat", "option_b": " "}],
+)
+def test_one_column_or_a_second_list_are_no_unsent_choices(beside: dict[str, object]) -> None:
+    assert not [note for note in notes_of([{"question": "What is it?", **beside}]) if "choices" in note]
+
+
+@pytest.mark.parametrize(
     "beside",
     [{"id": "cat.jpg"}, {"answer": "cat.jpg"}, {"image": "cat.jpg"}, {"hint": "It purrs."}, {"A": "cat", "B": "dog"}],
 )
