@@ -14,7 +14,7 @@ from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of, recognised
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2
 from mmprompt.datasets.readers.references import with_referenced_pictures
-from mmprompt.datasets.recognise import binary_kind, recognise
+from mmprompt.datasets.recognise import as_text_hint, binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.span import WHOLE, Span
 from mmprompt.errors import DatasetError, RowError, shown
@@ -173,7 +173,7 @@ def _reader_of(source: DatasetFile, asked: Settings) -> str:
         if kind == "UTF-16":
             hint = "name its encoding: --encoding utf-16"
             raise DatasetError(f"{shown(source.name)} is a {kind} file", hint, code="MM003")
-        raise DatasetError(f"{shown(source.name)} is a {kind} file", "give a dataset as UTF-8 text")
+        raise DatasetError(f"{shown(source.name)} is a {kind} file", as_text_hint(source.name, kind))
     try:
         found = recognise(source.head, source.name)
     except DatasetError as error:

@@ -35,6 +35,13 @@ def binary_kind(head: bytes) -> str | None:
     return "tar" if head[257:262] == b"ustar" else None
 
 
+def as_text_hint(path: str, kind: str = "") -> str:
+    """Return how to give the rows of a binary file."""
+    if path.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods")):
+        return "save the sheet as CSV in UTF-8, and give that file"
+    return "unpack it, and give the file of its rows" if kind == "zip" else "give a dataset as UTF-8 text"
+
+
 def recognise(head: bytes, path: str) -> str:
     """Return the format of a file that begins with ``head``; the suffix of ``path`` decides where the text does not.
 
@@ -48,7 +55,7 @@ def recognise(head: bytes, path: str) -> str:
 
         if (found := likely_encoding(head)) and found[0].startswith("utf-16"):
             raise DatasetError(f"{shown(path)} is a {found[1]} file", f"pass --encoding {found[0]}", code="MM003")
-        raise DatasetError(f"{shown(path)} is a binary file", "give a dataset as UTF-8 text")
+        raise DatasetError(f"{shown(path)} is a binary file", as_text_hint(path))
     lines = [line for line in text.lstrip().split(b"\n") if line.strip()]
     if not lines:
         return suffix if suffix in ("csv", "tsv", "json") else "jsonl"

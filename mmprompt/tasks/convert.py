@@ -244,6 +244,7 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
         choices_of(columns),
         {name: value for name, value in columns.items() if _is_beside(name, value, sample, mapped, in_columns)},
         None if own is None else {**{n: columns[n] for n in ("method", "url") if n in columns}, "body": own},
+        sample.row,
     )
 
 

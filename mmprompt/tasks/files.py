@@ -76,8 +76,9 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
     if isinstance(value, TaskFile):
         return value
     if not isinstance(value, Mapping):
-        found = "nothing" if value is None else type(value).__name__
-        raise TaskError(f"{shown(path)} holds {found}", f"write a mapping of {', '.join(known)}")
+        found = "nothing" if value is None else "a list" if isinstance(value, list) else type(value).__name__
+        rows = "give rows as JSON or CSV; for a task " if isinstance(value, list) else ""
+        raise TaskError(f"{shown(path)} holds {found}", f"{rows}write a mapping of {', '.join(known)}")
     _check_numbers(value)
     return TaskFile(value, is_data=True)
 

@@ -96,6 +96,14 @@ def test_choices_of_any_number_and_their_answers_suit_vlmevalkit(tmp_path: Path)
     assert asked == [("Which?\nA. x\nB. y\nC. z", "B"), ("Which?\nA. x\nB. y", "B")]
 
 
+def test_rows_without_an_id_have_their_numbers_as_index_in_vlmevalkit(tmp_path: Path) -> None:
+    put(tmp_path, *[{"image": "coffee.jpg", "question": f"{n}?", "answer": "x"} for n in range(2)])
+    done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")
+    assert done.returncode == 0, done.stderr
+    lines = map(json.loads, mmprompt(tmp_path, "render", "out.tsv").stdout.splitlines())
+    assert [(line["id"], line["messages"][0]["content"][1]["text"]) for line in lines] == [("0", "0?"), ("1", "1?")]
+
+
 def test_a_wrong_word_names_the_nearest(tmp_path: Path) -> None:
     put(tmp_path, ROW)
     for words, told in (

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,18 @@ def test_datasets_and_their_rows_can_be_pickled(name):
     dataset = open_dataset(TOUR / name)
     assert list(pickle.loads(pickle.dumps(dataset))) == list(dataset)
     assert pickle.loads(pickle.dumps(list(dataset))) == list(dataset)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("rows.xlsx", b"PK\x03\x04rest", "is a zip file; save the sheet as CSV in UTF-8, and give that file"),
+        ("rows.xls", b"\xd0\xcf\x11\xe0\0\0", "is a binary file; save the sheet as CSV in UTF-8, and give that file"),
+        ("rows.zip", b"PK\x03\x04rest", "is a zip file; unpack it, and give the file of its rows"),
+        ("rows.db", b"SQLite format 3\0", "is a SQLite file; give a dataset as UTF-8 text"),
+    ],
+)
+def test_a_file_that_is_no_text_says_how_to_give_its_rows(tmp_path: Path, name: str, content: bytes, hint: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DatasetError, match=re.escape(hint)):
+        open_dataset(tmp_path / name)

@@ -159,7 +159,7 @@ def message_of(path: Path) -> str:
         ("task.yaml", "dataset: data.jsonl\nreader_cfg: [\n", "task.yaml:3"),
         ("task.yaml", "a: 1\nb: !!python/object/apply:os.system ['exit 1']\n", "task.yaml:2"),
         ("task.yaml", "!!python/object:subprocess.Popen {}\n", "task.yaml:1"),
-        ("task.yaml", "- 1\n- 2\n", "holds list"),
+        ("task.yaml", "- 1\n- 2\n", "holds a list; give rows as JSON or CSV; for a task write a mapping of dataset"),
         ("task.yaml", "dataset: d.jsonl\nmodel: {a: &x [*x]}\n", "task.yaml:2: malformed YAML at column 12: found un"),
         ("task.yaml", "media: &x\n  roots: *x\n", "write the value out: it holds itself"),
         ("task.yaml", "", "holds nothing; write a mapping of dataset, reader_cfg"),

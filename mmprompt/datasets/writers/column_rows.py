@@ -105,6 +105,8 @@ def named_files(record: Record, store: MediaStore) -> Row:
 def vlmevalkit_row(record: Record, store: MediaStore) -> Row:
     """Return a row of VLMEvalKit's TSV. An answer that is the number of a choice becomes its letter.
 
+    A row without an id has its number as index, which is its id elsewhere too.
+
     Raises:
         RowError: the row has no picture, other media, or more choices than letters.
     """
@@ -118,9 +120,7 @@ def vlmevalkit_row(record: Record, store: MediaStore) -> Row:
         )
     if len(record.choices) > len(ascii_uppercase):
         raise RowError(f"the row has {len(record.choices)} choices", "give at most 26", code="MM800")
-    made: Row = {"index": columns.pop("id", None), "image": columns.pop("image")}
-    if made["index"] is None:
-        raise RowError("vlmevalkit needs an index for each row", "give an id: --map COLUMN=id", code="MM016")
+    made: Row = {"index": columns.pop("id", record.row), "image": columns.pop("image")}
     made |= {"question": columns.pop("question", ""), "hint": columns.pop("hint", "")}
     made |= dict(zip(ascii_uppercase, record.choices, strict=False))
     made["answer"] = columns.pop("answer", "")

@@ -16,7 +16,7 @@ class Record(NamedTuple):
 
     ``question``, ``hint`` and ``choices`` are those of a row that has them in columns; in ``messages`` they stand in
     the text. ``question`` is None for a row that is given as content or chat. ``batch`` holds the other keys of a row
-    that is a line of OpenAI's Batch API, its ``body`` without the messages.
+    that is a line of OpenAI's Batch API, its ``body`` without the messages. ``row`` is the row's 0-based number.
     """
 
     id: object
@@ -27,6 +27,7 @@ class Record(NamedTuple):
     choices: tuple[str, ...]
     others: Mapping[str, object]
     batch: Mapping[str, object] | None = None
+    row: int = 0
 
 
 class RowSink(Protocol):
