@@ -1,4 +1,4 @@
-"""Rows given in Python: mappings, or a ``Dataset`` of the package ``datasets``."""
+"""Rows given in Python: mappings, a ``Dataset`` of the package ``datasets``, or a pandas frame."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_rows(
 
     ``columns`` maps column to role. Without ``layouts`` no published layout is recognised.
     """
-    return partial(_read, Once(_undecoded(rows)), columns, layouts)
+    return partial(_read, Once(_mappings(rows)), columns, layouts)
 
 
 def _read(rows: Once, columns: Mapping[str, str], layouts: bool, notes: Notes) -> Iterator[Row]:
@@ -88,7 +88,21 @@ class _HubRows:
             yield from batch.to_pylist()
 
 
-def _undecoded(rows: Iterable[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
-    """Return rows as they are, of a ``datasets`` Dataset those without decoding, which would lose the bytes."""
-    hub = type(rows).__module__.partition(".")[0] == "datasets" and hasattr(rows, "with_format")
-    return _HubRows(rows) if hub else rows
+class _FrameRows:
+    """The rows of a pandas frame, whose own iteration gives the names of its columns."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __iter__(self) -> Iterator[Mapping[str, object]]:
+        names = list(self._frame.columns)
+        for values in self._frame.itertuples(index=False, name=None):
+            yield dict(zip(names, values, strict=True))
+
+
+def _mappings(rows: Iterable[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
+    """Return rows as they are; those of a ``datasets`` Dataset without decoding, which would lose the bytes."""
+    package = type(rows).__module__.partition(".")[0]
+    if package == "datasets" and hasattr(rows, "with_format"):
+        return _HubRows(rows)
+    return _FrameRows(rows) if package == "pandas" and hasattr(rows, "itertuples") else rows

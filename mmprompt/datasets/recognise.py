@@ -11,6 +11,7 @@ from mmprompt.targets.exact_json import loads
 _BINARY = (
     (b"\x1f\x8b", "gzip"),
     (b"PK\x03\x04", "zip"),
+    (b"\xd0\xcf\x11\xe0", "Microsoft Office"),
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow"),

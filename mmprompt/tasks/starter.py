@@ -140,26 +140,21 @@ def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bo
     if not (tagged or media or question):
         hint_ = f"write a task file by hand (columns: {names_in_short(columns)})"
         raise TaskError("no column holds a question or media", hint_)
-    unread = [] if choices else unread_choices({name: columns[name][0] for name in beside})
-    listed = unread.pop(0) if unread and unread[0] in LISTS else None
+    listed, unread = (None, ()) if choices else _unread({name: columns[name][0] for name in beside})
     sent = [name for name in (question, hint, system, listed) if name is not None]
     optional = tuple([name for name in sent if len(columns.get(name, ())) < count])
     others = tuple([name for name in beside if name not in media and name not in {CONTENT, listed}])
     chosen = "" if not choices else "all" if multiple == count else "some"
     return FoundColumns(
-        False,
-        frozenset(tagged),
-        media,
-        question,
-        hint,
-        chosen,
-        answer,
-        optional,
-        others,
-        system is not None,
-        listed,
-        tuple([] if listed else unread),
-    )
+        False, frozenset(tagged), media, question, hint, chosen, answer, optional, others, system is not None,
+        listed, unread,
+    )  # fmt: skip
+
+
+def _unread(columns: Mapping[str, object]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column that holds choices as one text, else the columns that look like choices."""
+    found = unread_choices(columns)
+    return (found[0], ()) if found and found[0] in LISTS else (None, tuple(found))
 
 
 def _check_columns(roles: Mapping[str, str], rows: Sequence[Sample]) -> None:

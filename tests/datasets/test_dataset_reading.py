@@ -121,6 +121,14 @@ def test_rows_given_in_python_are_samples_as_they_are():
     assert list(dataset) == [first, second]
 
 
+def test_the_rows_of_a_pandas_frame_are_read_and_can_be_read_again():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [7, 8], "question": ["q", "r"], "image": [None, float("nan")]}, index=[3, 1])
+    dataset = rows_dataset(frame)
+    for _ in range(2):
+        assert [(row.id, row.row, row.columns["question"]) for row in dataset] == [(7, 0, "q"), (8, 1, "r")]
+
+
 def test_rows_that_are_no_rows_are_errors_in_their_place():
     good, text, names, last = rows_dataset([{"a": 1}, "text", {1: 2}, {"a": 4}])
     assert isinstance(text, RowError)
@@ -151,7 +159,11 @@ def test_datasets_and_their_rows_can_be_pickled(name):
     ("name", "content", "hint"),
     [
         ("rows.xlsx", b"PK\x03\x04rest", "is a zip file; save the sheet as CSV in UTF-8, and give that file"),
-        ("rows.xls", b"\xd0\xcf\x11\xe0\0\0", "is a binary file; save the sheet as CSV in UTF-8, and give that file"),
+        (
+            "rows.xls",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16),
+            "is a Microsoft Office file; save the sheet as CSV in UTF-8, and give that file",
+        ),
         ("rows.zip", b"PK\x03\x04rest", "is a zip file; unpack it, and give the file of its rows"),
         ("rows.db", b"SQLite format 3\0", "is a SQLite file; give a dataset as UTF-8 text"),
     ],
