@@ -86,7 +86,11 @@ def _counted(arguments: argparse.Namespace, task: Task) -> Statistics:
             pass
         for finding in store.findings():  # the dataset breaks off
             say(str(finding))
-        return statistics_of(store)
+        found = statistics_of(store)
+        [(read,)] = store.query("SELECT COUNT(*) FROM samples")
+        if unread := found.rows - read:
+            say(f"mmprompt: {unread:,} of {found.rows:,} rows cannot be read; mmprompt check says why")
+        return found
 
 
 def _lines(found: Statistics) -> Iterator[str]:
@@ -106,6 +110,8 @@ def _lines(found: Statistics) -> Iterator[str]:
     yield f"answers: {found.distinct_answers:,} distinct"
     for answer, count in found.answers.items():
         yield f"  {count:,} {answer}"
+    if left := found.distinct_answers - len(found.answers):
+        yield f"  … and {left:,} more"
 
 
 def _token_lines(found: Statistics) -> Iterator[str]:

@@ -76,6 +76,17 @@ class Dataset:
         return [] if self.path is None else [self.path]
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of ``dataset_task`` that were given beside the path, files of a join with their whole names."""
+        if not (isinstance(self._iterate, partial) and self._iterate.func is _read):
+            return {}
+        asked = self._iterate.args[1]
+        join = [os.path.abspath(name) for name in asked.join]
+        given = {"format": asked.format, "map_columns": dict(asked.columns or {}), "key": asked.key, "join": join}
+        given |= {"split": asked.split, "encoding": asked.encoding}
+        return {name: value for name, value in given.items() if value}
+
+    @property
     def reads_once(self) -> bool:
         """Whether the rows can be read once only: those of standard input, of a pipe, or of an iterator."""
         if self.path is not None:

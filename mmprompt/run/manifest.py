@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from mmprompt._version import __version__
+from mmprompt.datasets.openai_chat import LastAssistant
 from mmprompt.datasets.store_url import StoreURL
 from mmprompt.errors import TaskError, shown
 from mmprompt.render.settings import request_settings
@@ -30,7 +31,8 @@ class Manifest(NamedTuple):
 
     ``base_url`` is the address of the server, None for a model without one; it has no user information and no query.
     ``task`` and the dataset's ``path`` are absolute. ``dataset`` has ``path``, ``size`` in bytes, and ``sha256`` if it
-    is not too large; the values of rows that have no file are None. ``inferencer`` is its name, of a dialogue with its
+    is not too large; the values of rows that have no file are None. Its ``read`` are the options that said how to read
+    them, such as ``map_columns``, if there were any. ``inferencer`` is its name, of a dialogue with its
     mode. ``scorer`` is None if each row has the one that goes with it. ``headers`` maps headers to the environment
     variables with their values. ``limit``, ``repeats``, ``headers`` and ``base_url`` may change when a run goes on; the
     others may not.
@@ -137,7 +139,7 @@ def manifest_of(
     files = [] if task.dataset is None else [name for name in task.dataset.files if os.path.isfile(name)]
     return Manifest(
         None if path is None else os.path.abspath(path),
-        _dataset_facts(None if task.dataset is None else task.dataset.path, files),
+        _dataset_facts(None if task.dataset is None else task.dataset.path, files) | _reading(task, path),
         model,
         target,
         {**shared, **options},
@@ -169,6 +171,14 @@ def _dataset_facts(path: str | None, files: list[str]) -> dict[str, JSONValue]:
         "size": size,
         "sha256": None if size is None or size > _LARGEST_HASHED else _hash(files),
     }
+
+
+def _reading(task: Task, path: str | None) -> dict[str, JSONValue]:
+    """Return how the rows were read, as far as no task file says it; nothing if they were read as they are."""
+    options = {} if task.dataset is None or path is not None else task.dataset.options
+    if task.dataset is not None and isinstance(task.dataset.change, LastAssistant):
+        options["drop_last_assistant"] = True
+    return {"read": options} if options else {}
 
 
 def _hash(files: Iterable[str]) -> str:

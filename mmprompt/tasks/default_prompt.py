@@ -94,7 +94,7 @@ def _no_column(columns: Collection[str]) -> TemplateError:
     names = names_in_short(columns) or "none"
     return TemplateError(
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
-        "name them with --map COLUMN=image and --map COLUMN=question, or use a task with a template"
+        "name them with --map COLUMN=image and --map COLUMN=question, or let mmprompt init write a task file"
         f" (columns: {names})",
         Where(column=CONTENT, setting=NO_COLUMN),
         code="MM700",

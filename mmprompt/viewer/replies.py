@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mmprompt.datasets.openai_chat import LastAssistant
 from mmprompt.errors import TaskError, shown
 from mmprompt.run.journal import JournalLine, parsed_line, placed_lines
 from mmprompt.run.manifest import manifest_path, read_manifest
@@ -78,10 +79,14 @@ class Replies:
 
 
 class TaskFacts(NamedTuple):
-    """Where the task and the dataset of a journal are, as its manifest says; None for what has no file."""
+    """Where the task and the dataset of a journal are, as its manifest says; None for what has no file.
+
+    ``read`` are the options that said how to read the rows.
+    """
 
     task: str | None
     dataset: str | None
+    read: Mapping[str, Any]
 
 
 def is_journal(path: str) -> bool:
@@ -97,15 +102,20 @@ def task_of_journal(path: str) -> Task:
         DatasetError: the dataset is not there any more.
     """
     facts = facts_of(path)
+    options = dict(facts.read)
+    drops = options.pop("drop_last_assistant", False)
     if facts.task is not None:
         task = load_task(facts.task)
         own = None if task.dataset is None or task.dataset.path is None else os.path.abspath(task.dataset.path)
-        return task if facts.dataset in (None, own) else load_task(facts.task, facts.dataset)
-    if facts.dataset is not None:
-        return dataset_task(facts.dataset)
-    raise TaskError(
-        f"the manifest of {shown(path)} names no file of rows", f"name the task: view TASK --journal {path}"
-    )
+        task = task if facts.dataset in (None, own) else load_task(facts.task, facts.dataset)
+    elif facts.dataset is not None:
+        task = dataset_task(facts.dataset, **options)
+    else:
+        hint = f"name the task: view TASK --journal {path}"
+        raise TaskError(f"the manifest of {shown(path)} names no file of rows", hint)
+    if drops and task.dataset is not None:
+        task.dataset.change = LastAssistant(task.output_column)
+    return task
 
 
 def facts_of(path: str) -> TaskFacts:
@@ -116,8 +126,20 @@ def facts_of(path: str) -> TaskFacts:
     """
     facts = read_manifest(path)
     task, dataset = facts.get("task"), facts.get("dataset")
-    rows = dataset.get("path") if isinstance(dataset, Mapping) else None
-    return TaskFacts(task if isinstance(task, str) else None, rows if isinstance(rows, str) else None)
+    found = dataset if isinstance(dataset, Mapping) else {}
+    rows, read = found.get("path"), found.get("read")
+    return TaskFacts(
+        task if isinstance(task, str) else None,
+        rows if isinstance(rows, str) else None,
+        _options(read) if isinstance(read, Mapping) else {},
+    )
+
+
+def _options(read: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a manifest that are what a run writes."""
+    kinds = {"map_columns": dict, "join": list, "drop_last_assistant": bool}
+    names = ("format", "key", "split", "encoding", *kinds)
+    return {name: read[name] for name in names if isinstance(read.get(name), kinds.get(name, str))}
 
 
 def _shown_line(line: JournalLine, score: Scorer) -> dict[str, Any]:

@@ -53,11 +53,18 @@ def test_the_numbers_are_those_of_the_rows(data: Path, capsys: pytest.CaptureFix
 
 def test_the_text_says_the_same(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = stats(capsys, data)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "mmprompt: 1 of 6 rows cannot be read; mmprompt check says why\n")
     lines = out.splitlines()
     assert lines[:3] == ["rows: 6", "image: 4, 3 distinct", "  image/png: 4"]
     assert "width of an image, pixels: least 10, median 30, most 100" in lines
     assert lines[-3:] == ["answers: 2 distinct", "  3 A", "  1 B"]
+
+
+def test_answers_that_are_not_shown_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps({"question": "?", "answer": f"a{n:02}"}) + "\n" for n in range(13)))
+    lines = stats(capsys, data)[1].splitlines()
+    assert lines[-2:] == ["  1 a09", "  … and 3 more"]
 
 
 def test_tokens_of_media_are_counted_as_each_target_publishes(

@@ -108,3 +108,46 @@ def test_a_journal_whose_rows_had_no_file_says_how_to_name_the_task(tmp_path: Pa
 def test_two_inputs_need_a_page(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(journal), str(journal)]) == 2
     assert "add --html OUT.html" in capsys.readouterr().err
+
+
+def test_a_journal_shows_the_rows_as_the_run_read_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = SHAPES.parent / "media" / "shapes-02.png"
+    (tmp_path / "a.png").write_bytes(picture.read_bytes())
+    (tmp_path / "gold.csv").write_text("Nr,gold\n1,orange\n")
+    (tmp_path / "rows.csv").write_bytes("Bild,Frage,Nr,é\na.png,What colour is the shape?,1,ü\n".encode("latin-1"))
+    journal = tmp_path / "journal.jsonl"
+    named = ["--map", "Bild=image", "--map", "Frage=question", "--map", "gold=answer", "--encoding", "latin-1"]
+    asked = ["run", str(tmp_path / "rows.csv"), "--model", "builtin:shapes", "-o", str(journal), *named]
+    assert main([*asked, "--join", f"{tmp_path / 'gold.csv'}:Nr"]) == 0
+    capsys.readouterr()
+    assert main(["view", str(journal), "-n", "--no-check"]) == 0
+    shown = capsys.readouterr().out
+    assert "[image/png " in shown
+    assert "What colour is the shape?\n  answer  orange\n  model  orange  score 1\n" in shown
+
+
+def test_options_that_no_run_writes_are_passed_over(journal: Path, tmp_path: Path) -> None:
+    other = changed(journal, tmp_path)
+    manifest = Path(f"{other}.manifest.json")
+    facts = json.loads(manifest.read_text())
+    facts["dataset"]["read"] = {"format": 7, "map_columns": ["image"], "policy": "trusted"}
+    manifest.write_text(json.dumps({**facts, "task": None}))
+    view_html(other, tmp_path / "page.html", limit=1, check=False)
+    assert len(OpenedPage(tmp_path / "page.html").index()) == 1
+
+
+def test_the_answers_that_a_run_took_from_its_chats_are_not_shown_as_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.png").write_bytes((SHAPES.parent / "media" / "shapes-02.png").read_bytes())
+    content = [{"type": "image_url", "image_url": {"url": "a.png"}}, {"type": "text", "text": "Which shape is this?"}]
+    messages = [{"role": "user", "content": content}, {"role": "assistant", "content": "circle"}]
+    (tmp_path / "chats.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    journal = tmp_path / "journal.jsonl"
+    asked = ["run", str(tmp_path / "chats.jsonl"), "--model", "builtin:shapes", "-o", str(journal)]
+    assert main([*asked, "--drop-last-assistant"]) == 0
+    capsys.readouterr()
+    assert main(["view", str(journal), "-n", "--no-check"]) == 0
+    shown = capsys.readouterr().out
+    assert "answer  circle" in shown
+    assert "assistant" not in shown
