@@ -33,7 +33,7 @@ class Dataset:
     ``change`` is applied to each row. ``first`` is the 0-based number of the first row: 0 but for a part of a dataset.
     """
 
-    __slots__ = ("_iterate", "_notes", "change", "first", "format", "path", "root", "roots")
+    __slots__ = ("_given", "_iterate", "_notes", "change", "first", "format", "path", "root", "roots")
 
     def __init__(
         self,
@@ -41,8 +41,10 @@ class Dataset:
         format_name: str,
         roots: Sequence[str],
         iterate: Callable[[Notes], Iterator[Row]],
+        given: Sequence[str] = (),
     ) -> None:
         self.path = path
+        self._given = given
         self.format = format_name
         self.root = roots[0] if roots else None
         self.roots = tuple(roots)
@@ -77,12 +79,18 @@ class Dataset:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of ``dataset_task`` that were given beside the path, files of a join with their whole names."""
+        """The arguments of ``dataset_task`` that were given, files with their whole names; none that is not needed.
+
+        ``path`` is needed if it names another than ``path``, such as the folder in which a split was found.
+        """
         if not (isinstance(self._iterate, partial) and self._iterate.func is _read):
             return {}
         asked = self._iterate.args[1]
         join = [os.path.abspath(name) for name in asked.join]
         given = {"format": asked.format, "map_columns": dict(asked.columns or {}), "key": asked.key, "join": join}
+        named = any(name == "-" or isinstance(name, StoreURL) for name in (self.path, *self._given))
+        paths = [] if named else [os.path.abspath(name) for name in self._given]
+        given |= {"path": paths if paths != [os.path.abspath(str(self.path))] else []}
         given |= {"split": asked.split, "encoding": asked.encoding}
         return {name: value for name, value in given.items() if value}
 
@@ -192,7 +200,7 @@ def open_dataset(
     first = parts[0]
     name = first.source.name if len(parts) == 1 else os.fspath(paths[0])
     folders = list(roots.values()) if in_folder is None else [in_folder]
-    return Dataset(name, format or first.format, folders, partial(_read, parts, asked))
+    return Dataset(name, format or first.format, folders, partial(_read, parts, asked), [os.fspath(p) for p in paths])
 
 
 def _read(

@@ -109,7 +109,7 @@ def task_of_journal(path: str) -> Task:
         own = None if task.dataset is None or task.dataset.path is None else os.path.abspath(task.dataset.path)
         task = task if facts.dataset in (None, own) else load_task(facts.task, facts.dataset)
     elif facts.dataset is not None:
-        task = dataset_task(facts.dataset, **options)
+        task = dataset_task(options.pop("path", facts.dataset), **options)
     else:
         hint = f"name the task: view TASK --journal {path}"
         raise TaskError(f"the manifest of {shown(path)} names no file of rows", hint)
@@ -137,9 +137,17 @@ def facts_of(path: str) -> TaskFacts:
 
 def _options(read: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a manifest that are what a run writes."""
-    kinds = {"map_columns": dict, "join": list, "drop_last_assistant": bool}
-    names = ("format", "key", "split", "encoding", *kinds)
-    return {name: read[name] for name in names if isinstance(read.get(name), kinds.get(name, str))}
+    texts = [name for name in ("format", "key", "split", "encoding") if isinstance(read.get(name), str)]
+    lists = [name for name in ("path", "join") if _are_texts(read.get(name), list)]
+    columns = ["map_columns"] if _are_texts(read.get("map_columns"), dict) else []
+    drops = ["drop_last_assistant"] if read.get("drop_last_assistant") is True else []
+    return {name: read[name] for name in (*texts, *lists, *columns, *drops)}
+
+
+def _are_texts(value: Any, kind: type[list[Any] | dict[str, Any]]) -> bool:
+    if not value or not isinstance(value, kind):
+        return False
+    return all(isinstance(each, str) for each in (value.values() if isinstance(value, dict) else value))
 
 
 def _shown_line(line: JournalLine, score: Scorer) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -126,11 +127,33 @@ def test_a_journal_shows_the_rows_as_the_run_read_them(tmp_path: Path, capsys: p
     assert "What colour is the shape?\n  answer  orange\n  model  orange  score 1\n" in shown
 
 
+def test_a_journal_of_a_split_shows_the_rows_of_all_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    picture = base64.b64encode((SHAPES.parent / "media" / "shapes-02.png").read_bytes()).decode()
+    row = {"image": picture, "question": "Which shape is this?", "answer": "circle"}
+    folder.mkdir()
+    for name in ("train", "test", "tests_2"):
+        (folder / f"{name}.jsonl").write_text(json.dumps({**row, "id": name}) + "\n")
+    journal = tmp_path / "journal.jsonl"
+    for given, ids in (
+        ([str(folder), "--split", "test"], ["test"]),
+        ([str(folder / "train.jsonl"), str(folder / "tests_2.jsonl")], ["train", "tests_2"]),
+        ([str(folder / "test*.jsonl")], ["test", "tests_2"]),
+    ):
+        assert main(["run", *given, "--model", "builtin:shapes", "-o", str(journal), "--overwrite"]) == 0
+        view_html(journal, tmp_path / "page.html", check=False)
+        page = OpenedPage(tmp_path / "page.html")
+        assert [entry["id"] for entry in page.index()] == ids
+        assert [row["replies"][0]["prediction"] for row in page.rows()] == ["circle"] * len(ids)
+
+
 def test_options_that_no_run_writes_are_passed_over(journal: Path, tmp_path: Path) -> None:
     other = changed(journal, tmp_path)
     manifest = Path(f"{other}.manifest.json")
     facts = json.loads(manifest.read_text())
-    facts["dataset"]["read"] = {"format": 7, "map_columns": ["image"], "policy": "trusted"}
+    facts["dataset"]["read"] = {
+        "format": 7, "map_columns": {"image": ["image"]}, "path": [7], "join": "a:b", "policy": "trusted"
+    }  # fmt: skip
     manifest.write_text(json.dumps({**facts, "task": None}))
     view_html(other, tmp_path / "page.html", limit=1, check=False)
     assert len(OpenedPage(tmp_path / "page.html").index()) == 1
