@@ -177,6 +177,9 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
             _show(text, viewed, exhibit)
     if not shown:
         say("mmprompt: no row to show")
+    for note in [] if arguments.no_check else task.notes():
+        if note.code.startswith("MM6") and note.finding.severity == "warning":  # what is not sent, or should not be
+            say(f"note: {note.finding}")
     return OK
 
 

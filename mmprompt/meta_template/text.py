@@ -104,7 +104,8 @@ class RoleWriter:
             if not placeholder:
                 raise PromptError(
                     f"the prompt holds {part.modality}, which a string cannot carry",
-                    f"give media_placeholder={{'{part.modality}': '…'}}, or use to_messages",
+                    f"give media_placeholder={{'{part.modality}': '…'}}, in a task file model: {{media_placeholder: "
+                    f"{{{part.modality}: '…'}}}}, or send messages: to_messages, --emit messages",
                     Where(setting="model.media_placeholder"),
                     code="MM605",
                 )

@@ -94,15 +94,17 @@ def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, lis
 
 
 def _notes(found: FoundColumns) -> list[Note]:
-    """Return a note if the prompt lacks choices, or has no text, and there are columns that could give them."""
+    """Return a note if the prompt lacks choices that columns could give, or has no text."""
     if found.unread:
         what = f"the prompt leaves out the choices in {names_in_short(map(shown, found.unread))}"
         return [Note("MM606", what, "rename the columns to A, B, …, and run mmprompt init again")]
-    if found.is_whole or not found.others or "text" in found.content or found.question or found.hint or found.choices:
+    if found.is_whole or "text" in found.content or found.question or found.hint or found.choices:
         return []
     what = "no column looks like the question, so the prompt holds media alone"
-    hint = f'write text: "{{COLUMN}}" beside them (columns: {names_in_short(found.others)})'
-    return [Note("MM606", what, hint)]
+    text, beside = "YOUR QUESTION", ""
+    if found.others:
+        text, beside = "{COLUMN}", f" (columns: {names_in_short(found.others)})"
+    return [Note("MM606", what, f'write text: "{text}" beside them{beside}')]
 
 
 def found_columns(rows: Sequence[Sample], roles: Mapping[str, str], *, cells: bool) -> FoundColumns:

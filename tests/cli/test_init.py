@@ -102,6 +102,21 @@ def test_columns_that_look_like_choices_are_named_with_the_names_that_count(tmp_
     assert note in done.stderr.decode()
 
 
+def test_pictures_with_labels_alone_are_noted_and_the_text_that_is_named_is_asked(
+    tmp_path: Path, tour: Path, command: Any
+) -> None:
+    shutil.copy(tour / "media" / "coffee.jpg", tmp_path)
+    (tmp_path / "rows.csv").write_text("file,label\ncoffee.jpg,cup\n", encoding="utf-8")
+    done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
+    assert 'so the prompt holds media alone; write text: "YOUR QUESTION" beside them\n' in done.stderr.decode()
+    written = (tmp_path / "task.yaml").read_text(encoding="utf-8")
+    image = '            image: "{file}"\n'
+    assert image in written
+    (tmp_path / "task.yaml").write_text(written.replace(image, f'{image}            text: "Is it a cup?"\n'))
+    asked = json.loads(command("render", tmp_path / "task.yaml").stdout)["messages"][0]["content"]
+    assert [part.get("text") for part in asked] == [None, "Is it a cup?"]
+
+
 def test_a_file_that_exists_is_kept(tmp_path: Path, command: Any) -> None:
     (tmp_path / "rows.csv").write_text("question\nq\n", encoding="utf-8")
     (tmp_path / "task.yaml").write_text("mine", encoding="utf-8")

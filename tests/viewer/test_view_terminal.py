@@ -111,3 +111,14 @@ def test_on_a_terminal_enter_shows_the_next_prompt_and_q_ends(tour: Path) -> Non
     assert shown.count("── tour-") == 2
     assert "\x1b[2mAnswer in a few words.\x1b[0m" in shown  # from the template
     assert "What drink is in the cup?\r\n" in shown  # from the row
+
+
+def test_what_is_not_sent_is_told_after_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("picture,question,page\ncup.png,What is it?,7\n")
+    assert main(["view", str(data), "-n"]) == 0
+    hint = "add --map picture=image, or use a task with a template"
+    told = f"note: MM605 the row: only text is sent, but 'picture' looks like image; {hint}\n"
+    assert capsys.readouterr().err == told
+    assert main(["view", str(data), "-n", "--no-check"]) == 0
+    assert not capsys.readouterr().err
