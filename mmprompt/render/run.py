@@ -80,12 +80,14 @@ def render(
     chosen = itertools.islice(rows, limit)
     with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(kept)
-        for rendered in map(renderer.finish, prepared):
-            is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)
+        for ready in prepared:
+            rendered = ready if type(ready) is RenderedRow else renderer.finish(ready)
+            row = rendered.row
+            is_row = type(row) is not UnfilledSlotError
             if on_row is not None and is_row:
                 on_row()
             if isinstance(row, Sample):
-                add(row.id, row.row << _LINE_BITS | min(row.line or 0, _MOST_LINES))
+                add(row.id, row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES))
             if isinstance(rendered, RenderedRow):
                 done += 1
                 write(rendered.chunks)
