@@ -77,16 +77,15 @@ def render(
         ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
     done = failed = 0
-    chosen = itertools.islice(rows, limit)
+    chosen = iter(rows) if limit is None else itertools.islice(rows, limit)
     with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(kept)
         for ready in prepared:
             rendered = ready if type(ready) is RenderedRow else renderer.finish(ready)
             row = rendered.row
-            is_row = type(row) is not UnfilledSlotError
-            if on_row is not None and is_row:
+            if on_row is not None and type(row) is not UnfilledSlotError:
                 on_row()
-            if isinstance(row, Sample):
+            if type(row) is Sample:
                 add(row.id, row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES))
             if isinstance(rendered, RenderedRow):
                 done += 1
@@ -94,6 +93,7 @@ def render(
                 for note in rendered.notes:
                     on_note(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
             else:
+                is_row = type(row) is not UnfilledSlotError
                 on_error(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
                 failed += is_row
                 if strict:
