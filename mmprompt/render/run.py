@@ -82,8 +82,8 @@ def render(
         write, add = writer.write, renderer.remembering(kept)
         for ready in prepared:
             rendered = ready if type(ready) is RenderedRow else renderer.finish(ready)
-            row = rendered.row
-            if on_row is not None and type(row) is not UnfilledSlotError:
+            is_row = type(row := rendered.row) is not UnfilledSlotError
+            if on_row is not None and is_row:
                 on_row()
             if type(row) is Sample:
                 add(row.id, row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES))
@@ -93,7 +93,6 @@ def render(
                 for note in rendered.notes:
                     on_note(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
             else:
-                is_row = type(row) is not UnfilledSlotError
                 on_error(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
                 failed += is_row
                 if strict:
