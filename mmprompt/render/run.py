@@ -76,8 +76,7 @@ def render(
         on_row: called after each row, before its error.
         ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
-    done = failed = 0
-    chosen = iter(rows) if limit is None else itertools.islice(rows, limit)
+    chosen, done, failed = itertools.islice(rows, limit), 0, 0
     with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(kept)
         for ready in prepared:
