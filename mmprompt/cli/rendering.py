@@ -52,7 +52,7 @@ def render_rows(
         writer = opened
         report = render(
             renderer,
-            task.samples(),
+            task.samples(renderer.at_once),
             opened,
             limit=arguments.limit,
             strict=arguments.strict,

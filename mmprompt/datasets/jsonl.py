@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from itertools import repeat
+from typing import Any, BinaryIO
 
 import orjson
 
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.line_columns import AtOnce
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
@@ -25,11 +26,13 @@ _NEWLINE, _BLANK = 10, 32
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
 
-def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: bool = True) -> Iterator[Row]:
+def read(
+    source: DatasetFile, notes: Notes, thorough: bool = False, scanned: bool = True, at_once: AtOnce | None = None
+) -> Iterator[Row]:
     """Yield a ``Sample`` for each line that is not blank, or a ``RowError`` if the line is not a JSON object.
 
     ``thorough`` reads every line with Python's ``json``, which alone can find repeated keys. ``scanned``: the texts of
-    the rows may hold AIS tags.
+    the rows may hold AIS tags. Lines that ``at_once`` takes are not read.
     """
     file = source.name
     parse = orjson.loads
@@ -37,11 +40,15 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
     first = source.span.line
     blank = first - source.span.row
     with source.opened_span() as stream:
-        for number, line in enumerate(iter(partial(stream.readline, LONGEST_ROW + 1), b""), first):
+        for number, line in enumerate(map(stream.readline, repeat(LONGEST_ROW + 1)), first):
+            if not line:
+                return
             if len(line) > LONGEST_ROW:
-                while line and not line.endswith(b"\n"):
-                    line = stream.readline(_PIECE)  # noqa: PLW2901  # the rest of the line, piece by piece
+                _skip_rest(stream, line)
                 yield too_long().located(file=file, line=number)
+                continue
+            if at_once is not None and (taken := at_once(line)) is not None:
+                yield make(Sample, (taken, taken.id, file, number, number - blank, scanned, None, (), _NONE, None))
                 continue
             careful = thorough
             try:
@@ -60,17 +67,28 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: boo
                 try:
                     columns, remarks = _read_carefully(line)
                 except RowError as error:
-                    if error.code == "MM003":
-                        from mmprompt.datasets.likely_encoding import encoding_hint  # noqa: PLC0415  # only for a fault
-
-                        error.hint = encoding_hint(line, source.head)
-                    yield error.located(file=file, line=number)
+                    yield _hinted(error, line, source.head).located(file=file, line=number)
                     continue
                 notes.add(remarks, file, number)
             name = columns.get("id")
             if name is None:
                 name = id_of(columns, number - blank)
             yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE, None))
+
+
+def _skip_rest(stream: BinaryIO, line: bytes) -> None:
+    """Read the rest of a line, piece by piece."""
+    while line and not line.endswith(b"\n"):
+        line = stream.readline(_PIECE)
+
+
+def _hinted(error: RowError, line: bytes, head: bytes) -> RowError:
+    """Return the error of a line, with the encoding that a file with this head may have if it is not UTF-8."""
+    if error.code == "MM003":
+        from mmprompt.datasets.likely_encoding import encoding_hint  # noqa: PLC0415  # only for a fault
+
+        error.hint = encoding_hint(line, head)
+    return error
 
 
 def _read_carefully(line: bytes) -> tuple[dict[str, object], tuple[Remark, ...]]:

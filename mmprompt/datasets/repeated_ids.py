@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Sequence
+from struct import pack
 from types import TracebackType
 from typing import IO
 
@@ -46,10 +47,11 @@ class RepeatedIds:
     of suspects are looked up in the end. If there are too many suspects, all ids are looked up, part by part.
     """
 
-    __slots__ = ("_file", "_hashes", "_lines", "_names", "_slots", "_spilled", "_suspects")
+    __slots__ = ("_file", "_hashes", "_lines", "_names", "_slots", "_spilled", "_suspects", "_waiting")
 
     def __init__(self) -> None:
         self._names: list[object] = []
+        self._waiting: list[int] = []
         self._hashes = array("q")
         self._lines = array("q")
         self._slots = bytearray(_SLOTS)
@@ -59,7 +61,7 @@ class RepeatedIds:
 
     def add(self, name: object, line: int) -> None:
         """Remember an id and its line."""
-        self._lines.append(line)
+        self._waiting.append(line)
         names = self._names
         names.append(name)
         if len(names) >= _BATCH:
@@ -67,9 +69,11 @@ class RepeatedIds:
 
     def _hash(self) -> None:
         """Replace the collected ids by their hashes; all at once costs a third of one by one."""
-        names = self._names
+        names, lines = self._names, self._waiting
         hashes = list(map(hash if set(map(type, names)) == {str} else _key, names))
+        self._lines.frombytes(pack(f"{len(lines)}q", *lines))
         names.clear()
+        lines.clear()
         self._keep(hashes)
 
     def add_keys(self, keys: Sequence[int], lines: Sequence[int]) -> None:
@@ -85,7 +89,7 @@ class RepeatedIds:
                 suspects.add(key)
             else:
                 slots[slot] = 1
-        self._hashes += array("q", hashes)  # in half the time of extend
+        self._hashes.frombytes(pack(f"{len(hashes)}q", *hashes))  # in a third of the time of extend
         while len(self._hashes) >= _SPILL:
             self._spill()
 
@@ -132,6 +136,7 @@ class RepeatedIds:
     def close(self) -> None:
         """Forget everything and remove the temporary file."""
         self._names.clear()
+        self._waiting.clear()
         self._hashes = array("q")
         self._lines = array("q")
         self._slots = bytearray(_SLOTS)

@@ -16,6 +16,7 @@ from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
 from mmprompt.render.parallel import ordered_map
+from mmprompt.render.planned_lines import PlannedLines
 from mmprompt.render.plans import Plans
 from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.limits import limits
@@ -26,6 +27,7 @@ from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
+    from mmprompt.datasets.line_columns import AtOnce
     from mmprompt.icl.assembly import Assembled
     from mmprompt.media.cache.cache import MediaCache
     from mmprompt.media.changes import Changes
@@ -117,6 +119,10 @@ class RequestBuilder:
         """End the decoding processes; the builder can be used again."""
         self.media.close()
         self._before = {}
+
+    def at_once(self, *, whole: bool = False) -> AtOnce | None:
+        """Return what takes lines of the dataset by a plan; None if media are decoded, which may be done in threads."""
+        return None if self.media.decodes else PlannedLines(self.plans, whole=whole).take
 
     def prepare(self, row: Row, replies: Sequence[str] = ()) -> PreparedRow | FailedRow:
         """Return the requests of a row. Errors are returned with their place, not raised.

@@ -8,11 +8,12 @@ filled in. A row that fits no plan goes the long way. So does a row with an erro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import orjson
 
+from mmprompt.datasets.line_columns import LineShape
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
 from mmprompt.render.medium_place import MediumPlace
@@ -27,35 +28,50 @@ if TYPE_CHECKING:
 _MOST_MISSES = 64
 """After how many rows that name files, and none between them that does not, a plan expects no others."""
 
+LONGEST_MATCHED = 1 << 16
+"""Bytes of a row as JSON. A match of a longer one would take much memory: it notes each escape."""
 
-class _Form:
+
+class Form:
     """Fills rows at once whose media are all named alike: a match of the row as JSON, a format of ``%``, its groups.
 
-    ``media`` are the places among the groups where a file stands.
+    Args:
+        plan: the plan of these rows.
+        pattern: matches the row as JSON.
+        form: the format.
+        groups: the groups of the match that stand in the places of the format.
+        media: the places among the groups where a file stands.
     """
 
-    __slots__ = ("form", "groups", "match", "media", "misses")
+    __slots__ = ("_takes_all", "form", "groups", "match", "media", "misses", "pattern", "plan")
 
     def __init__(
         self,
-        match: Callable[[bytes], re.Match[bytes] | None],
+        plan: Plan,
+        pattern: re.Pattern[bytes],
         form: bytes,
         groups: Sequence[int],
         media: Sequence[tuple[int, MediumPlace]] = (),
     ) -> None:
-        self.match = match
+        self.plan = plan
+        self.pattern = pattern
+        self.match = pattern.match
         self.form = form
         self.groups = tuple(groups)
+        self._takes_all = self.groups == (*range(1, pattern.groups + 1),)
         self.media = media
         self.misses = 0
 
-    def filled(self, match: re.Match[bytes], payloads: list[Payload], most: int) -> bytes | None:
+    def filled(self, match: re.Match[bytes], payloads: list[Payload]) -> bytes | None:
         """Return the JSON of a row that matched; its media are read and added to ``payloads``.
 
-        None if the row has to go the long way. So has one whose media have more than ``most`` bytes together.
+        None if the row has to go the long way. So has one whose media have too many bytes together.
         """
-        pieces = [match[group] for group in self.groups]
         try:
+            if not self.media:
+                return self.form % (match.groups() if self._takes_all else match.group(*self.groups))
+            pieces = [match[group] for group in self.groups]
+            most = self.plan.most_media_bytes
             for at, place in self.media:
                 if (piece := place.of_file(pieces[at].decode(), payloads)) is None:
                     return None
@@ -92,6 +108,7 @@ class Plan:
         self._builder = builder
         self._counted = len(refs) > builder.few
         self._most = builder.writer.request_bytes
+        self.most_media_bytes = builder.media.reader.policy.max_request_bytes
         marks = shape.marks()
         media = [MediumPlace(builder, number, ref, marks) for number, ref in enumerate(refs)]
         self._is_keyed = isinstance(marked.wire, dict)
@@ -102,10 +119,12 @@ class Plan:
             raise Unplannable
         self.media = media
         self.sources = frozenset([place.source for place in media if place.source is not None])
+        self.texts = {name: number + 1 for name, number in shape.whole_texts.items()}
+        self.line_shape = LineShape(shape.names, self.texts)
         self.wires = self._forms()
         self.lines = self._line_forms(builder.task.output_column)
 
-    def _forms(self) -> list[_Form]:
+    def _forms(self) -> list[Form]:
         """Return what fills rows at once whose media all are plain URLs, or all are files."""
         of_rows = all(place.source is not None for place in self.media)
         if self._is_keyed or self._most is not None or not of_rows:
@@ -121,52 +140,47 @@ class Plan:
                 b"%b" if isinstance(p, int) else b'%b"%%b"%b' % (_doubled(p.before), _doubled(p.after)) for p in places
             ]
             form = text.replace(b"%%", b"%%%%") % tuple(pieces)  # it stays a format
-            forms.append(_Form(self.shape.with_urls(self.sources, schemes).match, form, groups))
+            forms.append(Form(self, self.shape.with_urls(self.sources, schemes), form, groups))
         if self.sources and all(place.takes_files for place in self.media):
             media = [(at, place) for at, place in enumerate(places) if isinstance(place, MediumPlace)]
-            forms.append(_Form(self.shape.with_paths(self.sources).match, text, groups, media))
+            forms.append(Form(self, self.shape.with_paths(self.sources), text, groups, media))
         return forms
 
-    def _line_forms(self, answer: str) -> list[_Form]:
+    def _line_forms(self, answer: str) -> list[Form]:
         """Return what fills whole lines of ``--emit messages`` at once."""
-        whole = self.shape.whole_texts
+        whole = self.texts
         if self.dropped or "id" not in whole or (answer not in whole and answer in self.shape.names):
             return []
         begin, end, last = b'{"id":"%b","messages":', b"}\n", []
         if answer in whole:
-            end, last = b',"answer":"%b"}\n', [whole[answer] + 1]
+            end, last = b',"answer":"%b"}\n', [whole[answer]]
         return [
-            _Form(
-                form.match,
+            Form(
+                self,
+                form.pattern,
                 begin + form.form + end,
-                [whole["id"] + 1, *form.groups, *last],
+                [whole["id"], *form.groups, *last],
                 [(at + 1, place) for at, place in form.media],
             )
             for form in self.wires
         ]
 
-    def at_once(self, forms: list[_Form], columns: Mapping[str, object], payloads: list[Payload]) -> bytes | None:
+    def at_once(self, forms: list[Form], columns: Mapping[str, object], payloads: list[Payload]) -> bytes | None:
         """Return what one of ``forms`` makes of a row, and add its media to ``payloads``; None if it goes another way.
 
         A form that row after row does not match is given up.
         """
         text = self.shape.as_json(columns) if forms else None
-        if text is None:
+        if text is None or len(text) > LONGEST_MATCHED:
             return None
         for form in forms:
             match = form.match(text)
-            if match is None:
-                form.misses += 1
-                if form.misses == _MOST_MISSES:
-                    forms[:] = [other for other in forms if other is not form]
-                continue
-            form.misses = 0
-            if form.media:
-                return form.filled(match, payloads, self._builder.media.reader.policy.max_request_bytes)
-            try:
-                return form.form % match.group(*form.groups)
-            except MemoryError:  # a row of many megabytes
-                return None
+            if match is not None:
+                form.misses = 0
+                return form.filled(match, payloads)
+            form.misses += 1
+            if form.misses == _MOST_MISSES:
+                forms[:] = [other for other in forms if other is not form]
         return None
 
     def wire(self, columns: Mapping[str, object]) -> Any:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
 from mmprompt.render.media import notes_of
-from mmprompt.render.plan import Plan
+from mmprompt.render.plan import Form, Plan
+from mmprompt.render.planned_lines import Filled
 from mmprompt.render.wire_request import RenderedRow, WireRequest
-from mmprompt.targets.wire_json import Payload, filled_chunks, json_body, keyed
+from mmprompt.targets.wire_json import EncodedJSON, Payload, filled_chunks, json_body, keyed
 from mmprompt.tasks.shapes import Shape, Unplannable, address_of, has_shapes, shape_of
 
 if TYPE_CHECKING:
@@ -58,7 +60,10 @@ class _Shapes:
 
 
 class Plans:
-    """The plans of one ``RequestBuilder``. Safe to share between threads."""
+    """The plans of one ``RequestBuilder``. Safe to share between threads.
+
+    ``line_forms`` and ``wire_forms`` are those of the plans in use, for rows as they stand in lines of JSON.
+    """
 
     def __init__(self, builder: RequestBuilder, *, usable: bool = True) -> None:
         self._builder = builder
@@ -66,13 +71,15 @@ class Plans:
         self._lock = Lock()
         self._room = _MOST_KEPT
         self._able = usable and has_shapes(builder.task.assembly)
+        self.line_forms: list[Form] = []
+        self.wire_forms: list[Form] = []
 
     def __getstate__(self) -> dict[str, object]:
         """Return what another process needs; it makes its own plans."""
         return {"_builder": self._builder, "_able": self._able}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _shapes={}, _lock=Lock(), _room=_MOST_KEPT)
+        self.__dict__.update(state, _shapes={}, _lock=Lock(), _room=_MOST_KEPT, line_forms=[], wire_forms=[])
 
     def has_room(self, more: int) -> bool:
         """Return whether the plans may keep so many bytes more, and count them if so."""
@@ -83,6 +90,9 @@ class Plans:
 
     def find(self, row: Sample) -> WireRequest | None:
         """Return the request of a row by the plan of its shape; None if the row goes the long way."""
+        if type(row.columns) is LineColumns:
+            made: Filled = row.columns.made  # type: ignore[assignment]  # PlannedLines put it there
+            return _new(WireRequest, (EncodedJSON(made[0], made[1]), made[2].turn, None, made[2].dropped))
         shapes = self._shapes.get(tuple(row.columns))
         if shapes is None:
             return None
@@ -94,19 +104,21 @@ class Plans:
 
     def prepare_line(self, row: Row) -> RenderedRow | RowRequests:
         """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests."""
-        if type(row) is Sample and row.messages is None and row.folder is None:
-            columns = row.columns
+        if type(row) is not Sample:
+            return self._builder.prepare(row)
+        columns = row.columns
+        if type(columns) is LineColumns:
+            filled: Filled = columns.made  # type: ignore[assignment]  # PlannedLines put it there
+            line, media, _ = filled
+            return _rendered(row, line, media) if media else _new(RenderedRow, (row, [line], ()))
+        if row.messages is None and row.folder is None:
             shapes = self._shapes.get(tuple(columns))
             if shapes is not None and columns.get("id") is row.id:  # --map may take the id from another column
                 for plan in shapes.proven:
-                    payloads: list[Payload] = []
-                    line = plan.at_once(plan.lines, columns, payloads)
-                    if line is None:
-                        continue
-                    if not payloads:
-                        return _new(RenderedRow, (row, [line], ()))
-                    notes = [*notes_of([payload.part for payload in payloads])]
-                    return _new(RenderedRow, (row, filled_chunks(line, payloads), notes))
+                    media = []
+                    made = plan.at_once(plan.lines, columns, media)
+                    if made is not None:
+                        return _rendered(row, made, media)
         return self._builder.prepare(row)
 
     def learn(self, row: Sample, made: WireRequest) -> None:
@@ -129,6 +141,9 @@ class Plans:
                     is_right = _same(plan.marked._replace(wire=wire), made)
                     with self._lock:
                         self._room += shapes.prove(plan, is_right=is_right)
+                        proven = [used for own in self._shapes.values() for used in own.proven if "id" in used.texts]
+                        self.line_forms[:] = [form for used in proven for form in used.lines]
+                        self.wire_forms[:] = [form for used in proven for form in used.wires]
                 return
         shapes.tries += 1
         if len(shapes.plans) < _MOST_PLANS and (plan_made := self._plan(row)) is not None:
@@ -160,6 +175,14 @@ class Plans:
         if len(refs) > self._builder.media.reader.policy.max_request_media:
             raise Unplannable
         return request, refs
+
+
+def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:
+    """Return a row whose line has a hole for each of its media."""
+    if not payloads:
+        return _new(RenderedRow, (row, [line], ()))
+    notes = [*notes_of([payload.part for payload in payloads])]
+    return _new(RenderedRow, (row, filled_chunks(line, payloads), notes))
 
 
 def _same(one: WireRequest, other: WireRequest) -> bool:

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.line_columns import AtOnce
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import TaskError, nearest, shown
@@ -91,9 +92,10 @@ class Renderer:
         self._answers = RowAnswers(task)
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
+        self._by_line = self._as_list and self._silent
         self.prepare: Callable[[Row], RowRequests | RenderedRow] = self._prepare_text
         if emit in ("messages", "batch"):
-            self.prepare = self.builder.plans.prepare_line if self._as_list and self._silent else self.builder.prepare
+            self.prepare = self.builder.plans.prepare_line if self._by_line else self.builder.prepare
 
     @property
     def task(self) -> Task:
@@ -105,6 +107,11 @@ class Renderer:
         renderer = copy.copy(self)
         renderer._task = task  # noqa: SLF001  # of our own class
         return renderer
+
+    @property
+    def at_once(self) -> AtOnce | None:
+        """For ``task.samples``, whose rows this renderer gets: takes the lines of a file that a plan matches."""
+        return self.builder.at_once(whole=True) if self._by_line else None
 
     @property
     def rows(self) -> slice:

@@ -254,7 +254,8 @@ def _stream(
     builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
 ) -> Iterator[Request]:
     maker = RequestMaker(builder)
-    with closing(builder), prepared_rows(builder, builder.prepare, builder.task.samples(), workers) as prepared:
+    rows = builder.task.samples(builder.at_once())
+    with closing(builder), prepared_rows(builder, builder.prepare, rows, workers) as prepared:
         for made in prepared:
             if not isinstance(made, FailedRow):
                 yield from maker.of(made)

@@ -76,16 +76,16 @@ def render(
         on_row: called after each row, before its error.
         ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
-    done = failed = 0
-    chosen = itertools.islice(rows, limit)
+    chosen, done, failed = itertools.islice(rows, limit), 0, 0
     with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(kept)
-        for rendered in map(renderer.finish, prepared):
-            is_row = isinstance(row := rendered.row, Sample) or not isinstance(row, UnfilledSlotError)
+        for ready in prepared:
+            rendered = ready if type(ready) is RenderedRow else renderer.finish(ready)
+            is_row = type(row := rendered.row) is not UnfilledSlotError
             if on_row is not None and is_row:
                 on_row()
-            if isinstance(row, Sample):
-                add(row.id, row.row << _LINE_BITS | min(row.line or 0, _MOST_LINES))
+            if type(row) is Sample:
+                add(row.id, row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES))
             if isinstance(rendered, RenderedRow):
                 done += 1
                 write(rendered.chunks)

@@ -12,6 +12,7 @@ from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.line_columns import LineColumns, LineShape
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, names_in_short, nearest, shown
@@ -57,9 +58,17 @@ class RowNotes:
         """Yield the rows, and count them. Each iteration has its own counts. An id of NaN or infinity is an error."""
         counts = self._last = self._counts()
         see = counts.see
+        lines = alike = None
         for row in rows:
             if type(row) is Sample:
-                see(row)
+                columns = row.columns
+                if type(columns) is not LineColumns:
+                    see(row)
+                elif alike is not None and columns.shape is lines:
+                    alike.count += 1
+                else:
+                    alike = see(row)
+                    lines = columns.shape if alike.is_counted_alone(columns.shape) else None
                 name = row.id
                 if type(name) is float and not isfinite(name):
                     yield row.located(
@@ -101,6 +110,10 @@ class Shape:
         self.looks = looks
         self.valued = bool(media or looks or any(is_named for _, is_named in unplaced))
 
+    def is_counted_alone(self, line: LineShape) -> bool:
+        """Return whether rows that are lines of this shape are worth no look at their values."""
+        return not self.valued and not line.free(self.texts)
+
 
 class RowCounts:
     """Counts, over the rows of one iteration, what is worth a note; see ``RowNotes``."""
@@ -116,19 +129,21 @@ class RowCounts:
         self._found: dict[str, list[Any]] = {}
         self._left: Counter[str] = Counter()
 
-    def see(self, sample: Sample) -> None:
-        """Count a row."""
+    def see(self, sample: Sample) -> Shape:
+        """Count a row, and return the rows with which it is counted."""
         columns = sample.columns
+        line = columns.shape if type(columns) is LineColumns else None
         seen = self._shapes.get(tuple(columns)) or self._first_of_shape(sample)
         seen.count += 1
         if seen.valued or (seen.unplaced and not _PLAIN.issuperset(map(type, columns.values()))):
             self._look(sample, seen)
         if sample.scanned:
-            for name in seen.texts:
+            for name in seen.texts if line is None else line.free(seen.texts):
                 if type(text := columns[name]) is str and has_other_brackets(text):
                     by_rule = self._tagged is not None or name == CONTENT
                     if note := tag_note(name, text, by_rule=by_rule):
                         _count(self._found, note, 1)
+        return seen
 
     def _first_of_shape(self, sample: Sample) -> Shape:
         """Return the shape of a row whose columns no row before had."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from mmprompt.tasks.config import TaskConfig
 
 _BREAK = "\x7f"
-"""Stands between the columns of a row while they are matched, and nowhere else. JSON does not escape it."""
-
-_BREAK_BYTE = _BREAK.encode()
+"""Stands between the columns of a row while they are matched as text, and nowhere else."""
 
 _BLANK = "|".join(filter(str.isspace, map(chr, (0x85, 0xA0, 0x1680, *range(0x2000, 0x2060), 0x3000))))
 _WIDE = rf"(?!{_BLANK})[^\x00-\x7f]"
@@ -33,9 +31,31 @@ _BEGIN = rf"(?:[!#-&)-;=-Z\]-z|-~]|{_WIDE})"
 """How a text begins that no template takes for tags, for a list or for a lettered choice."""
 
 _TEXT, _UNTAGGED = rf"({_BEGIN}[^\x7f]*)", rf"({_BEGIN}[^<\x7f]*)"
-_SEGMENT, _SOURCE = rf"((?:[ \n]|\\n)*{_FILLED}[^<]*)", rf"({_FILLED}[^<]*)"  # one character left out: a fast loop
+_SEGMENT, _SOURCE = rf"([ \n]*{_FILLED}[^<]*)", rf"({_FILLED}[^<]*)"
 _INTEGER = "(-?[0-9]+)"
-_URL = r"(%s://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][!#-;=?-\[\]-~]*)?)"
+
+_ESCAPED = r'\\["\\bfnrt]'
+"""The escapes that every writer of JSON uses."""
+
+
+def _json(plain: str) -> str:
+    """Return the pattern of the rest of a text in JSON. A repeated group costs much, so it comes after an escape."""
+    return rf"{plain}*(?:{_ESCAPED}{plain}*(?:{_ESCAPED}{plain}*)*|)"
+
+
+_JSON, _JSON_UNTAGGED = _json(r"[ !#-\[\]-~\x80-\xff]"), _json(r"[ !#-;=-\[\]-~\x80-\xff]")
+_JSON_FILLED = rf"[!#-;=-\[\]-~]|{_WIDE}"
+_IN_JSON = {
+    _TEXT: rf"({_BEGIN}{_JSON})",
+    _UNTAGGED: rf"({_BEGIN}{_JSON_UNTAGGED})",
+    _SEGMENT: rf"((?:{_JSON_FILLED}|(?: |\\n)+(?:{_JSON_FILLED})){_JSON_UNTAGGED})",
+    _SOURCE: rf"((?:{_JSON_FILLED}){_JSON_UNTAGGED})",
+    _INTEGER: "(0|-?[1-9][0-9]{0,17})",
+}
+"""From pattern of a value in a row to its pattern in the row as JSON, where a value means one thing only."""
+
+_URL_REST = r"[/?#][!#-;=?-\[\]-~]*"
+_URL = rf"(%s://[A-Za-z0-9.-]+(?:{_URL_REST}|:[0-9]{{1,5}}(?:{_URL_REST})?|))"
 """An address that every parser reads alike and that JSON does not escape; ``is_plain_url`` takes more."""
 
 _PATH = r"([A-Za-z0-9_/][A-Za-z0-9_/-]*(?:\.[A-Za-z0-9_/-]+)+)"
@@ -67,6 +87,12 @@ class _Column(NamedTuple):
         if self.segments:
             return "".join([f"{_TAG_OF[m]}{text}{TERMINATOR}" for m, text in zip(self.segments, texts, strict=True)])
         return next(iter(texts), str(self.fixed))
+
+    def as_json(self, patterns: Sequence[str]) -> str:
+        """Return the pattern of the column as JSON, with these in the places of its values."""
+        if not patterns:
+            return orjson.dumps(self.fixed).decode()
+        return f'"{self.holding(patterns)}"' if self.type is str else self.holding(patterns)
 
 
 class Shape:
@@ -127,15 +153,13 @@ class Shape:
         return None if match is None else match.groups()
 
     def as_json(self, columns: Mapping[str, object]) -> bytes | None:
-        """Return what ``joined`` returns as JSON; None also for a text that JSON cannot hold."""
-        values = columns.values()
-        if tuple(map(type, values)) != self._types:
+        """Return the columns of a row as JSON; None if a value is of another type, or JSON cannot hold a text."""
+        if tuple(map(type, columns.values())) != self._types:
             return None
         try:
-            text = orjson.dumps(_BREAK.join(values if self._is_text else map(str, values)))  # type: ignore[arg-type]
+            return orjson.dumps(columns)
         except (TypeError, ValueError, MemoryError):  # a lone surrogate, an integer of too many digits
             return None
-        return text if text.count(_BREAK_BYTE) == self._breaks else None
 
     def with_urls(self, sources: Collection[int], schemes: Collection[str]) -> re.Pattern[bytes]:
         """Return the pattern of rows as JSON whose ``sources`` are plain URLs."""
@@ -146,14 +170,15 @@ class Shape:
         return self._as_json_with(_PATH, sources)
 
     def _as_json_with(self, source: str, sources: Collection[int]) -> re.Pattern[bytes]:
-        """Return the pattern of rows as JSON with ``source`` for the values of that kind."""
+        """Return the pattern of rows as JSON, and of lines of JSON, with ``source`` for the values of that kind."""
         number = 0
-        patterns = []
-        for column in self._columns:
+        members = []
+        for name, column in zip(self.names, self._columns, strict=True):
             numbers = range(number, number + len(column.patterns))
-            patterns.append([source if n in sources else p for n, p in zip(numbers, column.patterns, strict=True)])
+            own = [source if n in sources else _IN_JSON[p] for n, p in zip(numbers, column.patterns, strict=True)]
+            members.append(f"{re.escape(orjson.dumps(name).decode())}: ?{column.as_json(own)}")
             number = numbers.stop
-        return re.compile(f'"{self._pattern_of(patterns)}"\\Z'.encode())
+        return re.compile(f"{{{', ?'.join(members)}}}\\r?\\n?\\Z".encode())
 
     def marks(self, *, odd: bool = False, sources: Collection[int] = ()) -> tuple[str, ...]:
         """Return a mark for each value.

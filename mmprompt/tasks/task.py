@@ -24,6 +24,7 @@ from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView
 
 if TYPE_CHECKING:
+    from mmprompt.datasets.line_columns import AtOnce
     from mmprompt.datasets.read import Dataset
     from mmprompt.icl.assembly import Assembled, Assembly, Prompt
     from mmprompt.media.changes import Changes
@@ -128,8 +129,8 @@ class Task:
             hint = "use GenInferencer, or infer_mode last or every_with_gt"
             raise TaskError(f"{who} asks once for each sample, but the task needs more than one reply", hint)
 
-    def samples(self) -> Iterator[Row]:
-        """Give the rows of the dataset: samples, and the errors of rows that cannot be read.
+    def samples(self, at_once: AtOnce | None = None) -> Iterator[Row]:
+        """Give the rows of the dataset: samples, and errors of rows that cannot be read; ``at_once`` is a renderer's.
 
         Raises:
             TaskError: the task names no dataset.
@@ -138,7 +139,7 @@ class Task:
         if self.dataset is None:
             hint = "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows"
             raise TaskError("the task names no dataset", hint)
-        chosen = self.row_notes.observed(self.dataset.chosen(self.config.test_range))
+        chosen = self.row_notes.observed(self.dataset.chosen(self.config.test_range, at_once))
         return with_media_slots(chosen, *self.slots, self.tally) if self.slots[0] else chosen
 
     @property
@@ -274,9 +275,8 @@ class Task:
         return default_messages(entry, self.map_columns, self.output_column)
 
     def _to_string(self, prompt: Prompt, mode: str) -> RenderedString:
-        placeholder = self.config.media_placeholder
-        string: RenderedString = self.meta_template.to_string(prompt, mode, media_placeholder=placeholder)
-        return string
+        kept = self.config.media_placeholder
+        return self.meta_template.to_string(prompt, mode, media_placeholder=kept)  # type: ignore[no-any-return]  # text
 
     def _each(self, make: Callable[[Sample], list[_T]], on_error: OnError | None) -> Iterator[tuple[object, _T]]:
         for row in self.samples():

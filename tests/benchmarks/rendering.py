@@ -83,7 +83,8 @@ def bodies(task: Task) -> Iterator[bytes]:
 def render_to_nowhere(task: Task) -> None:
     """Render a task's rows to the null device."""
     with open(os.devnull, "wb", buffering=0) as sink:
-        report = render(Renderer(task), task.samples(), ChunkWriter(sink))
+        renderer = Renderer(task)
+        report = render(renderer, task.samples(renderer.at_once), ChunkWriter(sink))
     if report.failed:
         raise SystemExit(f"{report.failed} rows failed")
 
@@ -98,7 +99,8 @@ def check_same(task: Task, bound: Iterator[bytes]) -> None:
     """Refuse to compare programs that do not do the same: the first lines must be equal, and hold the bodies."""
     buffer = io.BytesIO()
     with ChunkWriter(buffer) as writer:
-        render(Renderer(task), task.samples(), writer, limit=COMPARED)
+        renderer = Renderer(task)
+        render(renderer, task.samples(renderer.at_once), writer, limit=COMPARED)
     lines = buffer.getvalue().splitlines(keepends=True)
     for ours, line, body in zip(lines, bound, bodies(task), strict=False):  # the bound and the bodies go on
         if ours != line or body[1:-1] not in line:

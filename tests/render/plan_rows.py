@@ -28,7 +28,7 @@ def lines_of(task: Any, target: str, *, planned: bool, **options: Any) -> tuple[
     buffer = io.BytesIO()
     renderer = Renderer(task, target=target, planned=planned, **options)
     with ChunkWriter(buffer) as writer:
-        render(renderer, task.samples(), writer, on_error=on_error, on_note=on_note)
+        render(renderer, task.samples(renderer.at_once), writer, on_error=on_error, on_note=on_note)
     renderer.close()
     return buffer.getvalue(), errors, notes, [str(note) for note in task.notes()]
 

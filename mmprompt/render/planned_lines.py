@@ -1,0 +1,65 @@
+"""Lines of JSON that go by a plan as they stand in the file, without being read as rows first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mmprompt.datasets.line_columns import LineColumns, text_of
+from mmprompt.render.plan import LONGEST_MATCHED, Plan
+from mmprompt.targets.wire_json import Payload
+
+if TYPE_CHECKING:
+    from mmprompt.render.plans import Plans
+
+_BACKSLASH = ord("\\")
+_MOST_MISSES = 1000
+"""After how many lines in a row that match no plan none is expected."""
+
+Filled = tuple[bytes, list[Payload], Plan]
+"""The JSON of a row, the media in its holes, and the plan that made it."""
+
+
+class PlannedLines:
+    """Takes the lines of a JSON Lines file that a plan matches; see ``AtOnce``.
+
+    A line that is taken is one that every reader of JSON reads alike: the keys in the plan's order and each once, a
+    value of the plan's type for each, valid UTF-8, no escape but the usual ones. All others are left to the reader.
+
+    Args:
+        plans: the plans of the builder or renderer that gets the rows.
+        whole: make whole lines of ``--emit messages``, not requests.
+    """
+
+    def __init__(self, plans: Plans, *, whole: bool) -> None:
+        self._forms = plans.line_forms if whole else plans.wire_forms
+        self._misses = 0
+
+    def take(self, line: bytes) -> LineColumns | None:
+        """Return the columns of a line, with what its plan made of it; None if the line has to be read."""
+        if len(line) > LONGEST_MATCHED or self._misses == _MOST_MISSES:
+            return None
+        for form in self._forms:
+            if (match := form.match(line)) is not None:
+                break
+        else:
+            self._misses += 1
+            return None
+        self._misses = 0
+        if not line.isascii() and not _is_utf8(line):
+            return None
+        media: list[Payload] = []
+        text = form.filled(match, media)
+        if text is None:
+            return None
+        plan = form.plan
+        name = match[plan.texts["id"]]
+        named = text_of(name) if _BACKSLASH in name else name.decode()
+        return LineColumns(named, plan.line_shape, match, (text, media, plan))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

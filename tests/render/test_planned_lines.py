@@ -1,0 +1,316 @@
+"""Lines of JSON that go by a plan as they stand: the same bytes, errors and notes as if each line were read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_rows import lines_of, template
+
+from mmprompt import dataset_task, load_task
+from mmprompt.datasets.line_columns import LineColumns
+from mmprompt.datasets.read import Dataset
+from mmprompt.errors import MMPromptError
+from mmprompt.render.builder import PreparedRow, RequestBuilder
+from mmprompt.render.planned_lines import _MOST_MISSES
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.request import RequestMaker
+
+ROOT = Path(__file__).parents[2]
+TOUR = ROOT / "fixtures" / "tour"
+CONTENT = "<AIS_IMAGE_START>%s<AIS_CONTENT_TAG><AIS_TEXT_START>%s<AIS_CONTENT_TAG>"
+URL = "https://a.example/%s.jpg"
+USUAL = [{"id": f"u-{n}", "content": CONTENT % (URL % n, "What?"), "answer": f"a {n}"} for n in range(6)]
+Row = dict[str, Any]
+
+
+def lines_file(folder: Path, lines: list[bytes]) -> str:
+    if not (folder / "media").exists():
+        (folder / "media").symlink_to(TOUR / "media")
+    (folder / "rows.jsonl").write_bytes(b"".join(lines))
+    return str(folder / "rows.jsonl")
+
+
+def written(rows: list[Row]) -> list[bytes]:
+    return [json.dumps(row).encode() + b"\n" for row in rows]
+
+
+def taken(task: Any, **options: Any) -> int:
+    """Return how many rows of a task were taken as lines, and render all of them."""
+    renderer = Renderer(task, **options)
+    count = 0
+    for row in task.samples(renderer.at_once):
+        count += type(getattr(row, "columns", None)) is LineColumns
+        renderer.render(row)
+    return count
+
+
+def requests_of(task: Any, target: str, *, planned: bool) -> list[Any]:
+    """Return what the requests of a task are and say, and the errors of its rows."""
+    errors: list[MMPromptError] = []
+    if planned:
+        requests = list(task.requests(target, on_error=errors.append))
+    else:
+        builder = RequestBuilder(task, target, planned=False)
+        maker, requests = RequestMaker(builder), []
+        for row in task.samples():
+            made = builder.prepare(row)
+            if isinstance(made, PreparedRow):
+                requests += maker.of(made)
+            else:
+                errors.append(made.error)
+    return [
+        [
+            (r.body(), r.id, type(r.id), r.answers, r.choices, r.turn, r.label, r.where, r.notes, r.dropped, r.media)
+            for r in requests
+        ],
+        [str(error) for error in errors],
+        task.notes(),
+    ]
+
+
+def assert_same(task: Any, target: str = "vllm") -> None:
+    assert lines_of(task, target, planned=True) == lines_of(task, target, planned=False)
+    if target != "hf":
+        assert requests_of(task, target, planned=True) == requests_of(task, target, planned=False)
+
+
+SPELLINGS: list[Callable[[Row], bytes]] = [
+    lambda row: json.dumps(row).encode(),
+    lambda row: json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass"),
+    lambda row: json.dumps(row, separators=(",", ":")).encode(),
+    lambda row: json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"),
+    lambda row: json.dumps(row, separators=(" , ", " : ")).encode(),
+    lambda row: json.dumps(row, separators=(",  ", ": ")).encode(),
+    lambda row: b"  " + json.dumps(row).encode() + b" \t ",
+    lambda row: b"\xef\xbb\xbf" + json.dumps(row).encode(),
+    lambda row: json.dumps(row, ensure_ascii=False).replace("/", "\\/").encode("utf-8", "surrogatepass"),
+    lambda row: json.dumps(row).replace("a", "\\u0061").encode(),
+    lambda row: json.dumps(row).replace("i", "I", 1).encode(),
+    lambda row: b'{"id":"first",' + json.dumps(row).encode()[1:],
+    lambda row: json.dumps(row).encode()[:-1] + b', "answer": "last"}',
+    lambda row: json.dumps(dict(sorted(row.items(), reverse=True))).encode(),
+    lambda row: json.dumps(row).replace("What", "Wh\x01at").encode(),
+    lambda row: json.dumps(row).replace("What", "Wh\x00at").encode(),
+    lambda row: json.dumps(row).replace("What", "Wh\tat").encode(),
+    lambda row: json.dumps(row).replace("What", "Wh\x7fat").encode(),
+    lambda row: json.dumps(row).encode().replace(b"What", b"Wh\xffat"),
+    lambda row: json.dumps(row).encode().replace(b"What", b"Wh\xed\xa0\x80at"),
+    lambda row: json.dumps(row).encode().replace(b"What", b"Wh\xc0\xafat"),
+    lambda row: json.dumps(row).encode().replace(b"What", b"\xc2\x85What"),
+    lambda row: json.dumps(row)[:-1].encode(),
+    lambda row: json.dumps(row).encode() + b"{}",
+    lambda row: json.dumps([row]).encode(),
+    lambda row: b"",
+    lambda row: b" \t",
+]
+END = [b"\n", b"\r\n", b"\r\r\n", b" \n", b"\n\n", b"\x0c\n"]
+
+texts = st.one_of(
+    st.sampled_from(
+        ["What?", 'What\n"now"?\t\\ \b', "\nWhat", " What", '"What"', "", " ", "é世What", "\u2003What", "a < b", "<b>",
+         "What <AIS_IMAGE_START>", "<ais_image_start>x", "x <AIS_CONTENT_TAG>", "[1]", "A. x", "{What}", "100%", "\x7f",
+         "\x1f", "What\u2028", "\ud800", "\U0001f600", "\\n", "(a)", "'a'", "What" * 300, "%s", "None"]
+    ),
+    st.text(max_size=8),
+)  # fmt: skip
+ids = st.one_of(
+    st.uuids().map(str),
+    st.integers(),
+    st.booleans(),
+    st.none(),
+    st.floats(),
+    st.sampled_from([10**30, -0.0, "q", 1]),
+    texts,
+)
+sources = st.one_of(
+    st.sampled_from(
+        ["media/coffee.jpg", "media/missing.jpg", "media/../media/cat.webp", "http://a.example", "https://a.example:80/b.jpg",
+         "https://a.example:800000/b", "https://a.example?b=%20", "HTTPS://A.example/b.jpg", "https://user@a.example/b.jpg",
+         "https://a.example/b c.jpg", 'https://a.example/"', "ftp://a.example/b.jpg", "data:image/png;base64,AAAA"]
+    ),
+    st.integers(0, 9).map(lambda n: URL % n),
+    st.integers(0, 9).map(lambda n: URL % n),
+)  # fmt: skip
+contents = st.builds(lambda source, text: CONTENT % (source, text), sources, texts)
+rows = st.one_of(
+    st.fixed_dictionaries({"id": st.uuids().map(str), "content": contents, "answer": texts}),
+    st.fixed_dictionaries({"id": ids, "content": contents, "answer": st.one_of(texts, ids)}),
+    st.fixed_dictionaries({"id": ids, "question": texts, "image": sources, "answer": texts}),
+)
+plainly = st.sampled_from(SPELLINGS[:4])
+lines = st.lists(
+    st.builds(
+        lambda row, spelt, end: spelt(row) + end,
+        rows,
+        st.one_of(plainly, plainly, st.sampled_from(SPELLINGS)),
+        st.one_of(st.just(b"\n"), st.sampled_from(END)),
+    ),
+    max_size=16,
+)
+TASKS: dict[str, Row] = {
+    "none": {},
+    "string": {"infer_cfg": template("PromptTemplate", "Q: {content}{question}\nA:")},
+    "multimodal": {
+        "infer_cfg": template(
+            "MMPromptTemplate",
+            {
+                "round": [
+                    {
+                        "role": "HUMAN",
+                        "prompt_mm": {
+                            "image": {"type": "image_url", "image_url": "{image}"},
+                            "text": {"type": "text", "text": "{question} 100%"},
+                        },
+                    }
+                ]
+            },
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+@settings(max_examples=settings().max_examples // 2, deadline=None, suppress_health_check=list(HealthCheck))
+@given(odd=lines, cut=st.booleans())
+def test_lines_of_any_spelling_are_the_same_both_ways(
+    name: str, odd: list[bytes], cut: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    usual = [{"id": f"v-{n}", "question": f"q {n}", "image": URL % n, "answer": "x"} for n in range(6)]
+    every = [*written(USUAL), *written(usual), *odd]
+    every[-1] = every[-1].rstrip() if cut else every[-1]
+    file = lines_file(tmp_path_factory.mktemp("rows"), every)
+    assert_same(load_task({"dataset": file, "media": {"roots": [str(TOUR)]}, **TASKS[name]}))
+
+
+@pytest.mark.parametrize("target", ["vllm", "openai", "hf", "anthropic", "gemini"])
+@pytest.mark.parametrize("end", END)
+def test_each_spelling_is_the_same_both_ways(target: str, end: bytes, tmp_path: Path) -> None:
+    row = {"id": "q", "content": CONTENT % (URL % "q", 'What\n"é世"?'), "answer": "é"}
+    file = lines_file(tmp_path, [*written(USUAL), *[spelt(row) + end for spelt in SPELLINGS], *written(USUAL)])
+    assert_same(load_task({"dataset": file, "model": {"generation": {"max_tokens": 9}}}), target)
+
+
+def test_usual_spellings_are_taken_as_they_stand(tmp_path: Path) -> None:
+    row = {"id": "q", "content": CONTENT % (URL % "q", 'What\n"é世"?'), "answer": "é"}
+    for spelt in SPELLINGS[1], SPELLINGS[3]:
+        for end in b"\n", b"\r\n":
+            file = lines_file(tmp_path, [*written(USUAL), *[spelt(row) + end] * 5])
+            assert taken(load_task(file)) == 5 + 1  # the sixth usual row
+
+
+def test_rows_with_files_are_taken_and_their_notes_and_errors_stay(tmp_path: Path) -> None:
+    rows = [{"id": f"f-{n}", "content": CONTENT % ("media/coffee.jpg", "What?"), "answer": "x"} for n in range(9)]
+    rows[7]["content"] = CONTENT % ("media/missing.jpg", "What?")
+    (tmp_path / "wrong.png").write_bytes((TOUR / "media" / "coffee.jpg").read_bytes())
+    rows.append({"id": "w", "content": CONTENT % ("wrong.png", "What?"), "answer": "x"})
+    task = load_task({"dataset": lines_file(tmp_path, written(rows)), "media": {"roots": [str(TOUR)]}})
+    assert taken(task) == 4
+    bytes_, errors, notes, _ = lines_of(task, "vllm", planned=True)
+    assert len(bytes_.splitlines()) == 9
+    assert len(errors) == 1
+    assert "missing.jpg" in errors[0]
+    assert notes
+    assert_same(task)
+
+
+def test_the_notes_on_tags_and_on_columns_stay(tmp_path: Path) -> None:
+    rows = [{"id": f"t-{n}", "question": f"What {n}?", "extra": f"e {n}", "answer": "x"} for n in range(8)]
+    rows[6] |= {"question": "<ais_image_start>x", "extra": ""}
+    rows[7] |= {"question": "What <AIS_TEXT_START> ?"}
+    form = {"round": [{"role": "HUMAN", "prompt": "{question}"}]}
+    for config in {}, {"infer_cfg": template("PromptTemplate", form)}:
+        task = load_task({"dataset": lines_file(tmp_path, written(rows)), **config})
+        assert taken(task) >= 1
+        assert_same(task)
+
+
+def test_repeated_ids_and_places_are_those_of_rows(tmp_path: Path) -> None:
+    rows = [*USUAL, *USUAL[3:], {**USUAL[0], "id": 'a"b'}, {**USUAL[0], "id": 'a"b'}]
+    every = written(rows)
+    every.insert(3, b"\n")
+    task = load_task(lines_file(tmp_path, every))
+    found = lines_of(task, "vllm", planned=True)
+    assert len(found[1]) == 4
+    assert "the same id stands in line 5" in found[1][0]
+    assert found == lines_of(task, "vllm", planned=False)
+
+
+def test_columns_that_are_taken_are_those_of_the_row(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"c-{n}", "content": CONTENT % (URL % n, f'"{n}"'), "n": n, "none": None, "yes": True, "answer": 'x\n"'}
+        for n in range(8)
+    ]
+    task = load_task(lines_file(tmp_path, [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]))
+    renderer = Renderer(task)
+    samples = []
+    for row in task.samples(renderer.at_once):
+        renderer.render(row)
+        samples.append(row)
+    assert type(samples[-1].columns) is dict  # the text begins with a quote
+    rows = [{**row, "content": row["content"].replace('"', "")} for row in rows]
+    task = load_task(lines_file(tmp_path, written(rows)))
+    renderer = Renderer(task)
+    samples = []
+    for row in task.samples(renderer.at_once):
+        renderer.render(row)
+        samples.append(row)
+    assert type(samples[-1].columns) is LineColumns
+    for sample, expected in zip(samples, task.samples(), strict=True):
+        assert dict(sample.columns) == expected.columns
+        assert list(sample.columns) == list(expected.columns)
+        assert sample._replace(columns={}) == expected._replace(columns={})
+        assert sample.columns.get("no") is None
+        assert "no" not in sample.columns
+
+
+def test_lines_are_read_where_something_stands_between_file_and_row(tmp_path: Path) -> None:
+    file = lines_file(
+        tmp_path, written([{**USUAL[0], "id": f"r-{n}", "split": "test", "extra": "x"} for n in range(9)])
+    )
+    assert taken(load_task(file)) == 4
+    for path, options in (
+        (file, {"split": "test"}),
+        (file, {"join": [f"{file}:id"]}),
+        (file, {"map_columns": {"extra": "image"}}),
+        ([file, file], {}),
+    ):
+        assert taken(dataset_task(path, **options)) == 0
+    assert taken(load_task({"dataset": {"path": file, "columns": {"extra": "answer"}}})) == 0
+    for chosen in "[1:]", "[::2]":
+        assert taken(load_task({"dataset": file, "reader_cfg": {"test_range": chosen}})) == 0
+    assert taken(load_task({"dataset": file, "reader_cfg": {"test_range": "[:7]"}})) == 2
+    task = load_task(file)
+    for emit in "prompt", "string", "batch":
+        model = load_task({"dataset": file, "model": {"model": "m"}})
+        assert Renderer(model, emit=emit).at_once is None
+    task.dataset.read_thoroughly()
+    assert taken(task) == 0
+
+
+def test_requests_of_lines_pickle_and_count_as_before(tmp_path: Path) -> None:
+    task = load_task(lines_file(tmp_path, written(USUAL * 2)))
+    requests = list(task.requests())
+    again = pickle.loads(pickle.dumps(requests))
+    assert [r.body() for r in again] == [r.body() for r in requests]
+    assert [r.digest() for r in again] == [r.digest() for r in requests]
+    assert [r.answers for r in again] == [(row["answer"],) for row in USUAL * 2]
+
+
+def test_lines_that_no_plan_matches_are_given_up(tmp_path: Path) -> None:
+    rows = [{**USUAL[0], "id": f"é-{n}"} for n in range(_MOST_MISSES + 20)]
+    task = load_task(lines_file(tmp_path, written(rows)))
+    assert taken(task) == 0
+    assert_same(task)
+
+
+def test_a_dataset_is_read_as_before_without_a_renderer(tmp_path: Path) -> None:
+    task = load_task(lines_file(tmp_path, written(USUAL)))
+    assert isinstance(task.dataset, Dataset)
+    assert [type(row.columns) for row in task.dataset] == [dict] * 6
