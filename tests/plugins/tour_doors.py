@@ -193,11 +193,12 @@ def inspect_ai_results(folder: Path) -> Results:
 
 def _pytest(ask: Ask) -> list[object]:
     _, command, *_, rows = _page("mmprompt/plugins/PYTEST.md", "pytest")
-    text = rows.replace(f'"{TOUR}"', f'"{TOUR}"' + ask.given(", {name}={value}", joint="", text=repr))
+    named = '"fixtures/shapes/task.yaml"'
+    text = rows.replace(named, f'"{TOUR}"' + ask.given(", {name}={value}", joint="", text=repr))
     (ask.folder / "test_tour.py").write_text(ask.filled(text), encoding="utf-8")
-    words = ask.words(command.replace("NAME", ask.model))
+    words = ask.words(command.replace("builtin:shapes", ask.model).replace("test_pictures.py", "test_tour.py"))
     own = ["-p", "mmprompt.plugins.pytest_plugin", "-p", "no:mmprompt", "-p", "no:cacheprovider"]
-    return [*words, *own, "--rootdir", ".", "-c", "/dev/null", "--junitxml", "out.xml", "test_tour.py"]
+    return [*words, *own, "--rootdir", ".", "-c", "/dev/null", "--junitxml", "out.xml"]
 
 
 def _pytest_results(folder: Path) -> Results:
