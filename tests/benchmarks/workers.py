@@ -30,6 +30,7 @@ import sys
 import av
 for name in sys.argv[1:]:
     with av.open(name) as container:
+        container.streams.video[0].codec_context.thread_count = 1
         for _ in container.decode(video=0):
             pass
 """
