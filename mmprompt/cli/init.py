@@ -35,6 +35,8 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("dataset", metavar="DATASET", help="the file of rows")
     parser.add_argument("-o", metavar="FILE", default="task.yaml", help="the task file to write (default: task.yaml)")
+    root = "media may lie here: for the first prompt, since no task file may allow it by itself (repeatable)"
+    parser.add_argument("--media-root", action="append", default=[], metavar="DIR", help=root)
     add_dataset_options(parser.add_argument_group("how the dataset is read, which the task file then says"))
     parser.set_defaults(run=run)
 
@@ -50,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
     from mmprompt.errors import MMPromptError, TaskError, shown  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.load import load_task  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.load import load_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
 
     options = dataset_options(arguments)
@@ -65,14 +69,17 @@ def run(arguments: argparse.Namespace) -> int:
     except FileExistsError:
         raise TaskError(f"{shown(arguments.o)} exists already", "give another name with -o") from None
     errors: list[MMPromptError] = []
-    request = next(iter(load_task(arguments.o).requests(on_error=errors.append)), None)
+    task = load_file(arguments.o, None, Grants(roots=tuple(arguments.media_root)))
+    policy = task_policy(task, roots=arguments.media_root)
+    request = next(iter(task.requests(policy=policy, on_error=errors.append)), None)
     for error in errors[:3]:
         say(str(Finding.of(error)))
     for note in notes:
         say(f"note: {note.finding}")
     if request is not None:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
-    say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}")
+    roots = "".join([f" --media-root {root}" for root in arguments.media_root])
+    say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}{roots}")
     return OK if request is not None else FINDINGS
 
 

@@ -155,9 +155,11 @@ def run(arguments: argparse.Namespace) -> int:
     code = OK
     if report.scores is not None:
         code = tell_scores(report.scores, arguments.report, arguments.fail_under)
-    elif not report.interrupted and (arguments.report or arguments.fail_under is not None):
-        say("mmprompt: there is no score: no row has a right answer")
-        code = FINDINGS
+    elif not report.interrupted:
+        asked = bool(arguments.report) or arguments.fail_under is not None
+        if asked or report.answered:
+            say("mmprompt: there is no score: no row has a right answer")
+        code = FINDINGS if asked else OK
     if report.interrupted:
         _tell_how_to_go_on(arguments)
     say(_closing(report, notes.count))

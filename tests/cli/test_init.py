@@ -117,6 +117,19 @@ def test_pictures_with_labels_alone_are_noted_and_the_text_that_is_named_is_aske
     assert [part.get("text") for part in asked] == [None, "Is it a cup?"]
 
 
+def test_media_in_another_folder_are_found_as_the_error_says(tmp_path: Path, tour: Path, command: Any) -> None:
+    (tmp_path / "pictures").mkdir()
+    shutil.copy(tour / "media" / "coffee.jpg", tmp_path / "pictures")
+    (tmp_path / "rows.csv").write_text("file,question\ncoffee.jpg,What?\n", encoding="utf-8")
+    done = command("init", "rows.csv", "-o", "first.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"--media-root DIR" in done.stderr
+    done = command("init", "rows.csv", "-o", "task.yaml", "--media-root", "pictures", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["messages"][0]["content"][1]["text"]) == (0, "What?")
+    typed = done.stderr.decode().partition("next: mmprompt ")[2].split()
+    assert command(*typed, cwd=tmp_path).returncode == 0
+
+
 def test_a_file_that_exists_is_kept(tmp_path: Path, command: Any) -> None:
     (tmp_path / "rows.csv").write_text("question\nq\n", encoding="utf-8")
     (tmp_path / "task.yaml").write_text("mine", encoding="utf-8")

@@ -140,6 +140,7 @@ def test_a_dataset_without_answers_is_asked_and_not_scored(command: Any, server:
     (tmp_path / "d.jsonl").write_text('{"question": "1+1"}\n', encoding="utf-8")
     done = command("run", "d.jsonl", "--base-url", server.base_url, "--model", "m", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, b"")
+    assert b"mmprompt: there is no score: no row has a right answer\n" in done.stderr
     assert json.loads((tmp_path / "d-m.jsonl").read_text("utf-8"))["prediction"] == "2"
     done = command("run", "d.jsonl", "--base-url", server.base_url, "--model", "m", "--fail-under", "0.5", cwd=tmp_path)
     assert done.returncode == 1
