@@ -67,12 +67,6 @@ def run(folder: Path, tour: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     return rendered
 
 
-@pytest.fixture(autouse=True)
-def own_targets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the targets that a test registers."""
-    monkeypatch.setattr("mmprompt.targets.limits._REGISTERED", {})
-
-
 def media_of(value: Any) -> list[bytes]:
     """Return the bytes of all data URIs and of all ``input_audio`` of a line; frames one by one."""
     if isinstance(value, dict):
