@@ -181,7 +181,8 @@ def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:
     """Return a row whose line has a hole for each of its media."""
     if not payloads:
         return _new(RenderedRow, (row, [line], ()))
-    notes = [*notes_of([payload.part for payload in payloads])]
+    odd = [payload.part for payload in payloads if payload.part.findings]
+    notes = [*notes_of(odd)] if odd else ()
     return _new(RenderedRow, (row, filled_chunks(line, payloads), notes))
 
 

@@ -58,7 +58,7 @@ class ChunkWriter:
     def write(self, chunks: list[bytes]) -> None:
         """Take the chunks of a record. They must not change any more."""
         self._chunks += chunks
-        self._size += sum(map(len, chunks))
+        self._size += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
         if self._size >= AT_ONCE or len(self._chunks) >= _MANY:
             self.flush()
 

@@ -23,7 +23,7 @@ from mmprompt.render.run import render
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 IMAGE_BAR, IMAGE_BODY_BAR = 0.7, 0.6
-URL_BAR, URL_BODY_BAR = 0.24, 0.2
+URL_BAR, URL_BODY_BAR = 0.4, 0.28
 COMPARED = 50
 
 Pieces = list["bytes | str"]
