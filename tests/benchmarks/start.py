@@ -45,7 +45,7 @@ def start(*, repetitions: int = 25) -> list[Row]:
             over["import"] <= BAR,
         ),
         Row("heavy modules it loads", ", ".join(heavy) or "none", "none", not heavy),
-        Row("import of the templates, likewise", f"{over['names']:.1f}"),
+        Row("import of the templates: time added", f"{over['names']:.1f}"),
         Row("mmprompt --version, ms in all (bare interpreter)", f"{median['version']:.1f} ({median['bare']:.1f})"),
         Row("mmprompt render --help, ms in all", f"{median['help']:.1f}"),
         _rendering(repetitions),

@@ -74,7 +74,7 @@ class Walk:
         self._sample = sample
         self._begun = self._left_the_dataset = False
         self._seen: dict[int, FrameType] = {}  # the frames themselves, so that no number comes again
-        self._older: dict[int, object] = {}  # likewise, the objects of ours that the walk finds there
+        self._older: dict[int, object] = {}  # the objects of ours that the walk finds there
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         """Take note of a call or a return."""
