@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import json
@@ -14,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from mmprompt.check.kept import KeptFix
 from mmprompt.check.store import Store
+from mmprompt.datasets.delimiters import cells_of, header_delimiter
 from mmprompt.errors import TaskError, shown
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -65,6 +65,7 @@ class MendedFile:
         self._kind = kind
         self._store = store
         self._unsafe = unsafe
+        self._delimiter = ""
         self.count = 0
 
     def records(self) -> Iterator[Record]:
@@ -74,20 +75,26 @@ class MendedFile:
         by_line = itertools.groupby(fixes, lambda fix: fix.line)
         waiting = next(by_line, None)
         with open(self._path, "rb") as file:
-            header: Sequence[str] | None = None
+            header: Sequence[str] = ()
             line = 1
-            while record := self._record(file, delimited=header is None or (waiting or (0,))[0] == line):
+            while record := self._record(file, delimited=not header or (waiting or (0,))[0] == line):
                 new = record
                 if line == 1 and marked and record.startswith(_BOM):
                     new = record.removeprefix(_BOM)
                     self.count += self._store.drop_all(_MARK, self._path)
-                if self._kind in DELIMITERS and header is None:
-                    header = _cells(new, DELIMITERS[self._kind]) or None
+                if self._kind in DELIMITERS and not header:
+                    header = self._names(new)
                 if waiting is not None and waiting[0] == line:
-                    new = self._mended(new, list(waiting[1]), header or ())
+                    new = self._mended(new, list(waiting[1]), header)
                     waiting = next(by_line, None)
                 yield Record(line, record, new)
                 line += record.count(b"\n")
+
+    def _names(self, record: bytes) -> Sequence[str]:
+        """Return the names of a header, and mend cells with its delimiter from now on."""
+        lines = io.StringIO(record.removeprefix(_BOM).decode("utf-8", "replace"), newline="").readlines()
+        self._delimiter = header_delimiter(lines, DELIMITERS[self._kind])
+        return cells_of(lines, self._delimiter)
 
     def _record(self, file: BinaryIO, *, delimited: bool) -> bytes:
         """Return the next line; of CSV with ``delimited`` the next record, whose cells may hold line breaks."""
@@ -105,7 +112,7 @@ class MendedFile:
         text = record.decode("utf-8", "surrogateescape")
         replace = partial(_in_object, text.isascii())
         if self._kind in DELIMITERS:
-            replace = partial(_in_cells, DELIMITERS[self._kind], header)
+            replace = partial(_in_cells, self._delimiter, header)
         changed: set[str] = set()
         for fix in fixes:
             mended = replace(text, fix, fix.column in changed)
@@ -188,11 +195,6 @@ def _cell_spans(text: str, delimiter: str) -> Iterator[tuple[int, int]]:
         if text[end : end + 1] != delimiter:
             return
         at = end + 1
-
-
-def _cells(record: bytes, delimiter: str) -> list[str]:
-    text = record.removeprefix(_BOM).decode("utf-8", "replace")
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
 
 
 def difference(path: str, written: str, records: Iterable[Record]) -> Iterator[bytes]:

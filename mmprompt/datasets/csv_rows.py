@@ -9,6 +9,7 @@ from functools import partial
 from typing import TextIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.delimiters import cells_of, header_delimiter, how_to_mend, other_mark
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.row_ids import id_of
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
@@ -19,9 +20,6 @@ from mmprompt.targets.exact_json import Remark
 
 LONGEST_CELL = 1 << 28
 """The most characters of a cell. Without a limit, a stray quote would read the rest of the file into memory."""
-
-_OTHER_MARKS = ("\t", ";", "|")
-"""Delimiters of files that look like CSV but are not."""
 
 _PIECE = 1 << 17
 _ORDINARY = 1 << 16  # a record below this never meets the csv module's limit of 128 KiB a cell
@@ -63,12 +61,26 @@ class _Records:
     def __init__(self, text: TextIO | _CountedText, delimiter: str, head: bytes, line: int = 1) -> None:
         self._head = head
         self._line = line
+        self._first: list[str] | None = [] if line == 1 else None
         self.marked = False
         self._fault: RowError | None = None
         self._size = 0
         self._raised = False
         self._ended = False
-        self._reader = csv.reader(self._lines(text), delimiter=delimiter)
+        self.delimiter = delimiter
+        self._text = self._lines(text)
+        self._reader = csv.reader(self._text, delimiter=delimiter)
+
+    def names(self, cells: list[str]) -> list[str]:
+        """Return the names of the header, of which ``cells`` are the cells; read on with its delimiter."""
+        header, self._first = self._first or [], None
+        delimiter = header_delimiter(header, self.delimiter)
+        if delimiter == self.delimiter:
+            return cells
+        self._line = self.next_line
+        self.delimiter = delimiter
+        self._reader = csv.reader(self._text, delimiter=delimiter)
+        return cells_of(header, delimiter)
 
     @property
     def next_line(self) -> int:
@@ -77,16 +89,16 @@ class _Records:
 
     def _lines(self, text: TextIO | _CountedText) -> Iterator[str]:
         """Yield lines to the csv module; check what it does not: size, UTF-8, and NUL characters."""
-        first = self._line == 1
         for line in iter(partial(text.readline, LONGEST_ROW + 1), ""):
             self._size += len(line)
             if self._size > LONGEST_ROW:
                 self._fault = self._fault or too_long()
                 line = _quotes_of(text, line)  # noqa: PLW2901  # they say where the row ends
-            if first:
-                first = False
-                self.marked = line.startswith(BOM)
-                line = line.removeprefix(BOM)  # noqa: PLW2901  # the mark does not belong to the first name
+            if self._first is not None:
+                if not self._first:
+                    self.marked = line.startswith(BOM)
+                    line = line.removeprefix(BOM)  # noqa: PLW2901  # the mark does not belong to the first name
+                self._first.append(line)
             if self._size > _ORDINARY and not self._raised:
                 self._raised = True
                 _LIMIT.enter()
@@ -164,24 +176,25 @@ def read(
     with source.opened() as stream, as_text(stream) as text:
         records = _Records(text, delimiter, source.head)
         content = iter(records)
-        header = _header(content, file)
+        header = _header(records, content, file)
         if not span.start:
-            notes.add(_header_remarks(header, marked=records.marked), file, 1)
+            notes.add(_header_remarks(header, records, delimiter), file, 1)
         if span == WHOLE:
             yield from _samples(content, header, file, row, scanned)
             return
     with source.opened_span() as stream, as_text(stream) as text:
-        content = iter(_Records(text, delimiter, source.head, span.line))
+        records = _Records(text, records.delimiter, source.head, span.line)
+        content = iter(records)
         if not span.start:
-            next(content)  # the header
+            _header(records, content, file)
         yield from _samples(content, header, file, row, scanned)
 
 
 def _samples(content: Iterator[_Record], header: list[str], file: str, row: int, scanned: bool) -> Iterator[Row]:
     """Yield the rows of records; ``row`` is the number of the first one."""
     width, hint = len(header), "quote cells that hold a delimiter or line break"
-    if mark := _other_mark(header):
-        hint = f"{shown(mark)} separates the names of the header: {_mend(mark)}"
+    if mark := other_mark(header):
+        hint = f"{shown(mark)} separates the names of the header: {how_to_mend(mark)}"
     for line, cells, fault in content:
         if fault is not None:
             yield fault.located(file=file, line=line)
@@ -213,37 +226,32 @@ def spans(source: DatasetFile, rows: int, delimiter: str = ",") -> Iterator[tupl
         counted = _CountedText(text)
         records = _Records(counted, delimiter, source.head)
         content = iter(records)
-        width = len(_header(content, source.name))
+        width = len(_header(records, content, source.name))
         for _, cells, fault in content:
             row += fault is not None or len(cells) == width or not _is_blank(cells)
             yield from cuts.at(counted.bytes, records.next_line, row)
         yield from cuts.last(row, counted.bytes)
 
 
-def _header_remarks(header: list[str], *, marked: bool) -> Iterator[Remark]:
-    """Yield what is odd about the header. ``marked``: the file begins with a byte order mark."""
-    if marked:
+def _header_remarks(header: list[str], records: _Records, delimiter: str) -> Iterator[Remark]:
+    """Yield what is odd about the header. ``delimiter`` is what separates the cells of the format."""
+    if records.marked:
         yield Remark("bom", None, "begins with a byte order mark", "MM004")
-    if mark := _other_mark(header):
-        what = f"the header is one column, {shown(header[0])}, with {shown(mark)} in it; {_mend(mark)}"
+    if records.delimiter != delimiter:
+        what = f"{shown(records.delimiter)} separates the columns, so the file is read with it instead of a comma"
+        yield Remark("delimiter", None, what, "MM026")
+    if mark := other_mark(header):
+        what = f"the header is one column, {shown(header[0])}, with {shown(mark)} in it; {how_to_mend(mark)}"
         yield Remark("one column", None, what, "MM022")
 
 
-def _other_mark(header: list[str]) -> str | None:
-    """Return the other delimiter that the header seems to have, if it is one column."""
-    return next((mark for mark in _OTHER_MARKS if mark in header[0]), None) if len(header) == 1 else None
-
-
-def _mend(mark: str) -> str:
-    return "pass --format tsv" if mark == "\t" else "save the file with commas"
-
-
-def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str) -> list[str]:
-    for line, cells, fault in records:
+def _header(records: _Records, content: Iterable[_Record], file: str) -> list[str]:
+    for line, cells, fault in content:
         if fault is not None:
             raise DatasetError(fault.what, fault.hint, code=fault.code).located(file=file, line=line)
+        header = records.names(cells)
         names: set[str] = set()
-        for position, name in enumerate(cells):
+        for position, name in enumerate(header):
             if not name.strip():
                 raise DatasetError(f"column {position + 1} of the header has no name", "name it", code="MM008").located(
                     file=file, line=line
@@ -253,7 +261,7 @@ def _header(records: Iterable[tuple[int, list[str], RowError | None]], file: str
                     f"the header names {shown(name)} twice", "rename one of the two", code="MM015"
                 ).located(file=file, line=line)
             names.add(name)
-        return cells
+        return header
     raise DatasetError("the file has no header", "begin the file with the names of its columns", code="MM014").located(
         file=file
     )

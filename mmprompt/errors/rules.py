@@ -42,6 +42,7 @@ MM022 W one-column
 MM023 W skipped-part
 MM024 W unmatched-join
 MM025 I joined-unasked
+MM026 I other-delimiter
 MM100 E malformed-tags
 MM101 E unterminated-segment
 MM102 W misspelt-tag

@@ -159,7 +159,9 @@ def test_odd_base64_and_wrong_types_become_plain(capsys: pytest.CaptureFixture[s
     assert [row["image"] for row in mended] == [SENT[0], SENT[1], SENT[0], SENT[0]]
 
 
-@pytest.mark.parametrize(("name", "mark"), [("data.csv", ","), ("data.tsv", "\t")])
+@pytest.mark.parametrize(
+    ("name", "mark"), [("data.csv", ","), ("data.tsv", "\t"), ("data.csv", ";"), ("data.csv", "\t")]
+)
 def test_cells_are_mended_in_place(name: str, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = odd_rows()
     held = io.StringIO()

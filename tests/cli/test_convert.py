@@ -37,6 +37,19 @@ def test_a_dataset_is_written_in_another_format_and_read_back(tmp_path: Path) ->
     assert sorted(p.name for p in tmp_path.iterdir()) == ["coffee.jpg", "rows.jsonl", "rows.tar"]
 
 
+def test_semicolons_become_commas_and_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id;question;answer\n1;Where, when?;here\n2;x\n", "utf-8")
+    done = mmprompt(tmp_path, "convert", "rows.csv", "new.csv", "--to", "csv")
+    assert done.returncode == 1
+    assert (tmp_path / "new.csv").read_text() == 'id,question,answer\n1,"Where, when?",here\n'
+    assert "rows.csv:3: MM008 the row has 2 cells" in done.stderr
+    assert "note: rows.csv:1: MM026 ';' separates the columns" in done.stderr
+    checked = mmprompt(tmp_path, "check", "rows.csv", "--ignore", "MM008")
+    assert (checked.returncode, checked.stdout) == (0, "All checks passed!\n")
+    assert "MM026" in mmprompt(tmp_path, "check", "rows.csv", "--select", "MM026").stdout
+    assert "Where, when?" in mmprompt(tmp_path, "view", "rows.csv").stdout
+
+
 def test_media_go_into_files_beside_the_output(tmp_path: Path) -> None:
     put(tmp_path, ROW)
     done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.csv", "--to", "csv", "--store", "files")

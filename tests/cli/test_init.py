@@ -29,6 +29,7 @@ ROWS: dict[str, tuple[str, list[list[str]]]] = {
         [["coffee.jpg", "What?"]],
     ),
     "text.csv": ("Problem,label\n1+1=?,2\n", [["1+1=?"]]),
+    "excel.csv": ("pic;Question;label\ncoffee.jpg;What, where?;cup\n", [["coffee.jpg", "What, where?"]]),
     "two.jsonl": (
         '{"left": "coffee.jpg", "right": "coffee.jpg", "question": "Same?"}\n',
         [["coffee.jpg", "coffee.jpg", "Same?"]],

@@ -133,3 +133,45 @@ def test_text_is_utf8_whatever_the_locale(tmp_path):
         check=True,
     )
     assert done.stdout.strip().decode() == ascii("售票处")
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+def test_a_header_without_commas_is_read_by_the_semicolons_or_tabs_in_it(tmp_path, mark, start):
+    text = start + '"Frage,\n(kurz)";id;"a b"\r\n"x;y\nz";1;p, q\r\n2;3\r\n\r\n4;caf\udce9;5\r\n6;7;8\r\n'
+    data = text.replace(";", mark).encode("utf-8", "surrogateescape")
+    path = tmp_path / "rows.csv"
+    path.write_bytes(data)
+    dataset = open_dataset(path)
+    first, ragged, latin, last = dataset
+    lines = [row.line if isinstance(row, Sample) else row.where.line for row in (first, ragged, latin, last)]
+    assert [line - start.count("\n") for line in lines] == [3, 5, 7, 8]
+    assert first.columns == {"Frage,\n(kurz)": f"x{mark}y\nz", "id": "1", "a b": "p, q"}
+    assert first.scanned
+    assert ragged.what == "the row has 2 cells, but the header has 3"
+    assert latin.code == "MM003"
+    assert (last.row, last.id) == (3, "7")
+    note = dataset.notes[-1]
+    assert note == f"{path}:1: {mark!r} separates the columns, so the file is read with it instead of a comma"
+    assert note.code == "MM026"
+
+
+@pytest.mark.parametrize("header", ["a;b\tc", "a;b|c", "a|b", "Text; as it stands", "question;", "a;b\t"])
+def test_a_header_whose_delimiter_is_in_doubt_stays_one_column_and_is_noted(tmp_path, header):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\n1\n", "utf-8")
+    dataset = open_dataset(path)
+    assert [list(row.columns) for row in dataset] == [[header]]
+    assert [note.code for note in dataset.notes] == ["MM022"]
+
+
+@pytest.mark.parametrize(("header", "code"), [("a;b;a", "MM015"), ("a;b;", "MM008")])
+def test_the_names_between_semicolons_are_checked_as_those_between_commas(tmp_path, header, code):
+    with pytest.raises(DatasetError) as caught:
+        rows_of(tmp_path, f"{header}\n1;2;3\n")
+    assert caught.value.code == code
+
+
+def test_semicolons_in_a_file_with_commas_are_text(tmp_path):
+    assert [row.columns for row in rows_of(tmp_path, "a;b,c\n1;2,3\n")] == [{"a;b": "1;2", "c": "3"}]
+    assert [row.columns for row in rows_of(tmp_path, "a;b\n1;2\n", "rows.tsv")] == [{"a;b": "1;2"}]

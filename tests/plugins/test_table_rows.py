@@ -122,7 +122,7 @@ def test_columns_of_these_names_that_are_something_else_do_not(tmp_path: Path, o
 
 
 def test_what_is_worth_a_look_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "rows.csv").write_text("q;a\n1;2\n3;4\n", encoding="utf-8")
+    (tmp_path / "rows.csv").write_text("q|a\n1|2\n3|4\n", encoding="utf-8")
     infer = {"prompt_template": {"template": "{p}?"}}
     task = {"dataset": "rows.csv", "reader_cfg": {"missing": "keep"}, "infer_cfg": infer}
     (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
