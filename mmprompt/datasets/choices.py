@@ -17,8 +17,17 @@ LISTS = (OPTIONS, "choices", "candidates")
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
 _LIKE_A_CHOICE = re.compile(r"(?:option|choice|opt)s?[ _-]?(?:[a-z]|[0-9]{1,2})|[a-d]", re.IGNORECASE)
 _T = TypeVar("_T")
-_NAMES = frozenset((*LISTS, "A", "choice_a"))
-"""A row with choices has one of these columns."""
+_SPELT = tuple([
+    f"{word}{mark}{letter}"
+    for letter in "aA"
+    for name in ("option", "choice", "opt")
+    for word in (name, name.title(), name.upper())
+    for mark in ("_", "", " ", "-")
+])  # fmt: skip
+_ORDER = {name: place for place, name in enumerate(dict.fromkeys((*LISTS, "A", "choice_a", *_SPELT)))}
+"""The columns of which a row with choices has one; where it has several, the first that holds choices counts."""
+
+_NAMES = frozenset(_ORDER)
 
 
 class Choices(NamedTuple):
@@ -34,15 +43,14 @@ _NONE = Choices()
 def choices_in(columns: Mapping[str, object]) -> Choices:
     """Return a row's choices; empty if it has none.
 
-    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, …, or in ``options``, ``choices`` or
-    ``candidates`` as a list, a mapping from letter to text, a mapping with a list ``text``, or a list written as JSON
-    or Python. Empty choices after the last are left out; an empty one before it is ``""``.
+    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, …, also spelt ``option_a``, ``optionA`` or
+    ``Option A`` if no letter is missing, or in ``options``, ``choices`` or ``candidates`` as a list, a mapping from
+    letter to text, a mapping with a list ``text``, or a list written as JSON or Python. Empty choices after the last
+    are left out; an empty one before it is ``""``.
     """
     if _NAMES.isdisjoint(columns):
         return _NONE
-    for first in (*LISTS, "A", "choice_a"):
-        if first not in columns:
-            continue
+    for first in sorted(_NAMES.intersection(columns), key=_ORDER.__getitem__):
         names = (first,) if first in LISTS else _lettered(first, columns)
         cells = _listed(columns[first]) if first in LISTS else [columns[name] for name in names]
         while cells and is_empty(cells[-1]):
@@ -116,8 +124,10 @@ def is_empty(value: object) -> bool:
 
 
 def _lettered(first: str, columns: Mapping[str, object]) -> tuple[str, ...]:
-    letters = ascii_uppercase if first == "A" else ascii_lowercase
-    return tuple(takewhile(columns.__contains__, [first[:-1] + letter for letter in letters]))
+    letters = ascii_uppercase if first[-1] == "A" else ascii_lowercase
+    spelt = [first[:-1] + letter for letter in letters]
+    names = tuple(takewhile(columns.__contains__, spelt))
+    return names if first in ("A", "choice_a") or columns.keys().isdisjoint(spelt[len(names) :]) else ()
 
 
 def _listed(value: object) -> list[object]:

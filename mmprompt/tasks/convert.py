@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.datasets.choices import choices_of
+from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.row_ids import ID_COLUMNS
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from mmprompt.tasks.task import Task
 
 _TEXTS = ("question", "hint", "options", "choices", "candidates", "answer")
-_LETTERED = frozenset((*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", *(f"choice_{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")))
 _OF_CHATS = frozenset(("messages", "content", "custom_id", "method", "url", "body", "type", "path"))
 """The columns whose content stands in the messages of a row that is a chat or has ``content``."""
 
@@ -235,26 +235,26 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     answer = columns.get(task.output_column)
     question = columns.get("question")
     own = own_settings(sample)
+    choices = choices_in(columns)
+    taken = {*mapped, *choices.columns, *(ascii_uppercase if choices.texts else ())}
     return Record(
         sample.id if own_id else None,
         tuple(messages),
         answer,
         None if question is None or not in_columns else str(question),
         (hint_of(columns) if in_columns else "") or None,
-        choices_of(columns),
-        {name: value for name, value in columns.items() if _is_beside(name, value, sample, mapped, in_columns)},
+        choices.texts,
+        {name: value for name, value in columns.items() if _is_beside(name, value, sample, taken, in_columns)},
         None if own is None else {**{n: columns[n] for n in ("method", "url") if n in columns}, "body": own},
         sample.row,
     )
 
 
-def _is_beside(name: str, value: object, sample: Sample, mapped: frozenset[str], in_columns: bool) -> bool:
+def _is_beside(name: str, value: object, sample: Sample, taken: Collection[str], in_columns: bool) -> bool:
     """Return whether a column is neither id, answer nor in the messages, so that it is written as it is."""
-    if value is None or name in mapped or name in _TEXTS or (value == sample.id and name in ID_COLUMNS):
+    if value is None or name in taken or name in _TEXTS or (value == sample.id and name in ID_COLUMNS):
         return False
     if media_column(name) or (not isinstance(value, str) and modality_of(value)):
-        return False
-    if name in _LETTERED and choices_of(sample.columns):
         return False
     return in_columns or name not in (_OF_CHATS | sample.sent)
 

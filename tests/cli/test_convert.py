@@ -109,6 +109,18 @@ def test_choices_of_any_number_and_their_answers_suit_vlmevalkit(tmp_path: Path)
     assert asked == [("Which?\nA. x\nB. y\nC. z", "B"), ("Which?\nA. x\nB. y", "B")]
 
 
+def test_choices_in_columns_of_other_names_are_choices_in_every_format(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "Which?", "optionA": "ice", "optionB": "fire", "answer": "B"}
+    put(tmp_path, row, {**row, "id": "b", "optionA": "up"})
+    assert mmprompt(tmp_path, "convert", "rows.jsonl", "rows.csv", "--to", "csv").returncode == 0
+    text = (tmp_path / "rows.csv").read_text()
+    assert text == 'id,question,options,answer\na,Which?,"[""ice"", ""fire""]",B\nb,Which?,"[""up"", ""fire""]",B\n'
+    assert mmprompt(tmp_path, "render", "rows.csv").stdout == mmprompt(tmp_path, "render", "rows.jsonl").stdout
+    odd = {**row, "answer": "C"}
+    put(tmp_path, odd)
+    assert "MM702" in mmprompt(tmp_path, "check", "rows.jsonl").stdout
+
+
 def test_rows_without_an_id_have_their_numbers_as_index_in_vlmevalkit(tmp_path: Path) -> None:
     put(tmp_path, *[{"image": "coffee.jpg", "question": f"{n}?", "answer": "x"} for n in range(2)])
     done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit")

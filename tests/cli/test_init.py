@@ -20,6 +20,10 @@ ROWS: dict[str, tuple[str, list[list[str]]]] = {
         "index\timage_path\tquestion\thint\tA\tB\tC\tanswer\n1\tcoffee.jpg\tWhich?\tLook.\tx\ty\t\tA\n2\tcoffee.jpg\tWho?\tAgain.\tx\ty\tz\tA\n",
         [["coffee.jpg", "Look.\nWhich?\nA. x\nB. y"], ["coffee.jpg", "Again.\nWho?\nA. x\nB. y\nC. z"]],
     ),
+    "named.csv": (
+        "question,option_a,option_b,option_c,answer\nWhich?,x,y,,B\nWho?,x,y,z,C\n",
+        [["Which?\nA. x\nB. y"], ["Who?\nA. x\nB. y\nC. z"]],
+    ),
     "mixed.jsonl": (
         '{"image": "coffee.jpg", "question": "Which?", "options": ["x", "y"], "hint": "Look."}\n{"question": "Who?"}\n',
         [["coffee.jpg", "Look.\nWhich?\nA. x\nB. y"], ["Who?"]],
@@ -96,10 +100,10 @@ def test_choices_as_one_text_stand_in_the_prompt(tmp_path: Path, command: Any, h
 
 
 def test_columns_that_look_like_choices_are_named_with_the_names_that_count(tmp_path: Path, command: Any) -> None:
-    (tmp_path / "rows.csv").write_text("question,option_a,option_b,answer\nq,cat,dog,B\n", encoding="utf-8")
+    (tmp_path / "rows.csv").write_text("question,option_1,option_2,answer\nq,cat,dog,2\n", encoding="utf-8")
     done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
     assert done.returncode == 0
-    note = "note: MM606 the prompt leaves out the choices in 'option_a', 'option_b'; rename the columns to A, B, …"
+    note = "note: MM606 the prompt leaves out the choices in 'option_1', 'option_2'; rename the columns to A, B, …"
     assert note in done.stderr.decode()
 
 

@@ -89,7 +89,13 @@ def test_a_column_that_is_not_sent_is_a_note(beside: dict[str, object], unsent: 
     [
         ({"options": "A. cat\nB. dog"}, "'options'", 'write them as a list: ["cat", "dog"]'),
         ({"choices": "cat|dog", "page": 7}, "'choices'", 'write them as a list: ["cat", "dog"]'),
-        ({"option_a": "cat", "option_b": "dog"}, "'option_a', 'option_b'", "rename the columns to A, B, …"),
+        ({"option_a": "cat", "option_c": "dog"}, "'option_a', 'option_c'", "rename the columns to A, B, …"),
+        ({"option_b": "cat", "option_c": "dog"}, "'option_b', 'option_c'", "rename the columns to A, B, …"),
+        (
+            {"option_a": "cat", "option_b": "dog", "option_d": "cow"},
+            "'option_a', 'option_b', 'option_d'",
+            "rename the columns to A, B, …",
+        ),
         ({"Option 1": "cat", "Option 2": "dog"}, "'Option 1', 'Option 2'", "rename the columns to A, B, …"),
         ({"a": "cat", "b": "dog", "c": ""}, "'a', 'b', 'c'", "rename the columns to A, B, …"),
     ],
