@@ -36,17 +36,26 @@ def board(screen):
 curses.wrapper(board) if covered else start().wait(60)
 print("OVER")
 """
+SHELL = """
+import fcntl, os, subprocess, sys, termios, tty
+
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+tty.setcbreak(0)  # as it waits for the next command
+subprocess.run(sys.argv[1:], preexec_fn=os.setpgrp)
+"""
 COVER, UNCOVER = "\x1b[?1049h", "\x1b[?1049l"
 
 
-def on_terminal(folder: Path, environment: dict[str, str], covered: str) -> str:
-    """What a runner prints on a terminal, while a process of it tells something."""
+def on_terminal(folder: Path, environment: dict[str, str], covered: str, *shell: str) -> str:
+    """What a runner prints on a terminal, while a process of it tells something; ``shell`` starts the runner."""
     (folder / "logs").mkdir()
     ours, theirs = os.openpty()
-    words = [sys.executable, "-c", RUNNER, str(folder), WORKER, covered]
+    words = [*shell, sys.executable, "-c", RUNNER, str(folder), WORKER, covered]
     environment = {**environment, "TERM": "xterm-256color", "LINES": "24", "COLUMNS": "80"}
     printed = b""
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as runner:
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=bool(shell)
+    ) as runner:
         os.close(theirs)
         until = time.monotonic() + 60
         try:
@@ -72,4 +81,9 @@ def test_lines_stay_when_the_board_of_tasks_has_gone(tmp_path: Path, command_env
 
 def test_a_terminal_without_a_board_gets_the_lines_alone(tmp_path: Path, command_environment: dict[str, str]) -> None:
     printed = on_terminal(tmp_path, command_environment, "")
+    assert printed.replace("\r\n", "\n") == f"\n{TOLD}\nOVER\n"
+
+
+def test_the_prompt_of_a_shell_is_no_board(tmp_path: Path, command_environment: dict[str, str]) -> None:
+    printed = on_terminal(tmp_path, command_environment, "", sys.executable, "-c", SHELL)
     assert printed.replace("\r\n", "\n") == f"\n{TOLD}\nOVER\n"
