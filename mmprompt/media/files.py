@@ -212,6 +212,7 @@ class GuardedFiles:
             status = os.fstat(descriptor)
             real = _descriptor_path(descriptor, status, full)
             inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
+            self._count_judged()
         except BaseException:
             os.close(descriptor)
             raise
@@ -220,12 +221,15 @@ class GuardedFiles:
             if status.st_mode & _FILE_TYPE != _REGULAR:
                 raise not_regular(status.st_mode, name)
             raise outside(name, linked=True)
+        return descriptor, status.st_size, full
+
+    def _count_judged(self) -> None:
+        """Begin to open paths without following links after many files, and end it where all lie behind links."""
         self._judged += 1
         if self._judged == _FILES_BEFORE:
             self._linkless = linkless_open()
         elif self._judged == _FILES_BEFORE + _MOST_MISSES:
             self._linkless = None
-        return descriptor, status.st_size, full
 
     def _resolved_before(self, full: str, name: str) -> str:
         """Return the real path, checked before the open: on Windows a descriptor does not show its path."""

@@ -42,6 +42,6 @@ def linkless_open() -> Callable[[str], int] | None:
         return None
     try:
         from mmprompt.media.openat2 import linkless  # noqa: PLC0415  # it takes time to load
-    except (ImportError, OSError, AttributeError):  # a Python without ctypes, a library without the call
+    except (ImportError, OSError, AttributeError, MemoryError):  # no ctypes, no such call, or a system that forbids it
         return None
     return linkless

@@ -130,3 +130,31 @@ def test_an_audit_hook_sees_what_is_opened(root):
         assert seen == [str(pathlib.Path(os.path.realpath(root), "sub", "b.bin"))]
     finally:
         seen = None  # a hook stays
+
+
+def test_where_the_call_cannot_be_loaded_files_are_read_and_let_go(root, monkeypatch):
+    """SELinux may forbid what ``ctypes`` does when it is loaded: a MemoryError. A user may press ^C meanwhile."""
+    for fault in (ImportError, MemoryError, KeyboardInterrupt):
+        with monkeypatch.context() as patch:
+            patch.delitem(sys.modules, "ctypes")
+            patch.delitem(sys.modules, "mmprompt.media.openat2", raising=False)
+            files = GuardedFiles(MediaPolicy([root]))
+            patch.setattr(sys, "meta_path", [Unloadable(fault)])
+            before = held()
+            told = 0
+            for _ in range(files_module._FILES_BEFORE + 1):
+                try:
+                    assert files.read("a.bin") == b"root/a.bin"
+                except KeyboardInterrupt:
+                    told += 1
+            assert told == (fault is KeyboardInterrupt)
+            assert files._linkless is None
+            assert not left_behind(before)
+
+
+class Unloadable:
+    def __init__(self, fault):
+        self.fault = fault
+
+    def find_spec(self, name, path, target=None):
+        raise self.fault
