@@ -74,6 +74,8 @@ class MediaCheck:
                 made: MediaPart | MediaRef | MMPromptError = self._reader.read(part)
             except MMPromptError as error:
                 made = error
+            except MemoryError:  # ``look`` reads it when the others are let go
+                break
             if isinstance(made, MediaRef):
                 continue
             digest = digest_of(made) if isinstance(made, MediaPart) else b""
@@ -106,12 +108,12 @@ class MediaCheck:
             yield group
 
     def look(self, medium: CheckedMedium, part: MediaPart | MediaRef, ahead: ReadAhead) -> None:
-        """Read a medium, unless it is read, and look inside; ``medium`` gets its bytes and what it holds.
+        """Take a medium from ``ahead``, or read it, and look inside; ``medium`` gets its bytes and what it holds.
 
         Raises:
             MMPromptError: it cannot be read or decoded.
         """
-        _, made, digest = ahead.get(id(part)) or (None, part, b"")
+        _, made, digest = ahead.pop(id(part), None) or (None, part, b"")
         if isinstance(made, MMPromptError):
             raise made
         if isinstance(made, MediaRef):
