@@ -155,6 +155,7 @@ class RowCounts:
             self._shapes[columns] = shape
         else:
             self._others += 1
+            shape.valued = True  # the next row of this shape is not counted here, but with the others
         return shape
 
     def _look(self, sample: Sample, seen: Shape) -> None:

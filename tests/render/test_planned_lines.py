@@ -21,6 +21,7 @@ from mmprompt.render.builder import PreparedRow, RequestBuilder
 from mmprompt.render.planned_lines import _MOST_MISSES
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.request import RequestMaker
+from mmprompt.tasks.notes import _MOST_SHAPES
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "fixtures" / "tour"
@@ -308,6 +309,18 @@ def test_lines_that_no_plan_matches_are_given_up(tmp_path: Path) -> None:
     task = load_task(lines_file(tmp_path, written(rows)))
     assert taken(task) == 0
     assert_same(task)
+
+
+def test_rows_of_more_shapes_than_are_counted_apart_are_counted_all_the_same(tmp_path: Path) -> None:
+    usual: list[Row] = [{"id": f"u-{n}", "content": "x", "question": f"q {n}", "answer": "a"} for n in range(6)]
+    rows: list[Row] = []
+    for n in range(_MOST_SHAPES):
+        rows += [{f"k{n}": 1, "id": n}, *(usual if n % 500 == 0 else [])]
+    rows += [{"id": f"s-{n}", "question": f"q {n}", "answer": "x"} for n in range(9)]
+    config = {"infer_cfg": template("PromptTemplate", "Q: {question}"), "reader_cfg": {"tagged_columns": ["content"]}}
+    task = load_task({"dataset": lines_file(tmp_path, written(rows)), **config})
+    assert taken(task) == 7 + 4
+    assert f" of {len(rows)} rows: " in task.notes()[-1]
 
 
 def test_a_dataset_is_read_as_before_without_a_renderer(tmp_path: Path) -> None:
