@@ -20,7 +20,8 @@ _MOST_ELSEWHERE = 5
 
 _NUMBERS = 512
 _SIZE = 8 * _NUMBERS
-_AT, _SESSION, _ELSEWHERE, _DEATHS, _ROWS, _FIRST = range(6)
+_AT, _SESSION, _ELSEWHERE, _DEATHS, _FIRST = range(5)
+_ROWS = _NUMBERS - 1
 _DONE, _BETWEEN, _ROW_0 = 0, 1, 2
 """What ``_AT`` holds: nothing is begun, no row is worked on, or a row's number and 2."""
 
@@ -61,7 +62,7 @@ class CrashRecord:
         numbers = self._numbers
         at = numbers[_AT] if numbers[_SESSION] == session else _DONE
         numbers[_SESSION] = session
-        if at >= _ROW_0 and _FIRST + numbers[_DEATHS] < _NUMBERS:
+        if at >= _ROW_0 and _FIRST + numbers[_DEATHS] < _ROWS:
             numbers[_FIRST + numbers[_DEATHS]] = at - _ROW_0
             numbers[_DEATHS] += 1
         elif at != _DONE:

@@ -108,7 +108,8 @@ class WorkFolder:
             raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
         except (OSError, ValueError, KeyError, TypeError):
             raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
-        changed = [name for name in dict.fromkeys([*before, *about]) if before.get(name) != about.get(name)]
+        # an option that the version before lacked is one that was not given
+        changed = [n for n in dict.fromkeys([*before, *about]) if (before.get(n) or None) != (about.get(n) or None)]
         if made_by != (VERSION, __version__):
             changed.insert(0, f"mmprompt ({made_by[1]}, now {__version__})")
         if changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 
 import pytest
 
@@ -57,6 +58,15 @@ def test_the_next_run_knows_the_deaths_but_not_the_row_at_which_the_whole_run_wa
     die(tmp_path / "row", 3, session=3)
     rows = finish(tmp_path / "row", session=3)
     assert [row.where.line for row in rows if isinstance(row, RowError)] == [5]
+
+
+def test_a_record_that_the_version_before_left_keeps_its_deaths(tmp_path):
+    """It had no number of rows done: where the file begins stand row, session, deaths elsewhere, deaths, their rows."""
+    (tmp_path / "row").write_bytes(struct.pack("6q", 3 + 2, 1, 0, 2, 3, 6) + bytes(8 * 506))
+    rows = finish(tmp_path / "row")
+    assert [row.where.line for row in rows if isinstance(row, RowError)] == [5]
+    die(tmp_path / "row", 6)
+    assert len([row for row in finish(tmp_path / "row") if isinstance(row, RowError)]) == 2
 
 
 def test_an_error_is_no_death(tmp_path):

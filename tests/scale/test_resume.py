@@ -16,6 +16,7 @@ from command_line import run_here
 
 from mmprompt.errors import TaskError
 from mmprompt.scale.local import run_local
+from mmprompt.scale.work_folder import WorkFolder
 
 ROWS, EACH = 3000, 150
 
@@ -100,6 +101,14 @@ def test_a_changed_run_is_refused(change: list[str], named: str, dataset: Path, 
     assert refused.returncode == 2
     assert named in refused.stderr.decode()
     assert sorted(os.listdir(work)) == before
+
+
+def test_a_run_goes_on_that_a_version_with_fewer_options_began(tmp_path: Path) -> None:
+    folder = WorkFolder(str(tmp_path / "work"))
+    folder.begin({"--limit": 3}, [])
+    assert folder.resumed({"--limit": 3, "--drop-last-assistant": False, "--param": [], "--split": None}) == []
+    with pytest.raises(TaskError, match="was begun with another --drop-last-assistant;"):
+        folder.resumed({"--limit": 3, "--drop-last-assistant": True})
 
 
 def test_a_folder_of_something_else_is_left_alone(dataset: Path, tmp_path: Path) -> None:
