@@ -6,7 +6,7 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 from mmprompt.datasets.span import Shard
 from mmprompt.run.journal import parsed_line
@@ -55,7 +55,6 @@ class ShardJournals:
                 os.truncate(self._journal, size)
                 return
             self.merge()
-            os.unlink(self._mark)
         for number in range(len(self._firsts)):
             self._remove(number)
         held: dict[int, list[bytes]] = defaultdict(list)
@@ -84,7 +83,8 @@ class ShardJournals:
     def merge(self) -> None:
         """Append what the shards' journals have beside their seeds to the run's, in the order of shards.
 
-        A line that a killed process did not end is left out.
+        A line that a killed process did not end is left out. What is merged is not merged again: the run's journal may
+        have newer lines of the same rows by then, and a later ``seed`` begins with that journal.
 
         Raises:
             OSError: the journal cannot be written.
@@ -93,6 +93,8 @@ class ShardJournals:
             merged.writelines(self._added())
             merged.flush()
             os.fsync(merged.fileno())
+        with suppress(FileNotFoundError):
+            os.unlink(self._mark)
 
     def _added(self) -> Generator[bytes, None, None]:
         """Yield what the shards' journals have beside their seeds, in the order of shards."""

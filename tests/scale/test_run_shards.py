@@ -15,6 +15,8 @@ import pytest
 from loopback import serving
 from shard_cases import HOOK, ROWS, SHARD, Answers, dataset, lines_of, told
 
+from mmprompt.errors import TaskError
+from mmprompt.scale.local import run_local
 from mmprompt.scale.ray_engine import run_ray
 
 
@@ -204,6 +206,40 @@ def test_a_server_that_refuses_all_ends_the_run_after_the_errors_of_the_rows_bef
     assert command(*run, "-o", tmp_path / "local.jsonl", *ENGINE).returncode == 1
     command(*run, "-o", tmp_path / "plain.jsonl")
     assert lines_of(tmp_path / "local.jsonl") == lines_of(tmp_path / "plain.jsonl")
+
+
+def test_a_plain_run_after_an_engine_that_failed_leaves_nothing_to_ask(command, tmp_path, server, monkeypatch):
+    handler, url = server
+    answer = handler.do_POST
+
+    def refuse_some(self):
+        if b"What is 4?" not in self.rfile.peek(int(self.headers["content-length"])):
+            answer(self)
+            return
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(403)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def failing(work, specs, workers):
+        yield from run_local(work, list(specs)[:2], 1)
+        raise TaskError("the cluster is gone")
+
+    handler.do_POST = refuse_some
+    rows = [{"id": n, "question": f"What is {n}?", "answer": "red"} for n in range(30)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = (*words(tmp_path, url, "-o", tmp_path / "out.jsonl"),)
+    shards = ("--engine", "local", "--workers", 1, "--rows-per-shard", 10)
+    with monkeypatch.context() as patch:
+        patch.setattr("mmprompt.cli.engine_run.engine_named", lambda _: failing)
+        assert command(*run, *shards).returncode == 2
+    assert len(lines_of(tmp_path / "out.jsonl")) == 20
+    handler.do_POST = answer
+    assert command(*run).returncode == 0
+    asked, lines = handler.asked, lines_of(tmp_path / "out.jsonl")
+    assert command(*run, *shards).returncode == 0
+    assert handler.asked == asked
+    assert lines_of(tmp_path / "out.jsonl") == lines
 
 
 def test_a_column_that_no_row_has_is_told_before_anything_is_asked(command, tmp_path, server):
