@@ -96,6 +96,7 @@ class Run:
         report.begin()
         live = report.streams and self._lines.shown and not self._arguments.fix
         for each, store in checked:
+            report.missing.roots = () if each.task is None else policy_of(self._arguments, each.task).roots
             self._check(each, store, report.finding if live else None)
             self._count(store)
             if not live:

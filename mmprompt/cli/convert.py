@@ -90,6 +90,9 @@ def _converted(arguments: argparse.Namespace, task: Task, errors: ErrorReport) -
     from mmprompt.tasks.convert import convert_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
 
+    policy = task_policy(task, roots=arguments.media_root)
+    errors.missing.roots = policy.roots
+
     def report(row: Row, error: MMPromptError, number: int) -> None:
         errors.report(FailedRow(row, error), number, number + 1)
 
@@ -99,6 +102,6 @@ def _converted(arguments: argparse.Namespace, task: Task, errors: ErrorReport) -
         to=arguments.to,
         store=arguments.store,
         mapped=frozenset(dataset_options(arguments)["map_columns"]),
-        policy=task_policy(task, roots=arguments.media_root),
+        policy=policy,
         on_failed=report,
     )

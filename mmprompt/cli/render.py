@@ -125,6 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
         tell_format(task.dataset, arguments.format)
         renderer = _renderer(arguments, task, notes)
     with error_report(arguments.errors) as errors:
+        errors.missing.roots = policy_of(arguments, task).roots
         if arguments.engine is not None:
             from mmprompt.cli.engine import render_in_shards  # noqa: PLC0415  # loads with the option
 

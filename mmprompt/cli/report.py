@@ -13,6 +13,7 @@ from mmprompt._log import LISTENERS
 from mmprompt.cli import say
 from mmprompt.errors import NO_COLUMN
 from mmprompt.errors.findings import Finding, Note
+from mmprompt.errors.missing_files import TOLD, MissingFiles
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault
 from mmprompt.targets.exact_json import finite
@@ -38,12 +39,14 @@ class ErrorReport:
     """Writes the error of each row that is left out. Of similar errors it writes the first ones and counts the others.
 
     An error of the task or the command, which many rows share, is written once, and so is a column that no row has had
-    so far. ``data`` receives every error as a line of JSON. ``count`` is the number of errors, ``rows`` that of the
+    so far. If each of the first rows misses a file, this is written with the folders of ``missing``, and the rows are
+    counted. ``data`` receives every error as a line of JSON. ``count`` is the number of errors, ``rows`` that of the
     rows left out.
     """
 
     def __init__(self, data: IO[bytes] | None = None) -> None:
         self.make_room: Callable[[], object] | None = None
+        self.missing = MissingFiles()
         self.count = self.rows = 0
         self._data = data
         self._alike = _AlikeMessages()
@@ -57,10 +60,13 @@ class ErrorReport:
         self.count += 1
         self.rows += fault.leaves_out
         self.record(fault.finding)
-        if self._alike.shows((fault.finding.code, fault.what, fault.hint), self._most(fault)):
+        of_kind = TOLD if self.missing.holds(fault.finding) else _OF_A_KIND
+        shows = self._alike.shows((fault.finding.code, fault.what, fault.hint), self._most(fault), of_kind)
+        text = str(fault.finding) if shows else f"… {self.missing.news}" if self.missing.news else ""
+        if text:
             if self.make_room is not None:
                 self.make_room()
-            say(str(fault.finding))
+            say(text)
 
     def _most(self, fault: RowFault) -> int:
         """Return how often an error is written. A row that went out had the column that this one lacks."""
@@ -128,13 +134,13 @@ class _AlikeMessages:
     def __init__(self) -> None:
         self._kinds: dict[Message, _Kind] = {}
 
-    def shows(self, message: Message, most: int) -> bool:
+    def shows(self, message: Message, most: int, most_of_kind: int = _OF_A_KIND) -> bool:
         """Return whether to show a message; one that is not shown is counted."""
         kind = (message[0], _VALUES.sub("…", message[1]), _VALUES.sub("…", message[2]))
         if kind not in self._kinds and len(self._kinds) >= _KINDS:
             kind = _OTHER
         of_kind = self._kinds.setdefault(kind, _Kind())
-        if of_kind.shown[message] < most and of_kind.shown.total() < _OF_A_KIND:
+        if of_kind.shown[message] < most and of_kind.shown.total() < most_of_kind:
             of_kind.shown[message] += 1
             return True
         of_kind.counted[message if message in of_kind.shown else kind] += 1

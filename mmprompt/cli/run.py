@@ -207,9 +207,9 @@ def _asked(
 
     counter = RowCounter()
     policy = policy_of(arguments, task)
+    errors.missing.roots = policy.roots
     path = arguments.input[0] if is_task_file(arguments.input[0]) else None
-    headers = tuple(arguments.header)
-    plan = Plan(path, arguments.scorer, headers, arguments.overwrite, arguments.media, policy)
+    plan = Plan(path, arguments.scorer, tuple(arguments.header), arguments.overwrite, arguments.media, policy)
     if arguments.engine is not None:
         from mmprompt.cli.engine_run import run_in_shards  # noqa: PLC0415  # loads with the option
 

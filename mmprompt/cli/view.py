@@ -17,6 +17,7 @@ from mmprompt.errors import TaskError
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
     from mmprompt.datasets.sample import Row
+    from mmprompt.errors.findings import Finding
     from mmprompt.tasks.task import Task
     from mmprompt.viewer.exhibit import Exhibit
     from mmprompt.viewer.terminal import TerminalText
@@ -165,16 +166,20 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
     waits = waits and not (arguments.non_interactive or arguments.all)
     exhibit = _exhibit(arguments, arguments.input, arguments.journal)
     task, choice, shown = exhibit.task, _choice(arguments, exhibit.task), 0
+    faults: list[Finding] = []
     if legend := text.legend():
         print(f"{legend}\n", flush=True)  # noqa: T201  # it has styles, which say would escape
     with closing(RowViews(task, choice.target, choice.policy, targets=(), fit=choice.fit)) as views:
         for viewed in viewed_rows(task, views, choice):
             if viewed.view is None:
+                faults += [each for each in viewed.findings if each.row is None and each.severity == "error"]
                 continue
             if shown and waits and not _goes_on():
                 break
             shown += 1
             _show(text, viewed, exhibit)
+    for fault in faults:
+        say(f"mmprompt: {fault}")
     if not shown:
         say("mmprompt: no row to show")
     for note in [] if arguments.no_check else task.notes():

@@ -23,6 +23,10 @@ _NEAR_END = 12  # characters: a fault this close to the end of the window may be
 _REST = "correct it and read the file again: the rows after it cannot be found"
 
 
+_MOST_OTHERS = 100
+"""Elements at the beginning of an array of which one must be an object."""
+
+
 class Window:
     """The part of a text in memory. It begins at the row being read and grows until that row fits."""
 
@@ -100,7 +104,7 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     Text that is not JSON ends the rows with one last ``RowError``: the rows after it cannot be found.
 
     Raises:
-        DatasetError: the file does not hold an array.
+        DatasetError: the file does not hold an array, or one without objects.
     """
     file = source.name
     parse = loads_noting if thorough else loads_with_remarks
@@ -122,7 +126,28 @@ def array_rows(window: Window, file: str, parse: Parse, *, last: bool = True) ->
     """Yield the array's elements; its ``[`` is consumed. Yield one last error if the rest is not valid JSON.
 
     ``last`` is True if nothing may follow the array.
+
+    Raises:
+        DatasetError: the array holds elements, and none of the first ones is an object.
     """
+    elements = _elements(window, file, parse, last)
+    others: list[RowError] = []
+    for row, is_object in elements:
+        if is_object or not isinstance(row, RowError):
+            yield from others
+            yield row
+            yield from (row for row, _ in elements)
+            return
+        others.append(row)
+        if len(others) == _MOST_OTHERS:
+            break
+    if others:
+        hint = 'write each row as an object, such as {"question": "What is this?", "image": "cup.jpg"}'
+        raise DatasetError(f"the array holds no rows: {others[0].what}", hint, others[0].where, "MM007")
+
+
+def _elements(window: Window, file: str, parse: Parse, last: bool) -> Iterator[tuple[Row, bool]]:
+    """Yield the elements of an array, and whether each is an object or a fault of the text."""
     row = 0
     follows = window.next_character()
     if follows == "]":
@@ -132,21 +157,20 @@ def array_rows(window: Window, file: str, parse: Parse, *, last: bool = True) ->
         try:
             raw = window.take_value()
         except RowError as error:
-            yield RowError(error.what, f"{error.hint}; {_REST}", code=error.code).located(file=file, line=line)
+            yield RowError(error.what, f"{error.hint}; {_REST}", code=error.code).located(file=file, line=line), True
             return
-        yield sample_of(raw, parse, file, line, row)
+        yield sample_of(raw, parse, file, line, row), raw.startswith("{")
         row += 1
         follows = window.next_character()
         if follows not in {",", "]"}:
-            yield _unclosed(follows).located(file=file, line=window.line)
+            yield _unclosed(follows).located(file=file, line=window.line), True
             return
         window.skip()
         if follows == ",":
             window.next_character()
     if last and window.next_character():
-        yield RowError("there is text after the end of the array", "remove it", code="MM002").located(
-            file=file, line=window.line
-        )
+        fault = RowError("there is text after the end of the array", "remove it", code="MM002")
+        yield fault.located(file=file, line=window.line), True
 
 
 def _unclosed(follows: str) -> RowError:
@@ -164,9 +188,8 @@ def sample_of(raw: str, parse: Parse, file: str, line: int, row: int) -> Row:
     except RowError as error:
         return error.located(file=file, line=line)
     if not isinstance(value, dict):
-        return RowError(
-            f"a row must be an object, and this one is {type_name(value)}", "give an array of objects", code="MM007"
-        ).located(file=file, line=line)
+        what = f"a row must be an object, and this one is {type_name(value)}"
+        return RowError(what, "give an array of objects", code="MM007").located(file=file, line=line)
     return Sample(value, id_of(value, row), file, line, row, True, None, remarks)
 
 

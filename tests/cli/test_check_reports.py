@@ -125,12 +125,37 @@ def test_the_text_report_folds_findings_that_are_alike_and_the_data_do_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = [{"id": n, "question": "What?", "image": "gone.png", "answer": "A"} for n in range(8)]
+    rows = [{"id": n, "question": "What?", "image": "gone.png", "answer": "A"} for n in range(9)]
+    rows[0]["image"] = None
     Path("vqa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     told = report(capsys, "vqa.jsonl", "--select", "MM201").splitlines()
-    assert [line.partition(": ")[0] for line in told[:4]] == [*[f"vqa.jsonl:{n}" for n in (1, 2, 3)], "vqa.jsonl"]
+    assert [line.partition(": ")[0] for line in told[:4]] == [*[f"vqa.jsonl:{n}" for n in (2, 3, 4)], "vqa.jsonl"]
     assert told[3].startswith("vqa.jsonl: … and 5 more: MM201 no such file: 'gone.png'; ")
     assert told[4:] == ["… --output-format jsonl tells each of them"]
     assert len(report(capsys, "vqa.jsonl", "--select", "MM201", "--output-format", "jsonl").splitlines()) == 8
-    Path("vqa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:3]), encoding="utf-8")
+    Path("vqa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:4]), encoding="utf-8")
     assert len(report(capsys, "vqa.jsonl", "--select", "MM201").splitlines()) == 3
+
+
+@pytest.mark.parametrize("more", [(), ("--engine", "local", "--rows-per-shard", "5")])
+def test_rows_that_all_miss_their_files_are_folded_and_the_folder_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": n, "question": "What?", "images": [f"{n}.png", f"{n}b.png"], "answer": "A"} for n in range(8)]
+    for name in ("vqa.jsonl", "other/vqa.jsonl"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    Path("wrong").mkdir()
+    asked = ("vqa.jsonl", "other/vqa.jsonl", "--select", "MM201", "--media-root", "wrong", *more)
+    told = report(capsys, *asked).splitlines()
+    assert [line.partition(": ")[0] for line in told[:4]] == [f"vqa.jsonl:{n}" for n in (1, 1, 2)] + ["vqa.jsonl"]
+    for line, root in ((told[3], "."), (told[7], "other")):
+        where = f"relative paths begin at '{root}', 'wrong'"
+        assert line.endswith(f": … each of the first 4 rows misses a file; {where}: check --media-root DIR")
+    assert [line.partition("; ")[0] for line in told[8:]] == [
+        "vqa.jsonl: … and 13 more: MM201 no such file: …",
+        "other/vqa.jsonl: … and 13 more: MM201 no such file: …",
+        "… --output-format jsonl tells each of them",
+    ]
+    assert len(report(capsys, *asked, "--output-format", "jsonl").splitlines()) == 32

@@ -181,13 +181,42 @@ def test_alike_errors_are_told_three_times_and_counted(tmp_path: Path, capfd: py
 def test_errors_that_differ_in_a_name_alone_are_told_twenty_times(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    data = write_rows(tmp_path / "data.jsonl", *[{"image": f"media/{n}.jpg"} for n in range(1000)])
+    rows = [{"question": "q"}, *[{"image": f"media/{n}.jpg"} for n in range(1000)]]
+    data = write_rows(tmp_path / "data.jsonl", *rows)
     errors = tmp_path / "errors.jsonl"
     code, _, err = rendered(capfd, data, "--errors", errors)
-    told = closing(err).told.splitlines()
+    told = [line for line in closing(err).told.splitlines() if not line.startswith("note: ")]
     assert (code, len(told)) == (1, 21)
     assert told[-1].startswith("… and 980 more rows have this error: MM201 no such file: …; ")
     assert len(errors.read_text().splitlines()) == 1000
+
+
+@pytest.mark.parametrize("more", [(), ("--engine", "local", "--rows-per-shard", "5"), ("--workers", "2")])
+def test_rows_that_all_miss_their_files_are_told_with_the_folders_that_are_searched(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    rows = [{"image": ["media/a.jpg", f"{n}.jpg"]} for n in range(12)]
+    data = write_rows(tmp_path / "data.jsonl", *rows, {"question": "q"}, *rows[:3])
+    errors, root = tmp_path / "errors.jsonl", tmp_path / "wrong"
+    root.mkdir()
+    output = ("-o", tmp_path / "out.jsonl")
+    code, _, err = rendered(capfd, data, *output, "--media-root", root, "--errors", errors, *more)
+    told = [line for line in closing(err).told.splitlines() if not line.startswith("note: ")]
+    assert code == 1
+    assert [line.partition("data.jsonl:")[2].split(":")[0] for line in told[:3]] == ["1", "2", "3"]
+    where = f"relative paths begin at '{tmp_path}', '{root}'"
+    assert told[3] == f"… each of the first 4 rows misses a file; {where}: check --media-root DIR"
+    assert told[4].startswith("… and 12 more rows have this error: MM201 no such file: 'media/a.jpg'; ")
+    assert len(told) == 5
+    assert len(errors.read_text().splitlines()) == 15
+
+
+def test_missing_files_of_later_rows_are_told_one_by_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [{"image": f"{n}.jpg"} for n in range(7)]
+    data = write_rows(tmp_path / "data.jsonl", *rows[:5], {"question": "q"}, *rows[5:])
+    told = closing(rendered(capfd, data)[2]).told.splitlines()
+    assert [line.partition("data.jsonl:")[2].split(":")[0] for line in told[:6]] == ["1", "2", "3", "", "7", "8"]
+    assert told[6].startswith("… and 2 more rows have this error: MM201 no such file: …; ")
 
 
 messages = st.tuples(

@@ -131,3 +131,25 @@ def test_json_lines_with_commas_behind_them_are_told_how_to_mend_them(tmp_path):
     path.write_text('{"q": 1},\n{"q": 2},\n')
     with pytest.raises(DatasetError, match=r"one object a line with no comma behind it$"):
         list(open_dataset(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"), [('["a", "b"]', "a string"), ("\n[1]", "a number"), (json.dumps([["a"]] * 5000), "an array")]
+)
+@pytest.mark.parametrize("key", [None, "data"])
+def test_an_array_without_objects_is_one_error_that_shows_a_row(tmp_path, data, kind, key):
+    path = tmp_path / "rows.json"
+    path.write_text(data if key is None else f'{{"data": {data}}}', "utf-8")
+    dataset = open_dataset(path, key=key)
+    with pytest.raises(DatasetError) as caught:
+        list(dataset)
+    assert caught.value.what == f"the array holds no rows: a row must be an object, and this one is {kind}"
+    assert caught.value.code == "MM007"
+    assert caught.value.where.line == 1 + data.count("\n")
+    assert '{"question": ' in caught.value.hint
+
+
+def test_objects_after_other_elements_are_rows(tmp_path):
+    first, second, row, last = rows_of(tmp_path, '["a", 1, {"q": 2}, null]')
+    assert [error.what.rpartition(" is ")[2] for error in (first, second, last)] == ["a string", "a number", "null"]
+    assert (row.columns, row.row) == ({"q": 2}, 2)

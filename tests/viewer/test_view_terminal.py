@@ -56,6 +56,14 @@ def test_a_row_that_cannot_be_sent_says_why(tmp_path: Path, capsys: pytest.Captu
     assert "rows.jsonl:2" in shown
 
 
+def test_a_file_without_rows_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.json").write_text('["What?", "Who?"]', encoding="utf-8")
+    assert main(["view", str(tmp_path / "rows.json")]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert "rows.json:1: MM007 the array holds no rows: " in told[-2]
+    assert told[-1] == "mmprompt: no row to show"
+
+
 def test_fit_shows_what_is_sent_after_the_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from PIL import Image
 

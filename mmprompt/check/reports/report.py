@@ -9,6 +9,7 @@ from typing import ClassVar
 from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
 from mmprompt.errors.findings import Finding
+from mmprompt.errors.missing_files import MissingFiles
 from mmprompt.targets.exact_json import finite
 
 Write = Callable[[str], object]
@@ -26,6 +27,7 @@ class Report:
 
     def __init__(self, write: Write) -> None:
         self.write = write
+        self.missing = MissingFiles()
 
     def begin(self) -> None:
         """Write what stands before the first finding."""

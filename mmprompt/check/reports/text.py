@@ -7,12 +7,13 @@ from typing import ClassVar
 from mmprompt.check.reports.report import Report, Write, printable
 from mmprompt.check.summary import Summary
 from mmprompt.errors.findings import Finding
+from mmprompt.errors.missing_files import TOLD
 from mmprompt.errors.rules import RULES
 
 PASSED = "All checks passed!"
 
 
-_ALIKE = 3
+_ALIKE = TOLD
 """How many findings of a file are written that are alike in all but their place."""
 
 _KINDS = 10_000
@@ -20,7 +21,10 @@ _KINDS = 10_000
 
 
 class TextReport(Report):
-    """A line for each finding, in ruff's style. Of those with the same words the first ones stand for all."""
+    """A line for each finding, in ruff's style. Of those with the same words the first ones stand for all.
+
+    So do the first ones if each of the first rows misses a file.
+    """
 
     streams: ClassVar[bool] = True
 
@@ -30,7 +34,11 @@ class TextReport(Report):
 
     def finding(self, finding: Finding) -> None:
         """Write the line of a finding, or count it."""
-        kind = (finding.file or "", finding.code, finding.message, finding.hint)
+        message = "no such file: …" if self.missing.holds(finding) else finding.message
+        if self.missing.news:
+            place = f"{finding.file}: " if finding.file else ""
+            self.write(f"{printable(place)}… {printable(self.missing.news)}\n")
+        kind = (finding.file or "", finding.code, message, finding.hint)
         count = self._kinds.get(kind, 0)
         if count or len(self._kinds) < _KINDS:
             self._kinds[kind] = count + 1
