@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     left out; a test that asks for another number asks for a multiple of the profile's.
     """
     _leave_aside_what_a_developer_has_set()
+    if config.getoption("dist", "no") == "load":  # of xdist: -n alone says so
+        config.option.dist = "worksteal"  # the tests of a module stay together, and with them what they share
     if config.pluginmanager.hasplugin("hypothesispytest"):  # not beside the runners
         from hypothesis import HealthCheck, settings
 

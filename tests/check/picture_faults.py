@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 from media.image_files import flat_png, flipped, saved
@@ -77,26 +78,39 @@ def letters_on_nothing() -> bytes:
     return png_of(Image.fromarray(pixels))
 
 
-GOOD = {f"good{number}.jpg": jpeg(scene(number)) for number in range(3)}
-_SCENE = scene(5)
-FAULTS = {
-    # by the code that finds it: a file name and its bytes
-    "MM300": ("damaged.png", flipped(png_of(_SCENE), 30_000)),
-    "MM301": ("cut.jpg", jpeg(_SCENE)[:-4000]),
-    "MM302": ("bomb.png", flat_png(30000, 30000)),
-    "MM303": ("turned.jpg", jpeg(_SCENE, exif=orientation_exif(6))),
-    "MM304": ("print.jpg", jpeg(_SCENE.convert("CMYK"))),
-    "MM305": ("deep.png", png_of(deep())),
-    "MM306": ("moving.gif", saved(_SCENE, "GIF", save_all=True, append_images=[scene(6), scene(7)])),
-    "MM307": ("black.jpg", jpeg(Image.new("RGB", (320, 240)))),
-    "MM308": ("dot.png", png_of(scene(3, 6, 6))),
-    "MM309": ("line.png", png_of(scene(3, 1, 2000))),
-    "MM310": ("clear.png", png_of(with_hole())),
-    "MM311": ("more.jpg", jpeg(_SCENE) + b"PK\3\4" + bytes(range(1, 200))),
-    "MM312": ("empty_page.jpg", jpeg(nearly_empty())),
-    "MM313": ("lab.jpg", profiled()),
-    "MM314": ("dark.jpg", jpeg(_SCENE.point(lambda level: level // 8))),
-    "MM315": ("light.jpg", jpeg(_SCENE.point(lambda level: 240 + level // 17))),
-    "MM316": ("blurred.jpg", jpeg(_SCENE.filter(GaussianBlur(8)))),
-    "MM318": ("grey.jpg", jpeg(_SCENE.convert("L"))),
+def good() -> dict[str, bytes]:
+    """Return files of sound pictures by their names."""
+    return {f"good{number}.jpg": jpeg(scene(number)) for number in range(3)}
+
+
+def usual() -> Image.Image:
+    """Return the picture that most faults are put into."""
+    return scene(5)
+
+
+def moving() -> bytes:
+    """Return a GIF of three frames."""
+    return saved(usual(), "GIF", save_all=True, append_images=[scene(6), scene(7)])
+
+
+FAULTS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    # by the code that finds it: a file name, and what makes its bytes
+    "MM300": ("damaged.png", lambda: flipped(png_of(usual()), 30_000)),
+    "MM301": ("cut.jpg", lambda: jpeg(usual())[:-4000]),
+    "MM302": ("bomb.png", lambda: flat_png(30000, 30000)),
+    "MM303": ("turned.jpg", lambda: jpeg(usual(), exif=orientation_exif(6))),
+    "MM304": ("print.jpg", lambda: jpeg(usual().convert("CMYK"))),
+    "MM305": ("deep.png", lambda: png_of(deep())),
+    "MM306": ("moving.gif", moving),
+    "MM307": ("black.jpg", lambda: jpeg(Image.new("RGB", (320, 240)))),
+    "MM308": ("dot.png", lambda: png_of(scene(3, 6, 6))),
+    "MM309": ("line.png", lambda: png_of(scene(3, 1, 2000))),
+    "MM310": ("clear.png", lambda: png_of(with_hole())),
+    "MM311": ("more.jpg", lambda: jpeg(usual()) + b"PK\3\4" + bytes(range(1, 200))),
+    "MM312": ("empty_page.jpg", lambda: jpeg(nearly_empty())),
+    "MM313": ("lab.jpg", profiled),
+    "MM314": ("dark.jpg", lambda: jpeg(usual().point(lambda level: level // 8))),
+    "MM315": ("light.jpg", lambda: jpeg(usual().point(lambda level: 240 + level // 17))),
+    "MM316": ("blurred.jpg", lambda: jpeg(usual().filter(GaussianBlur(8)))),
+    "MM318": ("grey.jpg", lambda: jpeg(usual().convert("L"))),
 }

@@ -54,7 +54,7 @@ def test_a_row_that_ends_its_decoder_is_named_and_all_others_are_checked(
     Image.new("RGB", (3, 3)).save(tmp_path / "tiny.png")
     rows.append({"id": "tiny", "question": "Why?", "image": "tiny.png", "answer": "x"})
     monkeypatch.setattr("mmprompt.check.media_check.inspect", decode_faults.inspect_or_fail)
-    policy = MediaPolicy(roots=[str(tmp_path)], timeout=3, max_pixels=1 << 20)
+    policy = MediaPolicy(roots=[str(tmp_path)], timeout=1.5, max_pixels=1 << 20)
     task = dataset_task(write(tmp_path / "data.jsonl", rows))
     with Store() as store:
         found = findings_of(task, store, workers, policy=policy, codes=("MM902", "MM308"))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from check.picture_faults import FAULTS, GOOD, jpeg, letters_on_nothing, scene
+from check.picture_faults import FAULTS, good, jpeg, letters_on_nothing, scene
 from findings import findings_of
 from media.image_files import saved
 from PIL import Image, ImageDraw
@@ -26,8 +26,8 @@ def found_in(tmp_path: Path, files: dict[str, bytes]) -> list[Finding]:
 
 @pytest.mark.parametrize("code", FAULTS)
 def test_a_fault_of_a_picture_is_found_and_named(code: str, tmp_path: Path) -> None:
-    name, data = FAULTS[code]
-    (finding,) = [f for f in found_in(tmp_path, {name: data}) if f.severity != "info" or f.code == code]
+    name, make = FAULTS[code]
+    (finding,) = [f for f in found_in(tmp_path, {name: make()}) if f.severity != "info" or f.code == code]
     assert finding.code == code
     assert finding.hint
     assert name in finding.message or code in ("MM300", "MM301", "MM302")
@@ -45,7 +45,7 @@ def wall(width: int, height: int) -> Image.Image:
 
 
 def test_sound_pictures_give_nothing(tmp_path: Path) -> None:
-    assert found_in(tmp_path, GOOD) == []
+    assert found_in(tmp_path, good()) == []
 
 
 @pytest.mark.parametrize(

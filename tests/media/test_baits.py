@@ -31,7 +31,12 @@ COSTLY = [
     if name in baits.COSTLY
 ]
 OTHERS = [
-    pytest.param(modality, [name for name in some if name not in baits.COSTLY], id=modality)
+    pytest.param(
+        modality,
+        [name for name in some if name not in baits.COSTLY],
+        id=modality,
+        marks=[] if modality == "image" else pytest.mark.slow,
+    )
     for modality, some in baits.BAITS.items()
 ]
 

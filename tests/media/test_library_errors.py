@@ -60,7 +60,10 @@ def rendered(folder: Path, modality: str, files: list[bytes], *options: str) -> 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(("modality", "options"), CASES)
+@pytest.mark.parametrize(
+    ("modality", "options"),
+    [case if n % 2 else pytest.param(*case, marks=pytest.mark.slow) for n, case in enumerate(CASES)],
+)
 def test_whatever_a_change_raises_costs_its_own_row(modality, options, policy, tmp_path, monkeypatch, capsys):
     faulty, was = "decode_targets:raise_what_the_file_names", CHANGERS[modality]
     changers = was._replace(change=faulty, fit=faulty, both=was.both and faulty)

@@ -34,7 +34,13 @@ MP4 = {
     "fragments": ("-i", "whole", "-c", "copy", "-movflags", "frag_keyframe+empty_moov"),
     "negative-composition": (*LATE["cut-between-key-frames"], "-movflags", "negative_cts_offsets"),
 }
-CASES = [(name, "matroska") for name in LATE] + [(name, "mp4") for name in (*LATE, *MP4)]
+CASES = [
+    *(
+        pytest.param(name, "matroska", marks=[] if name == "cut-between-key-frames" else pytest.mark.slow)
+        for name in LATE
+    ),
+    *((name, "mp4") for name in (*LATE, *MP4)),
+]
 
 
 @pytest.mark.parametrize("uneven", [pytest.param(False, marks=pytest.mark.slow), True])

@@ -172,6 +172,7 @@ def test_a_picture_that_swells_is_ended_before_it_harms_the_host():
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not features.check("avif"), reason="Linux's limits, and AVIF")
+@pytest.mark.slow
 def test_an_avif_larger_than_its_header_is_ended_and_the_next_is_decoded():
     policy = MediaPolicy(read_also=("avif",))
     lie, honest = baits.LYING_AVIF, saved(Image.new("RGB", (2000, 2000)), "AVIF", speed=10)

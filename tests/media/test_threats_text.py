@@ -158,7 +158,9 @@ def peak_of(act) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("text", ["%41", "%", "%a", "%41b", "%zz"])
+@pytest.mark.parametrize(
+    "text", ["%41", *(pytest.param(t, marks=pytest.mark.slow) for t in ("%", "%a", "%41b", "%zz"))]
+)
 def test_percent_encoding_takes_little_more_memory_than_it_has_characters(text):
     payload = "%FF%D8%FF" + text * ((1 << 18) // len(text))
     uri = "data:image/jpeg," + payload

@@ -122,6 +122,7 @@ def test_a_cache_cold_or_warm_changes_no_byte(
     assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == entries
 
 
+@pytest.mark.slow
 def test_a_long_run_on_four_workers_is_that_on_one(plain: Any, command_environment: dict[str, str], tour: Path) -> None:
     rows = (tour / "tour.jsonl").read_bytes().splitlines(keepends=True)
     words = [sys.executable, "-m", "mmprompt", "render", "-", "--media-root", str(tour), *OPTIONS, "--workers", "4"]

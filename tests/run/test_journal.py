@@ -301,7 +301,7 @@ def sorted_lines(path: Path) -> list[dict[str, Any]]:
 
 @posix
 @pytest.mark.parametrize(
-    ("kills", "count"), [pytest.param(4, 120, id="some"), pytest.param(20, 1000, id="many", marks=pytest.mark.slow)]
+    ("kills", "count"), [pytest.param(2, 80, id="some"), pytest.param(20, 1000, id="many", marks=pytest.mark.slow)]
 )
 def test_a_run_that_is_killed_again_and_again_equals_an_undisturbed_one(
     kills: int, count: int, tmp_path: Path, interrupted_environment: dict[str, str]
