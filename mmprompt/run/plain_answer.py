@@ -131,6 +131,8 @@ class _Prefixed(io.RawIOBase):
 def later_answer(sock: socket.socket, received: bytes, seconds: float) -> tuple[HTTPResponse, bool]:
     """Return the answer of a socket with its body unread, and whether the connection stays open after it.
 
+    It does not if more came than the length of the answer: nobody knows what the rest belongs to.
+
     Raises:
         OSError: the socket failed, or gave nothing in time.
         http.client.HTTPException: what came is no answer.
@@ -153,4 +155,5 @@ def later_answer(sock: socket.socket, received: bytes, seconds: float) -> tuple[
         enforce_content_length=True,
         request_method="POST",
     )
-    return answer, not response.will_close
+    came = len(received.partition(b"\r\n\r\n")[2])
+    return answer, not response.will_close and (response.length is None or came <= response.length)

@@ -40,7 +40,8 @@ ANSWERS = {
     "without a length": OK + b"X: y\r\n\r\n" + BODY,
     "more than its length": PLAIN + b"HTTP/1.1 200 OK\r\n",
 }
-CLOSING = ("closed", "old", "without a length", "more than its length")
+ENDING = ("closed", "old", "without a length")
+"""Those after which the server ends the connection."""
 
 
 @pytest.mark.parametrize("name", ["plain", "kept alive"])
@@ -70,6 +71,13 @@ def test_what_is_odd_is_left_to_urllib3(received: bytes) -> None:
     assert plain_answer(received) == (None, False)
 
 
+def pieces(answer: bytes, size: int) -> Iterator[bytes]:
+    """Yield an answer in pieces. What is more than its length comes with its last byte: later it is the next answer's."""
+    end = len(PLAIN) - 1 if answer.startswith(PLAIN) else len(answer)
+    yield from (answer[start : min(start + size, end)] for start in range(0, end, size))
+    yield answer[end:]
+
+
 @contextmanager
 def serving(answer: bytes, size: int, count: int) -> Iterator[tuple[str, list[int]]]:
     """Give an answer in pieces of ``size`` bytes to ``count`` requests, and note the connection of each."""
@@ -84,9 +92,9 @@ def serving(answer: bytes, size: int, count: int) -> Iterator[tuple[str, list[in
                 while len(connections) < count and (head := read_head(file)):
                     file.read(int(head[b"content-length"]))
                     connections.append(opened)
-                    for start in range(0, len(answer), size):
-                        connection.sendall(answer[start : start + size])
-                    if any(answer == ANSWERS[name] for name in CLOSING):
+                    for piece in pieces(answer, size):
+                        connection.sendall(piece)
+                    if any(answer == ANSWERS[name] for name in ENDING):
                         break
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -111,7 +119,7 @@ def test_each_answer_is_read_and_its_connection_used_again_where_it_can_be(name:
         closing(ChatClient(base_url, "m", timeout=GENEROUS, attempts=1)) as client,
     ):
         assert [client.ask([]) for _ in range(3)] == ["A cat."] * 3
-        assert connections == ([1, 2, 3] if name in CLOSING else [1, 1, 1])
+        assert connections == ([1, 2, 3] if name in (*ENDING, "more than its length") else [1, 1, 1])
 
 
 def test_a_server_that_takes_a_request_slowly_is_given_up_in_time() -> None:
