@@ -112,9 +112,13 @@ class Reader:
 
 
 @pytest.fixture
-def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("tour", "broken", "check", "shapes", "upstream_configs", "upstream_yaml"):
-        shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
+def beside_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Be in a folder with a copy of the fixtures that the document names, or of the tour."""
+    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    text = DOCUMENTS[params["document"]].read_text(encoding="utf-8") if params else "fixtures/tour"
+    for name in set(re.findall(r"\bfixtures/(\w+)", text)):
+        if (ROOT / "fixtures" / name).is_dir():
+            shutil.copytree(ROOT / "fixtures" / name, tmp_path / "fixtures" / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 

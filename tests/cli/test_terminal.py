@@ -444,7 +444,12 @@ def test_media_are_in_short_on_a_terminal_and_whole_elsewhere(
 
 @pytest.mark.parametrize(
     "options",
-    [["--target", "anthropic"], ["--target", "gemini"], ["--emit", "prompt"], ["--media", "keep"], ["--frames", "2"]],
+    [
+        *(pytest.param(["--target", name], marks=pytest.mark.slow) for name in ("anthropic", "gemini")),
+        ["--emit", "prompt"],
+        ["--media", "keep"],
+        ["--frames", "2"],
+    ],
 )
 def test_in_every_form_media_are_short(
     options: list[str], command_environment: dict[str, str], tour: Path, broken: Path, tmp_path: Path, command: Any

@@ -143,7 +143,7 @@ def test_here_and_in_a_child_give_the_same():
 @pytest.mark.parametrize("policy", [HERE, pytest.param(CHILD, marks=on_posix)])
 @pytest.mark.parametrize("cached", [False, True])
 def test_four_threads_give_what_one_gives(policy, cached):
-    parts = [picture(n % 6) for n in range(48)]
+    parts = [picture(n % 6) for n in range(24)]
     one = [MediaEngine(HERE, SMALL).change(p) for p in parts]
     with MediaEngine(policy, SMALL, MediaCache() if cached else None) as engine, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(engine.change, parts)) == one

@@ -316,6 +316,7 @@ def test_end(later):
         assert "user: First?\nreply: turn 1" in done.stdout
 
 
+@pytest.mark.slow
 def test_in_several_processes(project: Path, server: RecordingServer, run: Run) -> None:
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     done = run("-n", "2", f"--vlm-base-url={server.base_url}")

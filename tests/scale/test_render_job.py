@@ -80,7 +80,7 @@ def died(folder: Path, environment: dict[str, str], session: int) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
-@pytest.mark.parametrize("session", [0, 7])
+@pytest.mark.parametrize("session", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_a_row_of_which_two_processes_of_a_session_died_is_left_out(
     session: int, tmp_path: Path, command_environment: dict[str, str]
 ) -> None:

@@ -218,7 +218,9 @@ def test_fit_changes_only_what_the_target_refuses(run: Any, tour: Path) -> None:
     assert coffee == (tour / "media/coffee.jpg").read_bytes()
 
 
-@pytest.mark.parametrize("like", ["openai", "anthropic", "gemini", "vllm"])
+@pytest.mark.parametrize(
+    "like", [*(pytest.param(t, marks=pytest.mark.slow) for t in ("openai", "gemini")), "anthropic", "vllm"]
+)
 def test_frames_are_fitted_as_what_they_are_sent_as(like: str, tour: Path) -> None:
     sides = {"video": 48} if like == "vllm" else {"image": 48}
     register_target("narrow", like=like, max_side=sides)
