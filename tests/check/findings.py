@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mmprompt.check.checker import Checker, dataset_fault
-from mmprompt.check.store import Store
+from mmprompt.check.checker import Checker, Keeps, dataset_fault
+from mmprompt.check.store import SampleFacts, Store
 from mmprompt.errors import MMPromptError
 from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
@@ -23,10 +23,10 @@ def in_process(task: Task) -> MediaPolicy:
     return replace(task_policy(task), isolate=False)
 
 
-def findings_of(path: Path, workers: int = 1) -> list[Finding]:
+def findings_of(path: Path, workers: int = 1, keeps: Keeps | None = None) -> list[Finding]:
     """Return the findings of a dataset."""
     task = dataset_task(path)
-    checker = Checker(task, policy=in_process(task))
+    checker = Checker(task, policy=in_process(task), keeps=keeps)
     try:
         with Store() as store:
             for _ in checker.check(store, workers):
@@ -43,8 +43,8 @@ def overlap_of(path: Path, other: Path) -> list[Finding]:
         with Store() as store, Store() as others:
             for _ in against.check(others):
                 pass
-            for file, line, sent in others.query("SELECT file, line, sent FROM samples WHERE sent IS NOT NULL"):
-                store.add_against(file, line, sent)
+            for row in others.query("SELECT * FROM samples WHERE sent IS NOT NULL"):
+                store.add_against(SampleFacts(*row))
             for _ in checker.check(store):
                 pass
             return list(store.findings())

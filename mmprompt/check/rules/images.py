@@ -8,10 +8,10 @@ from typing import cast
 from mmprompt.check.rule import CheckedMedium, Hit, medium_rule
 from mmprompt.media.inspection import ImageContent
 
-_TINY = 10
+TINY = 10
 """Pixels of a side. Icons have 16, the smallest digits of data sets 28; below 10 is a tracking pixel or a spacer."""
 
-_EXTREME = 20
+EXTREME = 20
 """Times that one side is longer than the other. Lines of text reach 15; beyond, scaling leaves nothing to see."""
 
 _AFTER = 64
@@ -73,9 +73,9 @@ def animated(medium: CheckedMedium) -> Iterator[Hit]:
 def tiny(medium: CheckedMedium) -> Iterator[Hit]:
     """A picture too small to show anything."""
     held = picture(medium)
-    if min(held.width, held.height) < _TINY and not _is_extreme(held):
+    if min(held.width, held.height) < TINY and not _is_extreme(held):
         what = f"{medium.name} has {held.width} x {held.height} pixels"
-        yield Hit(what, "give the picture itself, or drop the row")
+        yield Hit(what, "put the real picture in its place, or drop the row")
 
 
 @medium_rule("MM309", "image")
@@ -85,11 +85,11 @@ def extreme_shape(medium: CheckedMedium) -> Iterator[Hit]:
     if _is_extreme(held):
         times = max(held.width, held.height) // min(held.width, held.height)
         what = f"{medium.name} has {held.width} x {held.height} pixels: one side is {times} times as long as the other"
-        yield Hit(what, "give the picture itself, or cut it into pieces")
+        yield Hit(what, "cut it into pieces, or put the real picture in its place")
 
 
 def _is_extreme(held: ImageContent) -> bool:
-    return max(held.width, held.height) > _EXTREME * min(held.width, held.height)
+    return max(held.width, held.height) > EXTREME * min(held.width, held.height)
 
 
 @medium_rule("MM310", "image")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mmprompt.check.rule import CheckedMedium, Hit, dataset_rule, medium_rule
-from mmprompt.check.rules.images import picture
+from mmprompt.check.rules.images import EXTREME, TINY, picture
 from mmprompt.check.store import Store
 from mmprompt.media.inspection import ImageContent
 
@@ -43,7 +43,7 @@ def blank(medium: CheckedMedium) -> Iterator[Hit]:
     what = f"all pixels of {medium.name} {_NAMES.get(held.colour, 'have one colour')}"
     if held.has_alpha:
         what += " once its transparency is taken away"
-    yield Hit(what, "give the picture itself, or drop the row")
+    yield Hit(what, "put the real picture in its place, or drop the row")
 
 
 @medium_rule("MM312", "image")
@@ -92,7 +92,7 @@ def blurry(medium: CheckedMedium) -> Iterator[Hit]:
 
 @dataset_rule("MM317")
 def odd_size(store: Store) -> Iterator[Hit]:
-    """A picture with far more or fewer pixels than the others."""
+    """A picture with far more or fewer pixels than the others, unless MM308 or MM309 is about it."""
     (count,) = next(store.query("SELECT COUNT(DISTINCT digest) FROM media WHERE pixels IS NOT NULL"))
     if count < _FEW:
         return
@@ -101,9 +101,11 @@ def odd_size(store: Store) -> Iterator[Hit]:
     times = max(_ODD, (high / low) ** _SPREADS)
     odd = store.query(
         "SELECT MIN(rowid), row, name, column_name, offset, pixels FROM media WHERE (pixels < ? OR pixels > ?)"
-        " AND row NOT IN (SELECT row FROM findings WHERE code IN ('MM308', 'MM309')) GROUP BY digest ORDER BY 1",
+        " AND MIN(width, height) >= ? AND MAX(width, height) <= ? * MIN(width, height) GROUP BY digest ORDER BY 1",
         middle / times,
         middle * times,
+        TINY,
+        EXTREME,
     )
     for _, row, name, column, offset, pixels in odd:
         what = f"{name} has {pixels} pixels, and half of the pictures have {middle} or more"
