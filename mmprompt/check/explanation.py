@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from importlib import resources
 
-from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.check.selection import code_of, nearest_code
+from mmprompt.errors import TaskError, shown
 from mmprompt.errors.rules import RULES
 
 
 def explanation(code: str) -> str:
-    """Return the page of a rule as Markdown.
+    """Return the page of a rule, given its code or name, as Markdown.
 
     Raises:
         TaskError: there is no such rule.
     """
-    code = code.upper()
+    given, code = code, code_of(code)
     rule = RULES.get(code)
     if rule is None:
-        raise TaskError(f"unknown code {shown(code)}", nearest(code, RULES))
+        raise TaskError(f"unknown code {shown(given)}", nearest_code(given))
     page = resources.files("mmprompt.check").joinpath("pages", f"{code[:3]}.md")
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     sections = re.split(r"^## ", text, flags=re.MULTILINE)

@@ -11,6 +11,7 @@ ALL = "ALL"
 """Stands for every code."""
 
 _FAMILIES = sorted({code[:3] for code in RULES})
+_CODES = {rule.name: code for code, rule in RULES.items()}
 _BY_DEFAULT = frozenset(code for code, rule in RULES.items() if rule.severity != "info")
 
 
@@ -41,15 +42,27 @@ class Selection:
 
 
 def known_prefix(given: str) -> str:
-    """Return a code, or the beginning of one, in capitals.
+    """Return a code, or the beginning of one, in capitals. The name of a rule is returned as its code.
 
     Raises:
         TaskError: no code begins so.
     """
-    prefix = given.upper()
+    prefix = code_of(given)
     if prefix != ALL and not (prefix and any(code.startswith(prefix) for code in RULES)):
-        raise TaskError(f"unknown code {shown(given)}", nearest(prefix, (*RULES, *_FAMILIES, ALL)))
+        raise TaskError(f"unknown code {shown(given)}", nearest_code(given))
     return prefix
+
+
+def code_of(given: str) -> str:
+    """Return a code in capitals, given it or the name of its rule."""
+    return _CODES.get(given.lower(), given.upper())
+
+
+def nearest_code(given: str) -> str:
+    """Return which code or name was meant, or how one is written."""
+    known = [*_CODES] if "-" in given else [*RULES, *_FAMILIES, ALL]
+    meant = nearest(given.lower() if "-" in given else given.upper(), known)
+    return meant if meant.startswith("did") else "write a code, such as MM204, its beginning, such as MM2, or ALL"
 
 
 def covers(prefixes: Iterable[str], code: str) -> bool:

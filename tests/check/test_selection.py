@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mmprompt.check.explanation import explanation
 from mmprompt.check.selection import Selection
 from mmprompt.errors import TaskError
 
@@ -39,6 +40,16 @@ def test_an_unknown_code_is_refused(unknown: str) -> None:
 def test_codes_may_be_in_lower_case() -> None:
     assert Selection(["mm2"], ["Mm204"]).codes == Selection(["MM2"], ["MM204"]).codes
     assert Selection(["all"]).codes == Selection(["ALL"]).codes
+
+
+def test_a_rule_may_be_named() -> None:
+    assert Selection(["similar-media"], ["Truncated-Image"]).codes == ["MM709"]
+    assert explanation("similar-media") == explanation("mm709")
+    with pytest.raises(TaskError, match="did you mean 'similar-media'"):
+        Selection(["similar-medium"])
+    for wrong in ("pictures", "no-such-rule-at-all"):
+        with pytest.raises(TaskError, match="write a code, such as MM204"):
+            explanation(wrong)
 
 
 def test_the_nearest_code_is_named() -> None:
