@@ -11,7 +11,7 @@ from mmprompt.check.checker import Checker, dataset_fault, read_against
 from mmprompt.check.selection import Selection
 from mmprompt.check.store import Store
 from mmprompt.datasets.read import Dataset, open_dataset
-from mmprompt.errors import DatasetError
+from mmprompt.errors import DatasetError, expect
 from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.tasks.load import dataset_task, load_task
@@ -80,6 +80,8 @@ def _task(source: Source, policy: MediaPolicy | None) -> Task:
         return source
     if isinstance(source, (str, os.PathLike, Mapping)):
         return load_task(source, policy=policy)
+    for path in source:
+        expect(path, (str, os.PathLike), "the name of a file", 'give load_task({}, {"rows": rows}) to check rows')
     return dataset_task(source, policy=policy)
 
 

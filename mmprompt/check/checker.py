@@ -296,4 +296,4 @@ def read_against(task: Task, dataset: Dataset, store: Store, policy: MediaPolicy
     with closing(Checker(task, policy=replace(policy, roots=roots), decode=False, codes=())) as checker:
         for report in checker.reports(dataset):
             if report.sample is not None and report.sample.sent is not None:
-                store.add_against(report.sample.file, report.sample.line, report.sample.sent)
+                store.add_against(report.sample)

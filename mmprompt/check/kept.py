@@ -12,7 +12,7 @@ PRAGMA application_id = {APPLICATION};
 CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
 CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
     question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);
-CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, sent BLOB);
+CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, row INTEGER, sent BLOB);
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
     offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER, media_type TEXT, size INTEGER, width INTEGER,
     height INTEGER, seconds REAL);

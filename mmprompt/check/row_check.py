@@ -7,7 +7,15 @@ from typing import NamedTuple, TypeVar
 
 from mmprompt.check.facts import facts_of, question_of, texts_of
 from mmprompt.check.kept import KeptFix, MediumFacts, SampleFacts
-from mmprompt.check.media_check import MediaCheck, ReadAhead, media_of, medium_key, with_media
+from mmprompt.check.media_check import (
+    MediaCheck,
+    ReadAhead,
+    media_of,
+    medium_key,
+    name_of_medium,
+    naming,
+    with_media,
+)
 from mmprompt.check.media_fixes import medium_fix
 from mmprompt.check.rule import CHOICE_RULES, EXPLAINED, MEDIUM_RULES, ROW_RULES, CheckedMedium, CheckedRow, Hit
 from mmprompt.check.rules.pixels import BLURRED
@@ -17,7 +25,6 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
 from mmprompt.media.inspection import ImageContent, VideoContent
-from mmprompt.media.sources import in_short
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message
 from mmprompt.render.builder import FAULTS, RequestBuilder
 from mmprompt.tasks.task import Task
@@ -32,7 +39,7 @@ FAULT = "MM900"
 
 _HINTS = {
     "MM004": "save the file as UTF-8 without it",
-    "MM204": "give the type that the bytes have",
+    "MM204": "rename the file, or correct the declared type",
     "MM219": "write it as plain base64",
 }
 """What to do about notes of reading that do not say it themselves."""
@@ -170,7 +177,7 @@ class RowCheck:
                 self._media.look(medium, part, ahead)
             except FAULTS as error:
                 where = {"column": medium.column, "offset": medium.offset, "part": number}
-                row.errors.append(_ours(error).located(**where))
+                row.errors.append(naming(medium, _ours(error)).located(**where))
         if not row.errors and not shared_errors:
             held = [[with_media(message, read) for message in messages] for messages in requests]
             row.errors += self._target.errors(sample, held)
@@ -202,7 +209,7 @@ class RowCheck:
         return CheckedMedium(
             part.modality,
             part.source,
-            in_short(part.source),
+            name_of_medium(part),
             column if isinstance(column, str) else None,
             offset if isinstance(offset, int) else None,
             number,
@@ -218,7 +225,7 @@ class RowCheck:
             try:
                 self._media.look(medium, part, ahead)
             except FAULTS as error:
-                fault = _ours(error).located(part=medium.number)
+                fault = naming(medium, _ours(error)).located(part=medium.number)
             if len(self._shared) >= _KEPT_SHARED:
                 self._shared.clear()
             known = self._shared[key] = medium, fault

@@ -212,9 +212,9 @@ class Store:
         """Return the number of findings."""
         return int(next(self.query("SELECT COUNT(*) FROM findings"))[0])
 
-    def add_against(self, file: str | None, line: int | None, sent: bytes) -> None:
-        """Keep the digest of a row of the other dataset, such as the training set; see ``SampleFacts.sent``."""
-        self._write("INSERT INTO against VALUES (?, ?, ?)", [(file, line, sent)])
+    def add_against(self, row: SampleFacts) -> None:
+        """Keep the place and the digest of a row of the other dataset, such as the training set."""
+        self._write("INSERT INTO against VALUES (?, ?, ?, ?)", [(row.file, row.line, row.row, row.sent)])
 
     def once(self, code: str) -> list[Finding]:
         """Keep of the findings of a code the first of each file, with the number of the others, and return them."""

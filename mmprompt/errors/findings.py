@@ -89,15 +89,25 @@ class Finding(NamedTuple):
         """Return the finding of an error. It is an error also where its rule is a warning: the row is left out."""
         return cls.at(error.code, error.what, error.hint, error.where, row, name)._replace(severity="error")
 
+    @property
+    def place(self) -> str:
+        """The file with the line, or with the row where the file has no lines; empty if both are unknown."""
+        if self.line is not None:
+            return f"{self.file}:{self.line}" if self.file else f"row {self.line}"
+        return f"{self.file}, row {self.row}" if self.file and self.row is not None else self.file or ""
+
     def __str__(self) -> str:
         """Return a line in ruff's style.
 
         >>> str(Finding.at("MM204", "declared image/jpeg, bytes are PNG", "rename it", Where("vqa.jsonl", 14, "image")))
         'vqa.jsonl:14: MM204 declared image/jpeg, bytes are PNG; rename it (image)'
+
+        A row of a file without lines has its 0-based number:
+
+        >>> str(Finding.at("MM700", "the row asks nothing", "", Where("vqa.parquet"), 13, "q-14"))
+        'vqa.parquet, row 13: MM700 the row asks nothing (sample q-14)'
         """
-        place = self.file or ""
-        if self.line is not None:
-            place = f"{place}:{self.line}" if place else f"row {self.line}"
+        place = self.place
         inside = [] if self.column is None else [short_name(self.column)]
         if self.offset is not None:
             inside = [" ".join([*inside, f"@{self.offset}"])]

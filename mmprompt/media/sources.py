@@ -160,7 +160,7 @@ def _head_kind(source: str) -> Kind | None:
 def _classify_object(source: object) -> Source:
     if isinstance(source, (bytes, bytearray, memoryview)):
         if not len(source):
-            raise SourceError("the source has no bytes", _NO_SOURCE, code="MM202")
+            raise SourceError("the source has no bytes", "store the bytes of the file anew", code="MM202")
         return Source("bytes", bytes(source))
     if isinstance(source, os.PathLike):
         return Source("path", os.fsdecode(source))
@@ -287,8 +287,9 @@ def in_short(source: object) -> str:
     if not isinstance(source, str):
         if isinstance(source, (bytes, bytearray, memoryview)):
             return f"{len(source)} bytes"
-        if isinstance(source, os.PathLike):
-            return in_short(os.fsdecode(source))
+        path = source.get("path") if isinstance(source, Mapping) else source  # a Hugging Face struct names its bytes
+        if isinstance(path, (str, os.PathLike)) and path:
+            return in_short(os.fsdecode(path))
         return f"a value of type {type(source).__name__}"[:80]
     kind = classify_or_path(source)
     if kind == "base64":

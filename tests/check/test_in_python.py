@@ -32,6 +32,11 @@ def data(tmp_path: Path) -> Path:
 CHOSEN = ["MM002", "MM201", "MM701"]
 
 
+def test_rows_in_place_of_names_are_refused_with_what_to_give() -> None:
+    with pytest.raises(TaskError, match="the name of a file is dict; give load_task"):
+        list(check_dataset([{"question": "What?"}]))  # type: ignore[list-item]  # what a user would try
+
+
 def test_findings_are_yielded_in_the_order_of_rows(data: Path) -> None:
     found = [(f.code, f.row, f.id) for f in check_dataset(data, select=CHOSEN)]
     assert sorted(found, key=str) == [("MM002", 2, None), ("MM201", 0, "a"), ("MM701", 1, "b")]

@@ -9,9 +9,13 @@ import pytest
 from findings import findings_of, in_process
 from planted import encoded, pixels
 
+from mmprompt import check_dataset, load_task
 from mmprompt.check.checker import Checker
 from mmprompt.check.mending import MendedFile
 from mmprompt.check.store import Store
+from mmprompt.errors import Where
+from mmprompt.errors.findings import Finding
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.tasks.load import dataset_task
 
 END = "<AIS_CONTENT_TAG>"
@@ -175,4 +179,63 @@ def test_notes_of_reading_say_what_to_do(tmp_path: Path) -> None:
     path = written(tmp_path, {"id": 1, "image": "a.jpg", "question": "What?", "answer": "x"})
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     found = {finding.code: finding.hint for finding in findings_of(path)}
-    assert found == {"MM004": "save the file as UTF-8 without it", "MM204": "give the type that the bytes have"}
+    assert found == {
+        "MM004": "save the file as UTF-8 without it",
+        "MM204": "rename the file, or correct the declared type",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("cut.jpg", encoded(pixels(1))[:-200], "cut.jpg: the JPEG is cut or damaged: it ends too early"),
+        ("gone.jpg", None, "no such file: 'gone.jpg'"),
+    ],
+)
+def test_an_error_names_its_file_once(tmp_path: Path, name: str, data: bytes | None, message: str) -> None:
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    row: dict[str, object] = {"id": 1, "image": name, "question": "What?", "answer": "x"}
+    assert [text for code, _, text in told(tmp_path, row) if code in ("MM201", "MM301")] == [message]
+
+
+def test_bytes_are_called_by_their_path_or_by_what_they_are() -> None:
+    rows = [
+        {"id": at, "image": {"bytes": encoded(pixels(1)[:3, :3], "PNG"), "path": path}, "question": f"{at}?"}
+        for at, path in enumerate(("small.png", None, ""))
+    ]
+    task = load_task({}, {"rows": rows})
+    found = [f.message for f in check_dataset(task, select="MM308", policy=MediaPolicy(isolate=False))]
+    assert found == [f"{name} has 3 x 3 pixels" for name in ("small.png", "the image", "the image")]
+
+
+def test_rows_of_a_file_without_lines_have_their_numbers() -> None:
+    finding = Finding.at("MM700", "the row asks nothing", "", Where("a.parquet"), 3, "q-3")
+    assert str(finding) == "a.parquet, row 3: MM700 the row asks nothing (sample q-3)"
+    assert finding._replace(row=None).place == "a.parquet"
+    assert finding._replace(line=7).place == "a.parquet:7"
+    assert finding._replace(file=None, line=7).place == "row 7"
+
+
+def test_mojibake_is_found_in_each_turn_of_a_chat(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {
+            "id": wrong,
+            "messages": [
+                {"role": role, "content": "A cafÃ© here." if turn == wrong else f"Turn {turn} of {wrong}."}
+                for turn, role in enumerate(("user", "assistant", "user"))
+            ],
+            "answer": "x",
+        }
+        for wrong in range(4)
+    ]
+    assert [f.id for f in findings_of(written(tmp_path, *rows)) if f.code == "MM005"] == [0, 1, 2]
+
+
+def test_more_marks_than_media_are_told_as_that(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    turn = [{"from": "human", "value": "<image>\n<image>\nWhich?"}, {"from": "gpt", "value": "This."}]
+    found = told(tmp_path, {"id": 1, "image": "a.png", "conversations": turn})
+    assert ("MM108", "the text holds more than 1 mark <image>, but the row has 1 image") in [
+        (c, m) for c, _, m in found
+    ]

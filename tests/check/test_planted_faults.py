@@ -227,7 +227,10 @@ def test_rows_of_the_training_set_are_found(folder: Path, kind: str) -> None:
     path = whole(folder, kind)
     rows = [good_row(number, f"pictures/p{number:03}.jpg") for number in (7, 8, 9)]
     train = write_rows(folder / "train", [{**row, "id": f"t-{row['id']}"} for row in rows], kind)
-    assert told(overlap_of(path, train)) == [(7, "MM711"), (8, "MM711"), (9, "MM711")]
+    found = overlap_of(path, train)
+    assert told(found) == [(7, "MM711"), (8, "MM711"), (9, "MM711")]
+    first = {"parquet": ", row 0", "ais": ":1"}.get(kind, ":2")
+    assert found[0].message == f"the row stands in {train}{first} too"
 
 
 @pytest.mark.parametrize("kind", EVERY)

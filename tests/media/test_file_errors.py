@@ -13,7 +13,7 @@ from mmprompt.media.files import GuardedFiles
     [
         (
             "none.jpg",
-            r"begin at the media root; --media-root DIR, media: \{roots: \[DIR\]\} or MediaPolicy\(roots=\[DIR\]\) adds one$",
+            r"begin at a media root, as a rule the dataset's folder; --media-root DIR, media: \{roots: \[DIR\]\} or MediaPolicy\(roots=\[DIR\]\) adds one$",
         ),
         ("a, b.jpg", r"adds one$"),
         ("pics\\a.jpg", "write / for the backslashes"),

@@ -109,8 +109,7 @@ class HTMLReport(Report):
 
 
 def _place(finding: Finding) -> str:
-    line = "" if finding.line is None else f":{finding.line}"
-    words = [f"{os.path.basename(finding.file or '')}{line}"]
+    words = [finding._replace(file=os.path.basename(finding.file or "")).place]
     words += [] if finding.id is None else [f"sample {finding.id}"]
     words += [] if finding.column is None else [finding.column]
     return "<br>".join(_text(word) for word in words if word)

@@ -37,9 +37,7 @@ class JUnitReport(Report):
 
     def finding(self, finding: Finding) -> None:
         """Write a finding as a failed test."""
-        place = (finding.file or "") + ("" if finding.line is None else f":{finding.line}")
-        name = f"{finding.code} {RULES[finding.code].name}"
-        name += f" {place}" if place else ""
+        name = f"{finding.code} {RULES[finding.code].name} {finding.place}".rstrip()
         line = "" if finding.line is None else f' line="{finding.line}"'
         file = "" if finding.file is None else f" file={_attribute(finding.file)}"
         self.write(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
 from mmprompt.errors import shown
+from mmprompt.messages import TextPart
 
 _AROUND = 12
 """Characters of the text before and after a fault that a message shows."""
@@ -36,8 +37,11 @@ _Meant = str | Callable[[re.Match[str]], str]
 
 
 def _all_texts(row: CheckedRow) -> Iterator[RowText]:
-    """Yield the texts of a row and its answer."""
+    """Yield the texts of a row, the replies that it sends, and its answer."""
     yield from row.texts
+    for message in row.sample.messages or ():
+        if message.role == "assistant":
+            yield from [RowText(None, part.text) for part in message.parts if isinstance(part, TextPart)]
     if isinstance(row.answer, str):
         yield RowText(row.task.output_column, row.answer)
 

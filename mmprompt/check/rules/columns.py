@@ -146,7 +146,7 @@ def repeated_id(store: Store) -> Iterator[Hit]:
     )
     for row, name, shape, *first in again:
         if not _has_no_id(json.loads(shape)):
-            what = f"the id {shown(json.loads(name))} stands before in {place_of_row(*first)}"
+            what = f"the id {shown(json.loads(name))} is also that of {place_of_row(*first)}"
             yield Hit(what, "give each row its own id", row=row)
 
 

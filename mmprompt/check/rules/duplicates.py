@@ -46,13 +46,12 @@ def conflicting_answers(store: Store) -> Iterator[Hit]:
 def train_test_overlap(store: Store) -> Iterator[Hit]:
     """A row that the other dataset, such as the training set, has too."""
     shared = store.query(
-        "SELECT samples.row, other.file, other.line FROM samples"
-        " JOIN (SELECT sent, file, MIN(line) AS line FROM against GROUP BY sent) AS other ON other.sent = samples.sent"
-        " ORDER BY samples.row"
+        "SELECT samples.row, other.file, other.line, other.row FROM samples"
+        " JOIN (SELECT sent, MIN(rowid) AS first FROM against GROUP BY sent) AS twin ON twin.sent = samples.sent"
+        " JOIN against AS other ON other.rowid = twin.first ORDER BY samples.row"
     )
-    for row, file, line in shared:
-        place = file if line is None else f"{file}:{line}"
-        yield Hit(f"the row stands in {place} too", "drop it here or there", row=row)
+    for row, *first in shared:
+        yield Hit(f"the row stands in {place_of_row(*first)} too", "drop it here or there", row=row)
 
 
 @dataset_rule("MM715")
