@@ -216,7 +216,8 @@ def check_dataset(
     if told:
         more = 1 + sum(1 for _ in found) if len(told) > _LISTED else 0
         lines = [str(finding) for finding in told[:_LISTED]] + ([f"… and {more} more"] if more else [])
-        raise AssertionError("\n".join([f"{len(told[:_LISTED]) + more} findings", *lines]))
+        count = len(told[:_LISTED]) + more
+        raise AssertionError("\n".join([f"{count} finding{'s' * (count > 1)}", *lines]))
 
 
 def _task(source: Source) -> Task:

@@ -48,7 +48,8 @@ class MediaQueue:
         at = int(number) - 1 if number else self._next.get(modality, 0)
         if not 0 <= at < len(sources) or sources[at] is None:
             held = sum(source is not None for source in sources)
-            what = f"the text holds {mark[0]}, but the row has {held} {modality}{'s' * (held != 1)}"
+            again = f"more than {held} mark{'s' * (held != 1)} " if held and not number else ""
+            what = f"the text holds {again}{mark[0]}, but the row has {held} {modality}{'s' * (held != 1)}"
             raise RowError(what, "give each mark its medium, or remove the mark", code="MM108")
         if number:
             self._numbered.add((modality, at))

@@ -174,7 +174,8 @@ def unreadable(error: OSError, name: str) -> MediaError:
     """Return our error for an error of the system, whose own message would show the whole path."""
     code = error.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
-        hint = f"check the name; relative paths begin at the media root; {_HOW_TO_ADD} adds one{name_hint(name)}"
+        start = "check the name; relative paths begin at a media root, as a rule the dataset's folder"
+        hint = f"{start}; {_HOW_TO_ADD} adds one{name_hint(name)}"
         return MissingFileError(f"no such file: {shown(name)}", hint)
     if code in (errno.EACCES, errno.EPERM):
         return PolicyError(
