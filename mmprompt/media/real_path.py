@@ -1,4 +1,4 @@
-"""Real paths of files: which one is still the same file, where a cache keeps its blobs, and what opens no links."""
+"""Real paths of files: where a cache keeps its blobs, what a path leads to now, and how to open one without links."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def linkless_open() -> Callable[[str], int] | None:
     """Return the function that opens a path without links, None where there is none."""
     if PLATFORM != "linux" or sys.maxsize < 1 << 32 or os.uname().machine not in _CALL_MACHINES:
         return None
-    if sys.getfilesystemencoding() != "utf-8":
+    # Android ends a process that makes the call, where other systems refuse it
+    if sys.getfilesystemencoding() != "utf-8" or hasattr(sys, "getandroidapilevel"):
         return None
     try:
         from mmprompt.media.openat2 import linkless  # noqa: PLC0415  # it takes time to load

@@ -152,6 +152,12 @@ def test_where_the_call_cannot_be_loaded_files_are_read_and_let_go(root, monkeyp
             assert not left_behind(before)
 
 
+def test_the_call_is_never_made_on_android(root, monkeypatch):
+    monkeypatch.setattr(sys, "getandroidapilevel", lambda: 24, raising=False)
+    assert linkless_open() is None
+    assert GuardedFiles(MediaPolicy([root])).read("a.bin") == b"root/a.bin"
+
+
 class Unloadable:
     def __init__(self, fault):
         self.fault = fault
