@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, named_files
+from mmprompt.cli.task_options import add_drop_option, drop_last, drop_notes
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -23,6 +24,7 @@ examples:
   mmprompt convert vqa.csv vqa.tar --to webdataset --map pic=image --map Q=question
   mmprompt convert train.json train.parquet --to parquet --store embed
   mmprompt convert vqa.jsonl vqa --to croissant
+  mmprompt convert chats.jsonl rows.csv --to csv --drop-last-assistant
 
 A row that the format cannot hold is reported on standard error and left out; the
 exit code is then 1.
@@ -48,7 +50,9 @@ def add_parser(commands: Commands) -> None:
     )
     errors = "also write every error to this file, one JSON object a line"
     parser.add_argument("--errors", metavar="FILE.jsonl", help=errors)
-    add_dataset_options(parser.add_argument_group("how the dataset is read"))
+    rows = parser.add_argument_group("how the dataset is read")
+    add_dataset_options(rows)
+    add_drop_option(rows)
     parser.set_defaults(run=run)
 
 
@@ -68,13 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
     check_apart(arguments.errors, *named_files(arguments), arguments.output)
     with recorded(arguments.errors):
         task = dataset_task(arguments.input, **dataset_options(arguments))
+        drop_last(arguments, task.dataset, task)
     report, nothing = None, None
     with error_report(arguments.errors) as errors:
         try:
             report = _converted(arguments, task, errors)
         except NothingWrittenError as error:
             nothing = error
-    notes = () if report is None else report.notes
+    notes = [] if report is None else [*report.notes, *drop_notes(task)]
     for line in [*errors.texts(), *[f"note: {note.finding}" for note in notes]]:
         say(line)
     if report is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.cli.dataset_options import add_dataset_options, dataset_options
+from mmprompt.cli.task_options import add_drop_option, drop_last
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -37,6 +38,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("-o", metavar="FILE", default="task.yaml", help="the task file to write (default: task.yaml)")
     root = "media may lie here: for the first prompt, since no task file may allow it by itself (repeatable)"
     parser.add_argument("--media-root", action="append", default=[], metavar="DIR", help=root)
+    add_drop_option(parser)
     add_dataset_options(parser.add_argument_group("how the dataset is read, which the task file then says"))
     parser.set_defaults(run=run)
 
@@ -70,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise TaskError(f"{shown(arguments.o)} exists already", "give another name with -o") from None
     errors: list[MMPromptError] = []
     task = load_file(arguments.o, None, Grants(roots=tuple(arguments.media_root)))
+    drop_last(arguments, task.dataset, task)
     policy = task_policy(task, roots=arguments.media_root)
     request = next(iter(task.requests(policy=policy, on_error=errors.append)), None)
     for error in errors[:3]:
@@ -78,8 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"note: {note.finding}")
     if request is not None:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
-    roots = "".join([f" --media-root {root}" for root in arguments.media_root])
-    say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}{roots}")
+    again = "".join([f" --media-root {root}" for root in arguments.media_root])
+    again += " --drop-last-assistant" if arguments.drop_last_assistant else ""
+    say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}{again}")
     return OK if request is not None else FINDINGS
 
 

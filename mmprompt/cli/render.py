@@ -12,6 +12,7 @@ from mmprompt.cli.task_options import (
     add_access_options,
     add_engine_options,
     add_row_options,
+    drop_notes,
     natural,
     policy_of,
     task_of,
@@ -132,10 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
             outcome = render_in_shards(arguments, task, renderer, errors, notes, last)
         else:
             outcome = render_rows(arguments, task, renderer, errors, notes)
-    for note in task.notes():
+    for note in [*task.notes(), *drop_notes(task)]:
         notes.add(note)
-    if last is not None and not last.taken:
-        notes.add(Note("MM701", "--drop-last-assistant found no chat whose last message is the assistant's"))
     if not (outcome.written or outcome.left_out or outcome.stopped):
         notes.add(Note("MM014", "there is no row to render"))
     for text in (*errors.texts(), *notes.texts()):

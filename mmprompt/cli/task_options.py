@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mmprompt.datasets.read import Dataset
+    from mmprompt.errors.findings import Note
     from mmprompt.media.policy import MediaPolicy
     from mmprompt.tasks.grants import Grants
     from mmprompt.tasks.task import Task
@@ -26,8 +27,13 @@ def add_row_options(group: argparse._ArgumentGroup) -> None:
     add("--abbr", metavar="NAME", help="which dataset of a runner's config, where it has several")
     add_dataset_options(group)
     add("--limit", type=natural, metavar="N", help="read at most N rows")
+    add_drop_option(group)
+
+
+def add_drop_option(group: argparse._ActionsContainer) -> None:
+    """Add the option that makes the closing message of a chat its answer."""
     drop = "take the closing assistant message of a chat as its answer, which is not sent"
-    add("--drop-last-assistant", action="store_true", help=drop)
+    group.add_argument("--drop-last-assistant", action="store_true", help=drop)
 
 
 ROWS_PER_SHARD = {"render": 20_000, "check": 2_000, "run": 1_000}
@@ -72,11 +78,12 @@ def task_of(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
         MMPromptError: the task or the dataset cannot be opened, or an option does not go with it.
     """
     task = _named_task(arguments, inputs)
-    _drop_last(arguments, task.dataset, task)
+    drop_last(arguments, task.dataset, task)
     return task
 
 
-def _drop_last(arguments: argparse.Namespace, dataset: Dataset | None, task: Task) -> None:
+def drop_last(arguments: argparse.Namespace, dataset: Dataset | None, task: Task) -> None:
+    """Make the closing messages of a dataset's chats the answers, if the option asks for it."""
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
 
     if dataset is not None and arguments.drop_last_assistant:
@@ -110,6 +117,16 @@ def _named_task(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     return dataset_task(first if len(inputs) == 1 else inputs, **options)
 
 
+def drop_notes(task: Task) -> list[Note]:
+    """Return a note if ``--drop-last-assistant`` is given, and no chat had such a message."""
+    from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
+    from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
+
+    last = None if task.dataset is None else task.dataset.change
+    what = "--drop-last-assistant found no chat whose last message is the assistant's"
+    return [Note("MM701", what)] if isinstance(last, LastAssistant) and not last.taken else []
+
+
 def other_dataset(arguments: argparse.Namespace, task: Task) -> Dataset:
     """Return the dataset ``--against``, with the columns of the one that the task reads.
 
@@ -126,7 +143,7 @@ def other_dataset(arguments: argparse.Namespace, task: Task) -> Dataset:
         encoding=section.get("encoding") or options["encoding"],
         templates=task.assembly is not None,
     )
-    _drop_last(arguments, other, task)
+    drop_last(arguments, other, task)
     return other
 
 

@@ -233,3 +233,33 @@ def test_view_and_stats_show_the_closing_message_as_the_answer(
     assert "assistant" not in shown
     assert main(["stats", str(dialogues), "--drop-last-assistant"]) == 0
     assert "answers: 2 distinct" in capfd.readouterr().out
+
+
+def test_convert_writes_the_closing_message_as_the_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data, out = tmp_path / "chats.jsonl", tmp_path / "rows.csv"
+    data.write_text(json.dumps({"id": 1, "messages": [USER, ASSISTANT]}) + "\n")
+    asked = ["convert", str(data), str(out), "--to"]
+    for form in ("csv", "llava"):
+        assert main([*asked, form]) == 1
+        assert "take the closing message as the answer with --drop-last-assistant, or" in capfd.readouterr().err
+    assert main([*asked, "csv", "--drop-last-assistant"]) == 0
+    assert out.read_text() == "id,question,answer\n1,hi,hello\n"
+    assert main([*asked, "openai", "--drop-last-assistant"]) == 0
+    assert json.loads(out.read_text()) == {"id": 1, "messages": [USER], "answer": "hello"}
+    assert "MM701" not in capfd.readouterr().err
+    data.write_text(json.dumps({"id": 1, "messages": [USER]}) + "\n")
+    assert main([*asked, "csv", "--drop-last-assistant"]) == 0
+    assert "MM701 --drop-last-assistant found no chat" in capfd.readouterr().err
+
+
+def test_init_shows_the_prompt_without_the_closing_message_and_the_command_that_sends_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data, task = tmp_path / "chats.jsonl", tmp_path / "task.yaml"
+    data.write_text(json.dumps({"id": 1, "messages": [USER, ASSISTANT]}) + "\n")
+    assert main(["init", str(data), "-o", str(task), "--drop-last-assistant"]) == 0
+    shown, told = capfd.readouterr()
+    assert json.loads(shown) == {"id": 1, "messages": [USER]}
+    command = told.rpartition("next: mmprompt ")[2].split()
+    assert main(command) == 0
+    assert json.loads(capfd.readouterr().out) == {"id": 1, "messages": [USER], "answer": "hello"}

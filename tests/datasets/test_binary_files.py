@@ -168,6 +168,58 @@ def test_a_folder_without_a_dataset_and_one_with_several_splits_are_told(tmp_pat
     assert row.columns["question"] == "test"
 
 
+def put_texts(folder, *names):
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps({"question": f"q{number}"}) + "\n")
+
+
+@pytest.mark.parametrize("end", [".jsonl", "-0a1b2c3d.jsonl"])
+def test_the_shards_of_a_split_are_one_dataset(tmp_path, end):
+    names = [f"{split}-0000{n}-of-00002" for split in ("test", "train") for n in (0, 1)]
+    put_texts(tmp_path, *[name + end for name in names[:2]])
+    assert [(row.columns["question"], row.row) for row in open_dataset(tmp_path)] == [("q0", 0), ("q1", 1)]
+    put_texts(tmp_path, *[name + end for name in names])
+    with pytest.raises(DatasetError, match="several splits or datasets: 'test', 'train'; choose one: --split test"):
+        open_dataset(tmp_path)
+    assert [(row.columns["question"], row.row) for row in open_dataset(tmp_path, split="train")] == [
+        ("q2", 0),
+        ("q3", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        (["captions_2014.json", "captions_2017.json"], ["captions_2014", "captions_2017"]),
+        (["test/rows.jsonl", "train/rows.jsonl"], ["test", "train"]),
+        (["en/test-0-of-1.jsonl", "en/train.jsonl", "fr/test.jsonl"], ["en/test", "en/train", "fr"]),
+        (["rows.csv", "rows.jsonl"], ["rows.csv", "rows.jsonl"]),
+    ],
+)
+def test_no_file_of_a_folder_hides_another(tmp_path, names, splits):
+    put_texts(tmp_path, *names)
+    named = ", ".join(map(repr, splits))
+    with pytest.raises(DatasetError, match=f"several splits or datasets: {named}; choose one: --split {splits[0]}"):
+        open_dataset(tmp_path)
+    assert [open_dataset(tmp_path, split=split).path for split in splits] == [str(tmp_path / name) for name in names]
+
+
+def test_the_shards_of_parquet_files_are_one_split_in_each_folder(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    import pyarrow.parquet as pq
+
+    for name in ("test-0-of-2", "test-1-of-2", "test/0000", "test/0001", "train/0000"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"question": [name]}), tmp_path / f"{name}.parquet")
+    assert [row.columns["question"] for row in open_dataset(tmp_path)] == ["test-0-of-2", "test-1-of-2"]
+    for number in (0, 1):
+        (tmp_path / f"test-{number}-of-2.parquet").unlink()
+    with pytest.raises(DatasetError, match="several splits or datasets: 'test', 'train'"):
+        open_dataset(tmp_path)
+    assert [row.columns["question"] for row in open_dataset(tmp_path, split="test")] == ["test/0000", "test/0001"]
+
+
 def test_a_split_is_a_file_of_a_folder_or_a_column_of_the_rows(tmp_path):
     rows = [{"question": "a", "split": "test"}, {"question": "b", "split": "train"}, {"question": "c"}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -6,7 +6,7 @@ import glob
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from mmprompt.datasets.readers.media_folder import METADATA
@@ -14,7 +14,10 @@ from mmprompt.errors import DatasetError, nearest, shown
 
 _T = TypeVar("_T")
 
-_SHARD = re.compile(r"(.+?)[-_.](?:\d{3,}(?:-of-\d+)?)(?:-[0-9a-f]{6,})?\.")
+_SHARD = re.compile(r"(.+?)[-_.](?:\d{3,}|\d+-of-\d+)(?:-[0-9a-f]{6,})?\.")
+_SHARD_OF = re.compile(r"(.+?)[-_.]\d+-of-\d+(?:-[0-9a-f]{6,})?\.")
+"""A shard of a text file. A number alone may be a year."""
+
 _TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _PACKED = ("", ".gz", ".zst")
 _NO_ROWS = frozenset(
@@ -55,7 +58,7 @@ def files_of(folder: str, split: str | None = None) -> Contents:
             shards = _by_split(found)
             return Contents(_chosen(shards, split, folder), name, split in shards)
     texts = _texts(folder)
-    return Contents((_chosen(texts, split, folder),), None, split in texts)
+    return Contents(_chosen(texts, split, folder), None, split in texts)
 
 
 def expanded(path: str) -> list[str]:
@@ -131,16 +134,31 @@ def _tars() -> tuple[str, ...]:
     return (".tar", ".tar.gz", ".tgz", ".tar.zst")
 
 
-def _by_split(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return paths by the name before the number of the shard: ``test-00000-of-00002.parquet`` is of ``test``."""
+def _by_split(paths: Sequence[str], shard: re.Pattern[str] = _SHARD) -> dict[str, tuple[str, ...]]:
+    """Return paths by the name before the number of the shard: ``test-00000-of-00002.parquet`` is of ``test``.
+
+    If a name is in several folders, as ``train/0000.parquet`` and ``test/0000.parquet``, each folder is a split.
+    """
     splits: dict[str, list[str]] = {}
     for path in paths:
         name = os.path.basename(path)
-        shard = _SHARD.match(name)
-        splits.setdefault(shard[1] if shard else name.partition(".")[0], []).append(path)
+        found = shard.match(name)
+        splits.setdefault(found[1] if found else name.partition(".")[0], []).append(path)
+    if any(len(set(map(os.path.dirname, files))) > 1 for files in splits.values()):
+        return _by_folder(paths, shard)
     if len(splits) > 1 and all(len(files) == 1 and name.isdecimal() for name, files in splits.items()):
         return {"": tuple([file for files in splits.values() for file in files])}  # 00000.tar, 00001.tar
     return {name: tuple(files) for name, files in splits.items()}
+
+
+def _by_folder(paths: Sequence[str], shard: re.Pattern[str]) -> dict[str, tuple[str, ...]]:
+    """Return paths by the name of their folder, which the name of the split follows if it has several."""
+    splits: dict[str, tuple[str, ...]] = {}
+    for folder in dict.fromkeys(map(os.path.dirname, paths)):
+        name = os.path.basename(folder)
+        own = _by_split([path for path in paths if os.path.dirname(path) == folder], shard)
+        splits |= {name if len(own) == 1 else f"{name}/{split}": files for split, files in own.items()}
+    return splits
 
 
 def _chosen(splits: dict[str, _T], split: str | None, folder: str) -> _T:
@@ -155,13 +173,19 @@ def _chosen(splits: dict[str, _T], split: str | None, folder: str) -> _T:
     return next(iter(splits.values()))
 
 
-def _texts(folder: str) -> dict[str, str]:
-    """Return the files of text in a folder by name; VQAv2's annotations are joined with its questions."""
+def _texts(folder: str) -> dict[str, tuple[str, ...]]:
+    """Return the files of text in a folder by name; VQAv2's annotations are joined with its questions.
+
+    The shards of a split are one; other files of one name, such as ``rows.csv`` and ``rows.json``, are several.
+    """
     ends = tuple([suffix + packed for suffix in _TEXTS for packed in _PACKED])
     found = [path for path in _found(folder, ends) if os.path.basename(path) not in _NO_ROWS]
     questions = [path for path in found if "questions" in os.path.basename(path)]
-    by_name = {os.path.basename(path).partition(".")[0]: path for path in questions or found}
-    if not by_name:
+    if not found:
         hint = "name a dataset file in it; a folder of media needs metadata.jsonl with file_name"
         raise DatasetError(f"{shown(folder)} is a directory in which no dataset was found", hint)
-    return by_name
+    splits: dict[str, tuple[str, ...]] = {}
+    for name, files in _by_split(questions or found, _SHARD_OF).items():
+        is_one = len(files) == 1 or all(_SHARD_OF.match(os.path.basename(file)) for file in files)
+        splits |= {name: files} if is_one else {os.path.basename(file): (file,) for file in files}
+    return splits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from mmprompt.datasets.placeholders import holds_mark, marked_text
-from mmprompt.datasets.writers.record import Record, media_then_text, only_user_message
+from mmprompt.datasets.writers.record import Record, media_then_text, only_user_message, other_form
 from mmprompt.datasets.writers.stored_media import MediaStore
 from mmprompt.errors import MMPromptError, RowError
 from mmprompt.messages import MediaRef, Part, TextPart, part_dict
@@ -135,9 +135,8 @@ def _marked(
             )
         turns.append({role_key: roles["assistant"], text_key: record.answer})
     elif record.messages[-1].role == "assistant":
-        raise RowError(
-            "the last message is the assistant's, and would be read as the answer", "write --to openai", code="MM800"
-        )
+        what = "the last message is the assistant's, and would be read as the answer"
+        raise RowError(what, other_form(record), code="MM800")
     return turns, media
 
 

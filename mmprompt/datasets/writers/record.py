@@ -44,6 +44,13 @@ class RowSink(Protocol):
         """Finish the file."""
 
 
+def other_form(record: Record) -> str:
+    """Return how to write a chat that another format cannot hold."""
+    closes = len(record.messages) > 1 and record.messages[-1].role == "assistant"
+    first = "take the closing message as the answer with --drop-last-assistant, or " if closes else ""
+    return f"{first}write --to openai"
+
+
 def only_user_message(record: Record, name: str) -> Message:
     """Return the one message of a row.
 
@@ -53,7 +60,7 @@ def only_user_message(record: Record, name: str) -> Message:
     if len(record.messages) != 1 or record.messages[0].role != "user":
         roles = ", ".join(message.role for message in record.messages)
         raise RowError(
-            f"{name} holds one message of the user, and the row has: {roles}", "write --to openai", code="MM800"
+            f"{name} holds one message of the user, and the row has: {roles}", other_form(record), code="MM800"
         )
     return record.messages[0]
 
