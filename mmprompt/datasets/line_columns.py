@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 import orjson
+
+if TYPE_CHECKING:
+    from mmprompt.targets.part_writer import Payload
 
 _BACKSLASH = ord("\\")
 
@@ -32,15 +35,20 @@ class LineShape(NamedTuple):
 
 
 class LineColumns(Mapping[str, object]):
-    """The columns of a row of JSON that matched an expression. ``made`` is what was made of its line."""
+    """The columns of a row of JSON that matched an expression, with what was made of its line.
 
-    __slots__ = ("id", "made", "match", "shape")
+    ``made`` is JSON as bytes, with a hole for each of the ``media``, and ``plan`` is what made it. All are set by what
+    takes the line: an ``__init__`` would take twice as long.
+    """
 
-    def __init__(self, id: str, shape: LineShape, match: re.Match[bytes], made: object) -> None:  # noqa: A002  # a column
-        self.id = id
-        self.shape = shape
-        self.match = match
-        self.made = made
+    __slots__ = ("id", "made", "match", "media", "plan", "shape")
+
+    id: str
+    shape: LineShape
+    match: re.Match[bytes]
+    made: bytes
+    media: list[Payload]
+    plan: object
 
     def __getitem__(self, name: str) -> object:
         if name in self.shape.texts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Union
 
 import orjson
@@ -41,9 +42,11 @@ class Form:
         form: the format.
         groups: the groups of the match that stand in the places of the format.
         media: the places among the groups where a file stands.
+
+    ``named`` is the place of the id among all groups.
     """
 
-    __slots__ = ("_takes_all", "form", "groups", "match", "media", "misses", "pattern", "plan")
+    __slots__ = ("_chosen", "form", "groups", "match", "media", "misses", "named", "pattern", "plan")
 
     def __init__(
         self,
@@ -58,19 +61,21 @@ class Form:
         self.match = pattern.match
         self.form = form
         self.groups = tuple(groups)
-        self._takes_all = self.groups == (*range(1, pattern.groups + 1),)
+        in_order = self.groups == (*range(1, pattern.groups + 1),)
+        self._chosen = None if in_order else itemgetter(*[group - 1 for group in groups])
+        self.named = plan.texts.get("id", 0) - 1
         self.media = media
         self.misses = 0
 
-    def filled(self, match: re.Match[bytes], payloads: list[Payload]) -> bytes | None:
-        """Return the JSON of a row that matched; its media are read and added to ``payloads``.
+    def filled(self, values: tuple[bytes, ...], payloads: list[Payload]) -> bytes | None:
+        """Return the JSON of a row whose match has these groups; its media are read and added to ``payloads``.
 
         None if the row has to go the long way. So has one whose media have too many bytes together.
         """
         try:
             if not self.media:
-                return self.form % (match.groups() if self._takes_all else match.group(*self.groups))
-            pieces = [match[group] for group in self.groups]
+                return self.form % (values if self._chosen is None else self._chosen(values))
+            pieces = [values[group - 1] for group in self.groups]
             most = self.plan.most_media_bytes
             for at, place in self.media:
                 if (piece := place.of_file(pieces[at].decode(), payloads)) is None:
@@ -177,7 +182,7 @@ class Plan:
             match = form.match(text)
             if match is not None:
                 form.misses = 0
-                return form.filled(match, payloads)
+                return form.filled(match.groups(), payloads)
             form.misses += 1
             if form.misses == _MOST_MISSES:
                 forms[:] = [other for other in forms if other is not form]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mmprompt.datasets.line_columns import LineColumns, text_of
-from mmprompt.render.plan import LONGEST_MATCHED, Plan
-from mmprompt.targets.wire_json import Payload
+from mmprompt.render.plan import LONGEST_MATCHED
 
 if TYPE_CHECKING:
     from mmprompt.render.plans import Plans
+    from mmprompt.targets.wire_json import Payload
 
 _BACKSLASH = ord("\\")
 _MOST_MISSES = 1000
 """After how many lines in a row that match no plan none is expected."""
-
-Filled = tuple[bytes, list[Payload], Plan]
-"""The JSON of a row, the media in its holes, and the plan that made it."""
 
 
 class PlannedLines:
@@ -47,14 +44,20 @@ class PlannedLines:
         self._misses = 0
         if not line.isascii() and not _is_utf8(line):
             return None
+        values = match.groups()
         media: list[Payload] = []
-        text = form.filled(match, media)
-        if text is None:
+        made = form.filled(values, media)
+        if made is None:
             return None
-        plan = form.plan
-        name = match[plan.texts["id"]]
-        named = text_of(name) if _BACKSLASH in name else name.decode()
-        return LineColumns(named, plan.line_shape, match, (text, media, plan))
+        taken = LineColumns()
+        name = values[form.named]
+        taken.id = text_of(name) if _BACKSLASH in name else name.decode()
+        taken.plan = plan = form.plan
+        taken.shape = plan.line_shape
+        taken.match = match
+        taken.made = made
+        taken.media = media
+        return taken
 
 
 def _is_utf8(line: bytes) -> bool:

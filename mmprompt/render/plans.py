@@ -12,7 +12,6 @@ from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
 from mmprompt.render.media import notes_of
 from mmprompt.render.plan import Form, Plan
-from mmprompt.render.planned_lines import Filled
 from mmprompt.render.wire_request import RenderedRow, WireRequest
 from mmprompt.targets.wire_json import EncodedJSON, Payload, filled_chunks, json_body, keyed
 from mmprompt.tasks.shapes import Shape, Unplannable, address_of, has_shapes, shape_of
@@ -90,32 +89,34 @@ class Plans:
 
     def find(self, row: Sample) -> WireRequest | None:
         """Return the request of a row by the plan of its shape; None if the row goes the long way."""
-        if type(row.columns) is LineColumns:
-            made: Filled = row.columns.made  # type: ignore[assignment]  # PlannedLines put it there
-            return _new(WireRequest, (EncodedJSON(made[0], made[1]), made[2].turn, None, made[2].dropped))
-        shapes = self._shapes.get(tuple(row.columns))
+        columns = row.columns
+        if type(columns) is LineColumns:
+            plan: Plan = columns.plan  # type: ignore[assignment]  # PlannedLines put it there
+            return _new(WireRequest, (EncodedJSON(columns.made, columns.media), plan.turn, None, plan.dropped))
+        shapes = self._shapes.get(tuple(columns))
         if shapes is None:
             return None
         for plan in shapes.proven:
-            wire = plan.wire(row.columns)
+            wire = plan.wire(columns)
             if wire is not False:
                 return None if wire is None else _new(WireRequest, (wire, plan.turn, None, plan.dropped))
         return None
 
-    def prepare_line(self, row: Row) -> RenderedRow | RowRequests:
-        """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests."""
+    def prepare_line(self, row: Row) -> Sample | RenderedRow | RowRequests:
+        """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests.
+
+        A row whose columns are its whole line already comes back as it is.
+        """
         if type(row) is not Sample:
             return self._builder.prepare(row)
         columns = row.columns
         if type(columns) is LineColumns:
-            filled: Filled = columns.made  # type: ignore[assignment]  # PlannedLines put it there
-            line, media, _ = filled
-            return _rendered(row, line, media) if media else _new(RenderedRow, (row, [line], ()))
+            return _rendered(row, columns.made, columns.media) if columns.media else row
         if row.messages is None and row.folder is None:
             shapes = self._shapes.get(tuple(columns))
             if shapes is not None and columns.get("id") is row.id:  # --map may take the id from another column
                 for plan in shapes.proven:
-                    media = []
+                    media: list[Payload] = []
                     made = plan.at_once(plan.lines, columns, media)
                     if made is not None:
                         return _rendered(row, made, media)

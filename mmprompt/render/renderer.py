@@ -93,7 +93,7 @@ class Renderer:
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
         self._by_line = self._as_list and self._silent
-        self.prepare: Callable[[Row], RowRequests | RenderedRow] = self._prepare_text
+        self.prepare: Callable[[Row], RowRequests | RenderedRow | Sample] = self._prepare_text
         if emit in ("messages", "batch"):
             self.prepare = self.builder.plans.prepare_line if self._by_line else self.builder.prepare
 
@@ -142,8 +142,10 @@ class Renderer:
         """Render one row. Errors are returned with their place, not raised."""
         return self.finish(self.prepare(row))
 
-    def finish(self, prepared: RowRequests | RenderedRow) -> RenderedRow | FailedRow:
+    def finish(self, prepared: RowRequests | RenderedRow | Sample) -> RenderedRow | FailedRow:
         """Return the lines of a prepared row."""
+        if type(prepared) is Sample:  # it was read as a line, which is done
+            return RenderedRow(prepared, [prepared.columns.made], ())  # type: ignore[attr-defined]  # LineColumns
         if type(prepared) is not PreparedRow:
             return prepared  # type: ignore[return-value]  # it is done or failed; isinstance takes longer
         row, requests = prepared

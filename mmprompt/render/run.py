@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from mmprompt.datasets.repeated_ids import IdFile, RepeatedIdError, RepeatedIds
@@ -18,6 +18,8 @@ from mmprompt.tasks.media_slots import UnfilledSlotError
 _LINE_BITS = 31
 _MOST_LINES = (1 << _LINE_BITS) - 1
 """The place of a row in one integer: its number, then its line, 0 if it has none."""
+
+_NO_NOTES: Sequence[Note] = ()
 
 OnError = Callable[[FailedRow, "int | None"], object]
 """Receives a row that was left out, and its 0-based number. A ``RepeatedIdError`` leaves out no row; nor does an error
@@ -80,25 +82,48 @@ def render(
     with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
         write, add = writer.write, renderer.remembering(kept)
         for ready in prepared:
-            rendered = ready if type(ready) is RenderedRow else renderer.finish(ready)
-            is_row = type(row := rendered.row) is not UnfilledSlotError
-            if on_row is not None and is_row:
-                on_row()
-            if type(row) is Sample:
-                add(row.id, row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES))
-            if isinstance(rendered, RenderedRow):
-                done += 1
-                write(rendered.chunks)
-                for note in rendered.notes:
-                    on_note(note.located(Where(rendered.row.file, rendered.row.line, sample=rendered.row.label)))
-            else:
-                on_error(rendered, _number(row, renderer.rows, done + failed) if is_row else None)
-                failed += is_row
+            if type(ready) is Sample:  # it was read as a line, which is done
+                row, chunks, notes = ready, [ready.columns.made], _NO_NOTES  # type: ignore[attr-defined]  # LineColumns
+            elif isinstance(made := ready if type(ready) is RenderedRow else renderer.finish(ready), FailedRow):
+                failed += _left_out(made, _number(made.row, renderer.rows, done + failed), add, on_row, on_error)
                 if strict:
                     writer.flush()
-                    raise rendered.error
+                    raise made.error
+                continue
+            else:
+                row, chunks, notes = made
+            if on_row is not None:
+                on_row()
+            add(row.id, _place(row))
+            done += 1
+            write(chunks)
+            for note in notes:
+                on_note(note.located(Where(row.file, row.line, sample=row.label)))
         writer.flush()
         return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
+
+
+def _left_out(
+    failed: FailedRow,
+    number: int,
+    add: Callable[[object, int], None],
+    on_row: Callable[[], object] | None,
+    on_error: OnError,
+) -> bool:
+    """Report a row that has no line, and return whether it is a row: an error may be about all of them."""
+    row = failed.row
+    is_row = type(row) is not UnfilledSlotError
+    if on_row is not None and is_row:
+        on_row()
+    if type(row) is Sample:
+        add(row.id, _place(row))
+    on_error(failed, number if is_row else None)
+    return is_row
+
+
+def _place(row: Sample) -> int:
+    """Return the place of a row: its number and its line in one integer."""
+    return row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES)
 
 
 def report_repeats(repeats: Iterable[tuple[int, int]], renderer: Renderer, on_error: OnError) -> int:

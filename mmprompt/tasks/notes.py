@@ -62,19 +62,19 @@ class RowNotes:
         for row in rows:
             if type(row) is Sample:
                 columns = row.columns
-                if type(columns) is not LineColumns:
-                    see(row)
-                elif alike is not None and columns.shape is lines:
-                    alike.count += 1
+                if type(columns) is LineColumns:  # its id is a text
+                    if alike is not None and columns.shape is lines:
+                        alike.count += 1
+                    else:
+                        alike = see(row)
+                        lines = columns.shape if alike.is_counted_alone(columns.shape) else None
                 else:
-                    alike = see(row)
-                    lines = columns.shape if alike.is_counted_alone(columns.shape) else None
-                name = row.id
-                if type(name) is float and not isfinite(name):
-                    yield row.located(
-                        RowError(f"the id is {finite(row.id)}", "give a text or a finite number", code="MM007")
-                    )
-                    continue
+                    see(row)
+                    name = row.id
+                    if type(name) is float and not isfinite(name):
+                        what = f"the id is {finite(name)}"
+                        yield row.located(RowError(what, "give a text or a finite number", code="MM007"))
+                        continue
             yield row
 
     @property
