@@ -191,13 +191,12 @@ class GuardedFiles:
         self._judged = _FILES_BEFORE
         try:
             status = os.fstat(descriptor)
-            if status.st_mode & _FILE_TYPE == _REGULAR:
-                return descriptor, status.st_size, full
+            if status.st_mode & _FILE_TYPE != _REGULAR:
+                raise not_regular(status.st_mode, name)
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)
-        raise not_regular(status.st_mode, name)
+        return descriptor, status.st_size, full
 
     def _open_judged(self, full: str, name: str) -> OpenFile:
         """Open ``full``, and refuse a file that is not regular or not under a root; errors call it ``name``."""
@@ -210,17 +209,16 @@ class GuardedFiles:
             raise not_a_name(name) from None
         try:
             status = os.fstat(descriptor)
+            if status.st_mode & _FILE_TYPE != _REGULAR:
+                raise not_regular(status.st_mode, name)
             real = _descriptor_path(descriptor, status, full)
             inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
+            if not inside or (before and not windows_same(before, real)):
+                raise outside(name, linked=True)
             self._count_judged()
         except BaseException:
             os.close(descriptor)
             raise
-        if not inside or status.st_mode & _FILE_TYPE != _REGULAR or (before and not windows_same(before, real)):
-            os.close(descriptor)
-            if status.st_mode & _FILE_TYPE != _REGULAR:
-                raise not_regular(status.st_mode, name)
-            raise outside(name, linked=True)
         return descriptor, status.st_size, full
 
     def _count_judged(self) -> None:
