@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS against (file TEXT, line INTEGER, row INTEGER, sent B
 CREATE TABLE IF NOT EXISTS media (row INTEGER, number INTEGER, modality TEXT, name TEXT, column_name TEXT,
     offset INTEGER, digest BLOB, cells BLOB, pixels INTEGER, media_type TEXT, size INTEGER, width INTEGER,
     height INTEGER, seconds REAL);
+CREATE TABLE IF NOT EXISTS alike (row INTEGER, column_name TEXT, offset INTEGER, digest BLOB);
 CREATE TABLE IF NOT EXISTS thumbnails (digest BLOB PRIMARY KEY, data BLOB);
 CREATE INDEX IF NOT EXISTS media_of_row ON media (row);
 CREATE INDEX IF NOT EXISTS findings_of_row ON findings (row);

@@ -174,9 +174,12 @@ def medium_key(part: MediaPart | MediaRef) -> object:
 
 
 def name_of_medium(part: MediaRef) -> str:
-    """Return the name of a medium in short; bytes and objects without one are called by their modality."""
+    """Return the name of a medium in short; bytes and objects without one are called by their modality.
+
+    The path of bytes in a tar file is their suffix alone.
+    """
     source = part.source
-    named = source.get("path") if isinstance(source, Mapping) else isinstance(source, (str, os.PathLike))
+    named = "." in str(source.get("path")) if isinstance(source, Mapping) else isinstance(source, (str, os.PathLike))
     return in_short(source) if named else f"the {part.modality}"
 
 

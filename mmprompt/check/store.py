@@ -157,13 +157,22 @@ class Store:
         self._write("INSERT OR IGNORE INTO thumbnails VALUES (?, ?)", thumbnails)
 
     def thumbnails(self, finding: Finding) -> Iterator[bytes]:
-        """Yield the small JPEGs of the media that a finding is about: those of its row, in its column if it has one."""
+        """Yield the small JPEGs of the media that a finding is about: those of its row, then what they look like.
+
+        If its column holds media, they are those of the column.
+        """
         sql = (
-            "SELECT DISTINCT thumbnails.data FROM media JOIN thumbnails USING (digest) WHERE row = ?"
-            " AND (? IS NULL OR column_name = ?) AND (? IS NULL OR number = ?) LIMIT 4"
+            "SELECT data FROM media JOIN thumbnails USING (digest) WHERE row = ?1 AND (?3 IS NULL OR number = ?3)"
+            " AND (column_name = ?2 OR NOT EXISTS (SELECT 1 FROM media WHERE row = ?1 AND column_name = ?2))"
+            " UNION ALL SELECT data FROM alike JOIN thumbnails USING (digest)"
+            " WHERE ?5 = 'MM709' AND row = ?1 AND column_name IS ?2 AND offset IS ?4 LIMIT 4"
         )
-        for (data,) in self.query(sql, finding.row, *[finding.column] * 2, *[finding.part] * 2):
-            yield data
+        place = finding.row, finding.column, finding.part, finding.offset, finding.code
+        yield from dict.fromkeys([data for (data,) in self.query(sql, *place)])
+
+    def add_alike(self, row: int, column: str | None, offset: int | None, digest: bytes) -> None:
+        """Keep the digest of the medium that the one at a place looks like."""
+        self._write("INSERT INTO alike VALUES (?, ?, ?, ?)", [(row, column, offset, digest)])
 
     def pictures(self, finding: Finding) -> Iterator[str]:
         """Yield the names of the pictures that were read and that a finding is about, chosen as in ``thumbnails``."""

@@ -202,11 +202,11 @@ def test_an_error_names_its_file_once(tmp_path: Path, name: str, data: bytes | N
 def test_bytes_are_called_by_their_path_or_by_what_they_are() -> None:
     rows = [
         {"id": at, "image": {"bytes": encoded(pixels(1)[:3, :3], "PNG"), "path": path}, "question": f"{at}?"}
-        for at, path in enumerate(("small.png", None, ""))
+        for at, path in enumerate(("small.png", None, "", "png"))
     ]
     task = load_task({}, {"rows": rows})
     found = [f.message for f in check_dataset(task, select="MM308", policy=MediaPolicy(isolate=False))]
-    assert found == [f"{name} has 3 x 3 pixels" for name in ("small.png", "the image", "the image")]
+    assert found == [f"{name} has 3 x 3 pixels" for name in ("small.png", "the image", "the image", "the image")]
 
 
 def test_rows_of_a_file_without_lines_have_their_numbers() -> None:

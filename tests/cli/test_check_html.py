@@ -126,6 +126,24 @@ def test_of_a_damaged_picture_its_rest_or_its_name_is_shown(tmp_path: Path) -> N
     assert looks["data.jsonl:2<br>sample 1<br>image"] == '<div class="unseen">cannot be shown<br>head.jpg</div>'
 
 
+def test_both_of_two_similar_pictures_are_shown_and_the_picture_of_a_row_whose_answer_is_wrong(tmp_path: Path) -> None:
+    Image.effect_mandelbrot((320, 240), (-1.6, -1.2, 0.8, 1.2), 60).save(tmp_path / "a.png")
+    Image.open(tmp_path / "a.png").resize((240, 180)).save(tmp_path / "b.png")
+    rows = [
+        {"id": n, "question": f"Why {n // 2}?", "image": name, "A": "this", "B": "that", "answer": answer}
+        for n, (name, answer) in enumerate((("a.png", "A"), ("a.png", "B"), ("b.png", "E")))
+    ]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written = tmp_path / "r.html"
+    options = ["--select", "MM709,MM710,MM702", "--output-format", "html", "--output-file", str(written)]
+    assert main(["check", str(tmp_path / "data.jsonl"), *options]) == 1
+    found = re.findall(r'id="(MM...)-1">.*?<td class="look">(.*?)</td>', written.read_text(encoding="utf-8"), re.DOTALL)
+    looks = {code: re.findall('base64,([^"]*)', look) for code, look in found}
+    (first,), (own,) = looks["MM710"], looks["MM702"]
+    assert looks["MM709"] == [own, first]
+    assert own != first
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_a_browser_shows_the_page_without_an_error(page: Path) -> None:
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright")

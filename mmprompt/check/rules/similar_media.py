@@ -78,6 +78,7 @@ def similar_media(store: Store) -> Iterator[Hit]:
                 where = _place(old.row, old.file, old.line, own.row, own.file)
                 what = f"{own.name} looks like {old.name} {where} (distance {distance} of {_BITS})"
                 hint = "look at both, and drop one if they show the same"
+                store.add_alike(own.row, own.column, own.offset, old.digest)
                 yield Hit(what, hint, own.column, own.offset, own.row)
                 break
 
@@ -105,13 +106,14 @@ class _Medium(NamedTuple):
     column: str | None
     offset: int | None
     cells: bytes
+    digest: bytes
     file: str | None
     line: int | None
 
 
 def _medium(store: Store, number: int) -> _Medium:
     sql = (
-        "SELECT row, name, column_name, offset, cells, file, line FROM media JOIN samples USING (row)"
+        "SELECT row, name, column_name, offset, cells, digest, file, line FROM media JOIN samples USING (row)"
         " WHERE media.rowid = ?"
     )
     return _Medium(*next(store.query(sql, number)))
