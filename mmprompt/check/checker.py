@@ -173,7 +173,7 @@ class Checker:
         if not self._mendable:
             findings = [finding._replace(fixable=False) for finding in findings]
         store.add(findings, report.sample, report.media)
-        fixed = {(finding.code, finding.column) for finding in findings}
+        fixed = {(finding.code, finding.column) for finding in findings if self._mendable}
         store.add_thumbnails(report.thumbnails)
         store.add_fixes(fix for fix in report.fixes if (fix.code, fix.column) in fixed)
         items, rows, *_ = store.progress

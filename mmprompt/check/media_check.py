@@ -184,7 +184,7 @@ def name_of_medium(part: MediaRef) -> str:
 
 
 def naming(medium: CheckedMedium, error: MMPromptError) -> MMPromptError:
-    """Return the error with the name of its medium before its words, unless they hold it."""
-    if medium.name in error.what or shown(medium.name) in error.what:
+    """Return the error with the name of its medium before its words, unless they hold it or a setting is at fault."""
+    if error.where.setting is not None or medium.name in error.what or shown(medium.name) in error.what:
         return error
     return type(error)(f"{medium.name}: {error.what}", error.hint, error.where, error.code)

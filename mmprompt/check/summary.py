@@ -10,12 +10,16 @@ from mmprompt.errors.findings import Finding
 
 @dataclass(slots=True)
 class Summary:
-    """What a check found, in numbers. ``by_code`` counts findings by code, ``fixable`` those with a safe fix."""
+    """What a check found, in numbers. ``by_code`` counts findings by code, ``fixable`` those with a safe fix.
+
+    ``unsafe`` is how many have a fix that may change the meaning of the row.
+    """
 
     rows: int = 0
     by_severity: Counter[str] = field(default_factory=Counter)
     by_code: Counter[str] = field(default_factory=Counter)
     fixable: Counter[str] = field(default_factory=Counter)
+    unsafe: int = 0
 
     def add(self, finding: Finding) -> None:
         """Count a finding."""
@@ -40,6 +44,8 @@ class Summary:
         named = ((self.by_severity[severity], severity) for severity in _COUNTS.values())
         counts = [f"{count:,} {name}{'s' if count != 1 else ''}" for count, name in named if count]
         fixable = [f"{self.fixable.total():,} fixable with --fix"] if self.fixable.total() else []
+        more = "more with" if fixable else "fixable with --fix"
+        fixable += [f"{self.unsafe:,} {more} --unsafe-fixes"] if self.unsafe else []
         found = ", ".join(counts + fixable) or "no finding"
         return f"{self.rows:,} row{'s' if self.rows != 1 else ''} checked: {found}"
 

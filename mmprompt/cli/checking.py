@@ -136,6 +136,9 @@ class Run:
         for finding in store.findings():
             self._summary.add(finding)
         self._summary.rows += store.progress.rows
+        if not self._arguments.unsafe_fixes:
+            unsafe = "SELECT COUNT(*) FROM (SELECT DISTINCT row, code, column_name FROM fixes WHERE NOT safe)"
+            self._summary.unsafe += next(store.query(unsafe))[0]
 
     def _rows(self, task: Task, store: Store, tell: Tell | None) -> None:
         arguments, counter, found = self._arguments, RowCounter(), 0

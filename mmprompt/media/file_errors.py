@@ -121,10 +121,10 @@ def check_foreign(path: str, name: str, *, on_windows: bool) -> None:
         )
 
 
-def no_root(name: str) -> PolicyError:
-    """Return the error of a path where the policy allows none."""
+def no_root() -> PolicyError:
+    """Return the error of a path where the policy allows none. It is one error for all rows."""
     return PolicyError(
-        f"no media root is set, so the path {shown(name)} is refused",
+        "no media root is set, so no path is read",
         f"name the folder that holds the media: {_HOW_TO_ADD}",
         Where(setting="media.roots"),
         code="MM206",

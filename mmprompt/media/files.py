@@ -141,7 +141,7 @@ class GuardedFiles:
             return self._try_open(self._only_root + path, name)
         check_foreign(path, name, on_windows=WINDOWS)
         if not self._prefixes and not self._files:
-            raise no_root(name)
+            raise no_root()
         if os.path.isabs(path) or ".." in path:
             full = self._allowed_path(path, name)
             return (self._try_open if full.startswith(self._prefixes) else self._open_judged)(full, name)

@@ -199,6 +199,12 @@ def test_an_error_names_its_file_once(tmp_path: Path, name: str, data: bytes | N
     assert [text for code, _, text in told(tmp_path, row) if code in ("MM201", "MM301")] == [message]
 
 
+def test_a_fault_of_a_setting_has_the_same_words_in_all_rows() -> None:
+    task = load_task({}, {"rows": [{"image": f"{n}.png", "question": f"What is {n}?"} for n in range(5)]})
+    found = [f.message for f in check_dataset(task, select="MM206", policy=MediaPolicy(isolate=False))]
+    assert found == ["no media root is set, so no path is read"] * 5
+
+
 def test_bytes_are_called_by_their_path_or_by_what_they_are() -> None:
     rows = [
         {"id": at, "image": {"bytes": encoded(pixels(1)[:3, :3], "PNG"), "path": path}, "question": f"{at}?"}

@@ -249,3 +249,17 @@ def test_findings_of_other_formats_are_not_marked(capsys: pytest.CaptureFixture[
     code, out, _ = check(capsys, "data.json", "--select", "MM104")
     assert code == 1
     assert "[*]" not in out
+
+
+def test_the_last_line_says_how_many_findings_unsafe_fixes_mend(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": 1, "question": "A cafÃ©?", "answer": "x"}, {"id": 2, "question": "Why?", "answer": "y "}]
+    (folder / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for options, last in (
+        (["MM005,MM717"], "1 warning, 1 info, 1 fixable with --fix, 1 more with --unsafe-fixes"),
+        (["MM005"], "1 warning, 1 fixable with --fix --unsafe-fixes"),
+        (["MM005", "--fix", "--unsafe-fixes"], "no finding"),
+    ):
+        said = check(capsys, "two.jsonl", "--select", *options)[2]
+        assert said.endswith(f"mmprompt: 2 rows checked: {last}\n")
