@@ -190,13 +190,10 @@ class GuardedFiles:
             return self._open_judged(full, name)
         self._judged = _FILES_BEFORE
         try:
-            status = os.fstat(descriptor)
-            if status.st_mode & _FILE_TYPE != _REGULAR:
-                raise not_regular(status.st_mode, name)
+            return descriptor, _regular(descriptor, name).st_size, full
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor, status.st_size, full
 
     def _open_judged(self, full: str, name: str) -> OpenFile:
         """Open ``full``, and refuse a file that is not regular or not under a root; errors call it ``name``."""
@@ -208,21 +205,21 @@ class GuardedFiles:
         except ValueError:
             raise not_a_name(name) from None
         try:
-            status = os.fstat(descriptor)
-            if status.st_mode & _FILE_TYPE != _REGULAR:
-                raise not_regular(status.st_mode, name)
-            real = _descriptor_path(descriptor, status, full)
-            inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
-            if not inside or (before and not windows_same(before, real)):
-                raise outside(name, linked=True)
-            self._count_judged()
+            status = _regular(descriptor, name)
+            self._judge(_descriptor_path(descriptor, status, full), name, before)
         except BaseException:
             os.close(descriptor)
             raise
         return descriptor, status.st_size, full
 
-    def _count_judged(self) -> None:
-        """Begin to open paths without following links after many files, and end it where all lie behind links."""
+    def _judge(self, real: str, name: str, before: str) -> None:
+        """Refuse an open file whose real path is not under a root, or is another than ``before`` the open.
+
+        Paths are opened without following links after many files, until many in a row lie behind links.
+        """
+        inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
+        if not inside or (before and not windows_same(before, real)):
+            raise outside(name, linked=True)
         self._judged += 1
         if self._judged == _FILES_BEFORE:
             self._linkless = linkless_open()
@@ -269,6 +266,14 @@ def _real_root(root: str) -> str:
         return _descriptor_path(descriptor, os.fstat(descriptor), real)
     finally:
         os.close(descriptor)
+
+
+def _regular(descriptor: int, name: str) -> os.stat_result:
+    """Return the status of an open file; refuse one that is not regular."""
+    status = os.fstat(descriptor)
+    if status.st_mode & _FILE_TYPE != _REGULAR:
+        raise not_regular(status.st_mode, name)
+    return status
 
 
 def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
