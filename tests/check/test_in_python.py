@@ -131,8 +131,9 @@ def test_each_row_of_a_named_dataset_is_a_test(data: Path) -> None:
 
 def test_one_row_can_be_chosen(data: Path) -> None:
     (data.parent / "pytest.ini").write_text("[pytest]\nmmprompt_check_files = *.jsonl\n")
-    assert run(data.parent, "data.jsonl::c")[0] == 0
-    assert run(data.parent, "data.jsonl::a")[0] == 1
+    code, out = run(data.parent, "data.jsonl::c", "data.jsonl::a")
+    assert code == 1
+    assert "1 failed, 1 passed" in out
 
 
 def test_nothing_is_collected_unasked(data: Path) -> None:

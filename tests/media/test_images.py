@@ -251,7 +251,7 @@ def test_an_animation_of_dots_on_a_large_canvas_is_refused():
     data = gif(7000, 7000, [(0, 0, 1, 1)] * 30)
     assert len(data) < 1000
     with bare(data) as image:  # 49 megapixels a frame, from 20 bytes each
-        image.seek(2)
+        image.seek(1)
         image.load()
         assert image.size == (7000, 7000)
     assert processor_seconds(lambda: refusal(check_image, data, kind=PolicyError), enough=2) < 2

@@ -55,7 +55,13 @@ VARIED = {
 SIZES = {"vfr-mp4": 15, "vfr-matroska": 15, "odd-clock": 40, "very-odd-clock": 30, "late-start": 20}
 
 
-@pytest.fixture(scope="module", params=sorted(VARIED))
+SELDOM = {"all-key", "avi-h264", "intra-refresh", "matroska", "mpeg2-ps", "odd-clock", "quicktime", "with-sound"}
+"""Forms that are like another one."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SELDOM)) for n in sorted(VARIED)]
+)
 def varied(request, tmp_path_factory):
     data = VARIED[request.param]()
     path = tmp_path_factory.mktemp("clips") / "clip.bin"

@@ -238,6 +238,7 @@ def test_the_key_goes_to_the_server_and_into_no_report(project: Path, server: Re
     assert sent.count(None) * 3 == len(sent)
 
 
+@pytest.mark.slow
 def test_a_key_that_cannot_be_sent_is_in_no_report(project: Path, server: RecordingServer, run: Run) -> None:
     key, at = KEY, telling_all(server)
     gone = run(f"--vlm-base-url=http://127.0.0.1:{server.port}1/v1", "-k", "turns", "-vv", "-l", MMPROMPT_API_KEY=key)
@@ -250,6 +251,7 @@ def test_a_key_that_cannot_be_sent_is_in_no_report(project: Path, server: Record
     assert key not in unfit.stdout + unfit.stderr
 
 
+@pytest.mark.slow
 def test_without_a_server_a_test_that_asks_fails_and_says_how_to_name_one(project: Path, run: Run) -> None:
     (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     done = run("tests/test_talk.py", "tests/test_dataset.py")

@@ -123,7 +123,7 @@ def serving(script: Script) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("count", "concurrency", "seconds_after"),
-    [pytest.param(300, 8, 0.05, id="small"), pytest.param(2000, 32, 0.2, id="large", marks=pytest.mark.slow)],
+    [pytest.param(160, 8, 0.05, id="small"), pytest.param(2000, 32, 0.2, id="large", marks=pytest.mark.slow)],
 )
 def test_every_sample_is_answered_once_whatever_the_server_does(
     count: int, concurrency: int, seconds_after: float, tmp_path: Path
