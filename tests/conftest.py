@@ -27,6 +27,8 @@ def _leave_aside_what_a_developer_has_set() -> None:
     for name in list(os.environ):
         if name in ours | terminal | {"PYTHONDONTWRITEBYTECODE"} or name.lower().endswith("_proxy"):
             del os.environ[name]
+    # the matrices of the built-in model are small: to share them out among threads takes eight times as long
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:

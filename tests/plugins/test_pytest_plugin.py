@@ -251,7 +251,6 @@ def test_a_key_that_cannot_be_sent_is_in_no_report(project: Path, server: Record
     assert key not in unfit.stdout + unfit.stderr
 
 
-@pytest.mark.slow
 def test_without_a_server_a_test_that_asks_fails_and_says_how_to_name_one(project: Path, run: Run) -> None:
     (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     done = run("tests/test_talk.py", "tests/test_dataset.py")
