@@ -90,7 +90,8 @@ def usual() -> Image.Image:
 
 def moving() -> bytes:
     """Return a GIF of three frames."""
-    return saved(usual(), "GIF", save_all=True, append_images=[scene(6), scene(7)])
+    frames = [scene(number).quantize(method=Image.Quantize.FASTOCTREE) for number in (5, 6, 7)]
+    return saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
 
 
 FAULTS: dict[str, tuple[str, Callable[[], bytes]]] = {

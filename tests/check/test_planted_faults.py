@@ -6,8 +6,6 @@ A fault of a whole file (its encoding, a byte order mark, the training set) stan
 from __future__ import annotations
 
 import io
-import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from findings import findings_of, overlap_of
+from media.image_files import flat_png
 from PIL import Image
 from planted import Columns, encoded, good_row, pixels, write_clips, write_pictures, write_rows, write_sounds
 
@@ -95,20 +94,6 @@ def near_copy() -> bytes:
     return stream.getvalue()
 
 
-def bomb() -> bytes:
-    """Return a small PNG of 30,000 x 30,000 black pixels."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    side = 30_000
-    packer = zlib.compressobj(9)
-    line = bytes(1 + side // 8)
-    lines = b"".join([*[packer.compress(line) for _ in range(side)], packer.flush()])
-    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
-
-
 def black() -> bytes:
     return encoded(np.zeros((72, 96, 3), np.uint8))
 
@@ -149,7 +134,7 @@ FAULTS = {
     "answer null": Fault("MM701", 150, value("answer", None)),
     "other answer to the same": Fault("MM710", 161, other_answer),
     "black picture": Fault("MM307", 170, stored("black.jpg", black)),
-    "PNG bomb": Fault("MM302", 180, stored("bomb.png", bomb)),
+    "PNG bomb": Fault("MM302", 180, stored("bomb.png", lambda: flat_png(30_000, 30_000))),
     "<image> in a question": Fault("MM107", 190, value("question", "<image>\nWhich shape is in the corner?")),
     "mojibake": Fault("MM005", 200, value("question", "Which shape does the cafÃ©â€™s sign show?")),
 }
