@@ -7,16 +7,18 @@ import itertools
 import os
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from secrets import randbits
 
 from mmprompt.cli.engine import engine_named, reports_of, work_folder
 from mmprompt.cli.progress import RowCounter, progress
-from mmprompt.cli.report import ErrorReport, NoteReport
+from mmprompt.cli.report import ErrorReport, NoteReport, tell_stop
 from mmprompt.datasets.sample import Sample
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import TaskError
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault
+from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.models import ModelSettings
 from mmprompt.run.row_facts import RowFacts
@@ -25,6 +27,7 @@ from mmprompt.run.task_run import Plan, RunReport, planned_run, scored
 from mmprompt.scale.journals import ShardJournals
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards
 from mmprompt.scale.run_shard import RunSpec, run_shard
+from mmprompt.scale.stop_file import stop_file
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.shard_task import shard_task
 from mmprompt.tasks.task import Task
@@ -40,6 +43,8 @@ def run_in_shards(  # noqa: PLR0917  # what a run of the command has
     notes: NoteReport,
 ) -> RunReport:
     """Ask the requests of the task in shards, and score the replies. After ``^C`` the journal holds what came so far.
+
+    The first ``^C`` lets the requests in flight end in all shards, the second stops at once.
 
     Raises:
         MMPromptError: the dataset cannot be read, or every request would fail. The journal holds what came before.
@@ -58,14 +63,18 @@ def run_in_shards(  # noqa: PLR0917  # what a run of the command has
             journals = ShardJournals(journal, folder, shards)
             journals.seed(manifest)
             run = _ShardedRun(arguments, task, (folder, journals), errors, notes)
-            stopped = False
+            spec = RunSpec(task, asked, settings, plan, manifest, shards[0], 0, folder.path, randbits(62))
             try:
-                run.ask(RunSpec(task, asked, settings, plan, manifest, shards[0], 0, folder.path, randbits(62)), shards)
+                with Interruption(tell_stop) as interruption:
+                    interruption.stop = Path(stop_file(folder.path, spec.session)).touch
+                    run.ask(spec, shards, interruption)
+                stopped = bool(interruption)
             except KeyboardInterrupt:
                 stopped = True
-                run.count_unfinished()
             finally:
                 journals.merge()
+            if stopped:
+                run.count_unfinished()
     torn = whole.torn + run.counts.torn
     report = RunReport(journal, *run.counts._replace(torn=torn, interrupted=stopped))
     return scored(report, plan, settings)
@@ -91,8 +100,8 @@ class _ShardedRun:
             task, self._folder, Listeners(self._tell_failed, notes.add_of_row, notes.add, self._counter.add)
         )
 
-    def ask(self, whole: RunSpec, shards: list[Shard]) -> None:
-        """Ask the rows of all shards. ``whole`` is the spec of each, but for the shard."""
+    def ask(self, whole: RunSpec, shards: list[Shard], interruption: Interruption) -> None:
+        """Ask the rows of all shards, until an interruption. ``whole`` is the spec of each, but for the shard."""
         arguments, task = self._arguments, self._task
         chosen = list(chosen_shards(shards, task.config.test_range, whole.settings.limit))
         workers, shared = _share(whole.settings, min(arguments.workers or os.cpu_count() or 1, len(chosen)))
@@ -107,9 +116,11 @@ class _ShardedRun:
         reports = reports_of(engine, run_shard, specs, self._folder, workers, self._counter)
         with progress(self._counter, self._errors, task.dataset, arguments.limit), closing(reports):
             for report in reports:
+                if "rows" not in report:  # it would have begun after an interruption
+                    continue
                 self._merge.add(report)
                 self._add(Counts(**report["counts"]), self._stood.pop(report["number"]))
-        for error in self._merge.unfilled_slots():
+        for error in self._merge.unfilled_slots() if not interruption else ():
             self._errors.report(FailedRow(error, error), None, self._counter.rows)
             self.counts = self.counts._replace(failed=self.counts.failed + 1)
         self.counts = self.counts._replace(repeated=sum(1 for _ in self._merge.repeats()))

@@ -185,6 +185,11 @@ class Outcome(NamedTuple):
         return "mmprompt: " + "; ".join(filter(None, (self.stopped, rows, counts)))
 
 
+def tell_stop() -> None:
+    """Say what a run does after the first ``^C``."""
+    say("mmprompt: finishing what is in flight; press ^C again to stop at once")
+
+
 def _json_line(finding: Finding) -> bytes:
     # in JSON the escape of a lone surrogate stands for itself
     return (

@@ -201,7 +201,7 @@ def _asked(
     from contextlib import closing  # noqa: PLC0415  # loads with the command
 
     from mmprompt.cli.progress import RowCounter, progress  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import logged  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import logged, tell_stop  # noqa: PLC0415  # loads with the command
     from mmprompt.run.task_run import Hooks, Plan, ask_task  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
 
@@ -221,7 +221,7 @@ def _asked(
         if counter.tell is not None:
             counter.tell(f"{errors.rows} failed")
 
-    hooks = Hooks(tell_failed, counter, _tell_stop)
+    hooks = Hooks(tell_failed, counter, tell_stop)
     with closing(model), logged(notes.add), progress(counter, errors, task.dataset, arguments.limit):
         report = ask_task(task, model, arguments.output, settings, plan, hooks)
     if arguments.collect and settings.limit is None and not report.interrupted:
@@ -261,10 +261,6 @@ def _note_unused(results: Model, notes: NoteReport) -> None:
         first = f"the first has the custom_id {shown(unused[0])}"
         what = f"results that belong to no request of the task: {len(unused)}, {first}"
         notes.add(Note("MM024", what, "name the task and the options with which mmprompt render wrote the batch"))
-
-
-def _tell_stop() -> None:
-    say("mmprompt: finishing what is in flight; press ^C again to stop at once")
 
 
 def _tell_how_to_go_on(arguments: argparse.Namespace) -> None:

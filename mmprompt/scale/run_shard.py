@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ from mmprompt.datasets.span import Shard
 from mmprompt.errors import MMPromptError
 from mmprompt.render.builder import RequestBuilder
 from mmprompt.render.faults import error_data
-from mmprompt.run.interruption import Interruption
 from mmprompt.run.journal_file import JournalFile
 from mmprompt.run.manifest import Manifest
 from mmprompt.run.models import ModelSettings
@@ -21,6 +19,7 @@ from mmprompt.run.runner import Runner, RunSettings
 from mmprompt.run.task_run import Plan
 from mmprompt.scale.met_model import MetModel
 from mmprompt.scale.row_events import RowEvents
+from mmprompt.scale.stop_file import ShardInterruption, stop_file
 from mmprompt.scale.warnings import warnings_kept
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.shard_task import seen_by, shard_task
@@ -53,10 +52,13 @@ def run_shard(spec: RunSpec) -> dict[str, Any]:
 
     A row that ended two processes which worked on it is left out. Its error is MM902. A shard that an error ended, such
     as a server that refuses every request, has a report that names it; it is not done, and a later run asks it again.
+    So is one that the driver stops: its requests in flight end, and its report has counts. A shard that begins after
+    the stop asks nothing, and its report has none.
     """
-    folder, number, task = WorkFolder(spec.folder), spec.number, shard_task(spec.task, spec.shard)
-    if spec.settings.rpm:
-        time.sleep(60.0 / spec.settings.rpm)  # the shard before may just have asked
+    folder, number, stop = WorkFolder(spec.folder), spec.number, stop_file(spec.folder, spec.session)
+    if os.path.exists(stop):
+        return {"number": number, "counts": None}
+    task = shard_task(spec.task, spec.shard)
     with (
         folder.written(number, "events") as events,
         folder.written(number, "ids") as ids,
@@ -65,8 +67,10 @@ def run_shard(spec: RunSpec) -> dict[str, Any]:
         closing(RequestBuilder(task, model.target, media=spec.plan.media, policy=spec.plan.policy)) as builder,
         JournalFile(folder.file(number, "journal"), spec.manifest) as journal,
         CrashRecord(folder.file(number, "row"), spec.session) as record,
-        Interruption() as interruption,
+        ShardInterruption(stop) as interruption,
     ):
+        if spec.settings.rpm:
+            interruption.wait(60.0 / spec.settings.rpm)  # the shard before may just have asked
         told = RowEvents(events, record)
         runner = Runner(
             builder,
@@ -87,6 +91,9 @@ def run_shard(spec: RunSpec) -> dict[str, Any]:
     report["seen"] = seen_by(task)
     if counts is None:
         return {**report, "number": number}
-    report = folder.save_report(number, {**report, "counts": counts._asdict()}, KINDS)
+    report["counts"] = counts._asdict()
+    if counts.interrupted:
+        return {**report, "number": number}
+    report = folder.save_report(number, report, KINDS)
     record.remove()
     return report
