@@ -12,8 +12,7 @@ from mmprompt.check.kept import SampleFacts
 from mmprompt.check.rule import CheckedMedium, CheckedRow, RowText
 from mmprompt.datasets.choices import is_null
 from mmprompt.datasets.media_columns import media_column, modality_of
-from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import ID_COLUMNS, Sample
 from mmprompt.errors import TagError
 from mmprompt.messages import MediaPart, Message, TextPart
 from mmprompt.render.media import part_bytes

@@ -10,6 +10,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple, TypeVar
 
 from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.sample import column_error
 from mmprompt.errors import RowError
 
 OPTIONS = "options"
@@ -109,7 +110,7 @@ def letters_of(choices: Choices) -> str:
         if not text.strip():
             column = columns[number] if len(columns) > 1 else columns[0]
             what = f"choice {ascii_uppercase[number]} is empty"
-            raise RowError(what, "give it a text, or remove it", code="MM714").located(column=column)
+            raise column_error(column, what, "give it a text, or remove it", "MM714")
     return ascii_uppercase[: len(texts)]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import NO_COLUMN, DatasetError, RowError, Where, nearest, shown
+from mmprompt.datasets.sample import Row, Sample, each, no_column
+from mmprompt.errors import DatasetError, nearest, shown
 from mmprompt.messages import MODALITIES
 
 COLUMNS = {"question": "question", "answer": "answer", "choices": "options", "hint": "hint", "system": "system"}
@@ -32,26 +33,18 @@ def check_roles(roles: Mapping[str, str]) -> None:
 
 
 def with_roles(rows: Iterable[Row], roles: Mapping[str, str], *, templates: bool) -> Iterator[Row]:
-    """Yield rows with the columns that roles name; a row without a named column is an error.
+    """Return rows with the columns that roles name; a row without a named column is an error.
 
     For ``templates`` the columns also keep their own names, and the media of mapped columns also stand in ``image``,
     ``audio`` and ``video``.
     """
-    for row in rows:
-        if isinstance(row, RowError):
-            yield row
-            continue
-        needed = [column for column, role in roles.items() if role not in MODALITIES]
-        missing = next((column for column in needed if column not in row.columns), None)
-        if missing is not None:
-            what = f"no column {shown(missing)}, which has the role {roles[missing]}"
-            where = Where(column=missing, setting=NO_COLUMN)
-            yield row.located(RowError(what, nearest(missing, row.columns), where, "MM006"))
-            continue
-        yield _with_columns(row, roles, templates)
+    return each(rows, partial(_with_columns, roles=roles, templates=templates))
 
 
 def _with_columns(row: Sample, roles: Mapping[str, str], templates: bool) -> Sample:
+    missing = next((c for c, role in roles.items() if role not in MODALITIES and c not in row.columns), None)
+    if missing is not None:
+        raise no_column(missing, f"no column {shown(missing)}, which has the role {roles[missing]}", row.columns)
     columns = dict(row.columns)
     name = row.id
     for column, role in roles.items():

@@ -11,8 +11,7 @@ from typing import TextIO
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.delimiters import cells_of, header_delimiter, how_to_mend, other_mark
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, id_of, too_long
 from mmprompt.datasets.span import WHOLE, Cuts, Span
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown

@@ -9,8 +9,7 @@ from typing import TextIO
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.jsonl import type_name
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, id_of, too_long
 from mmprompt.datasets.utf8_text import BOM, as_text, broken, is_broken
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark, invalid, loads_noting, loads_with_remarks

@@ -11,8 +11,7 @@ import orjson
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.line_columns import AtOnce
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, id_of, too_long
 from mmprompt.datasets.span import Cuts, Span
 from mmprompt.errors import RowError
 from mmprompt.targets.exact_json import BOM, Remark, faithful, loads_noting

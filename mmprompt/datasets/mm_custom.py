@@ -8,8 +8,8 @@ from mmprompt.datasets import jsonl
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.media_columns import media_of_cell
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row
-from mmprompt.errors import RowError, nearest, shown
+from mmprompt.datasets.sample import Row, Sample, column_error, each
+from mmprompt.errors import nearest, shown
 from mmprompt.segments import Segment
 from mmprompt.targets.exact_json import Remark
 
@@ -19,22 +19,18 @@ _SENT = frozenset(("type", "path", "question"))
 
 
 def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
-    """Yield a ``Sample`` for each line, with a column ``content``: segments of its media, then of its question.
+    """Return a ``Sample`` for each line, with a column ``content``: segments of its media, then of its question.
 
     The text is not scanned for AIS tags.
     """
-    for sample in jsonl.read(source, notes, thorough, scanned=False):
-        if isinstance(sample, RowError):
-            yield sample
-            continue
-        try:
-            content = content_of(sample.columns)
-        except RowError as error:
-            yield error.located(file=sample.file, line=sample.line, sample=sample.label)
-            continue
-        if not media_of_cell(sample.columns.get("path")):
-            notes.add([Remark("no media", "path", _NO_MEDIA, "MM611")], sample.file, sample.line)
-        yield sample._replace(columns={**sample.columns, "content": content}, sent=_SENT)
+
+    def with_content(row: Sample) -> Sample:
+        content = content_of(row.columns)
+        if not media_of_cell(row.columns.get("path")):
+            notes.add([Remark("no media", "path", _NO_MEDIA, "MM611")], row.file, row.line)
+        return row._replace(columns={**row.columns, "content": content}, sent=_SENT)
+
+    return each(jsonl.read(source, notes, thorough, scanned=False), with_content)
 
 
 def content_of(columns: Mapping[str, object]) -> list[Segment]:
@@ -48,14 +44,12 @@ def content_of(columns: Mapping[str, object]) -> list[Segment]:
     """
     modality = columns.get("type")
     if modality not in TYPES:
-        raise RowError(f"unknown type {shown(modality)}", nearest(modality, TYPES), code="MM213").located(column="type")
+        raise column_error("type", f"unknown type {shown(modality)}", nearest(modality, TYPES), "MM213")
     paths = media_of_cell(columns.get("path"))
-    for each in paths:
-        if not isinstance(each, str):
-            raise RowError(f"path {shown(each)} names no file", "give a path or a list of paths", code="MM715").located(
-                column="path"
-            )
-    content = [Segment(str(modality), each) for each in paths]
+    for path in paths:
+        if not isinstance(path, str):
+            raise column_error("path", f"path {shown(path)} names no file", "give a path or a list of paths", "MM715")
+    content = [Segment(str(modality), path) for path in paths]
     if "question" in columns:
         question = columns["question"]
         content.append(Segment("text", question if question is None else str(question)))

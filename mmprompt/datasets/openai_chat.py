@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mmprompt.datasets import jsonl
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, each
 from mmprompt.errors import MMPromptError, RowError, shown
 from mmprompt.messages import TextPart
 
@@ -42,20 +42,16 @@ def of_rows(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def chats(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows of a format that holds chats with their messages."""
+    """Return the rows of a format that holds chats with their messages."""
     from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
 
-    for sample in rows:
-        if isinstance(sample, RowError):
-            yield sample
-            continue
+    def with_messages(row: Sample) -> Sample:
         try:
-            yield _with_messages(sample, from_openai)
+            return _with_messages(row, from_openai)
         except MMPromptError as error:
-            place = RowError(error.what, error.hint, error.where, code=error.code).located(
-                column="messages", sample=sample.label
-            )
-            yield place.located(file=sample.file, line=sample.line)
+            raise error.located(column="messages") from None
+
+    return each(rows, with_messages)
 
 
 def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]) -> Sample:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from mmprompt.datasets.sample import column_error
 from mmprompt.errors import RowError
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Part, TextPart
 
@@ -76,7 +77,7 @@ class MediaQueue:
             modality = left[0].modality
             count = sum(ref.modality == modality for ref in left)
             what = f"{count} {modality}{'s have' if count > 1 else ' has'} no mark <{modality}> in the text"
-            raise RowError(what, "write a mark where each medium stands", code="MM108").located(column=column)
+            raise column_error(column, what, "write a mark where each medium stands", "MM108")
 
 
 def _add_text(parts: list[Part], text: str, *, before: bool, after: bool) -> None:

@@ -10,8 +10,7 @@ from mmprompt.datasets import openai_chat
 from mmprompt.datasets.column_roles import with_roles
 from mmprompt.datasets.layouts import recognised
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, id_of
 from mmprompt.errors import DatasetError, RowError
 
 _BATCH = 64

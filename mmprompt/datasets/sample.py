@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
-from mmprompt.errors import MMPromptError, RowError
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, Where, nearest
 from mmprompt.targets.exact_json import Remark
 
 if TYPE_CHECKING:
@@ -58,5 +58,41 @@ def too_long(what: str = "the row") -> RowError:
     return RowError(f"{what} is longer than {LONGEST_ROW >> 20} MiB", hint, code="MM017")
 
 
+def no_column(column: str, what: str, columns: Iterable[str]) -> RowError:
+    """Return the error of a row that lacks a column; the task or the command may name a wrong one."""
+    return RowError(what, nearest(column, columns), Where(column=column, setting=NO_COLUMN), "MM006")
+
+
+def column_error(column: str | None, what: str, hint: str, code: str) -> RowError:
+    """Return the error of a row about one of its columns."""
+    return RowError(what, hint, Where(column=column), code)
+
+
 Row = Union[Sample, RowError]
 """What a dataset yields: a sample, or the error of a row that cannot be read."""
+
+
+def each(rows: Iterable[Row], change: Callable[[Sample], Row]) -> Iterator[Row]:
+    """Yield what ``change`` makes of each sample, or the error that it raises, with the row's place; errors pass."""
+    for row in rows:
+        if isinstance(row, RowError):
+            yield row
+            continue
+        try:
+            made = change(row)
+        except MMPromptError as error:
+            made = row.located(RowError(error.what, error.hint, error.where, error.code))
+        yield made
+
+
+ID_COLUMNS = ("id", "index", "question_id", "pid", "questionId", "qid")
+"""The first of these columns that is not null holds the id. When rows are compared, they do not count."""
+
+
+def id_of(columns: Mapping[str, object], row: int | None) -> object:
+    """Return the id of a row, with its JSON type; its number ``row`` if no column holds an id."""
+    for name in ID_COLUMNS:
+        value = columns.get(name)
+        if value is not None:
+            return value
+    return row

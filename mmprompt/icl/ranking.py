@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import ID_COLUMNS, Sample
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.datasets.choices import choices_in
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import own_settings
-from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import ID_COLUMNS, Row, Sample
 from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.reader import MediaReader

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choices
 from mmprompt.datasets.column_roles import COLUMNS
 from mmprompt.datasets.read import Dataset
-from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import ID_COLUMNS, Sample
 from mmprompt.errors import TaskError, names_in_short, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES

@@ -9,8 +9,7 @@ from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choice
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
-from mmprompt.datasets.row_ids import ID_COLUMNS
-from mmprompt.datasets.sample import GROUPS, Sample
+from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type

@@ -12,7 +12,7 @@ from mmprompt.check.rule import Hit, dataset_rule
 from mmprompt.check.store import Store
 from mmprompt.datasets.choices import LISTS
 from mmprompt.datasets.media_columns import media_column
-from mmprompt.datasets.row_ids import ID_COLUMNS
+from mmprompt.datasets.sample import ID_COLUMNS
 from mmprompt.errors import shown
 
 FEW = 20

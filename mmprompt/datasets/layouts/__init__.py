@@ -1,4 +1,4 @@
-"""Layouts of published datasets, in any file format: one file for each layout, and one row of ``LAYOUTS``.
+"""Layouts of published datasets, in any file format: a function for each, and a row of ``LAYOUTS``.
 
 A layout names the columns that mmprompt sends (``image``, ``audio``, ``video``, ``question``, ``hint``, ``options``,
 ``answer``), or the messages of a row that marks the places of its media.
@@ -8,45 +8,28 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
-from mmprompt.datasets.layouts import (
-    air_bench,
-    arc,
-    audiobench,
-    conversations,
-    docvqa,
-    inspect_samples,
-    llamafactory,
-    mathvista,
-    mmmu,
-    mvbench,
-    qwen_vl,
-    scienceqa,
-    textvqa,
-    videomme,
-    vlmevalkit,
-)  # fmt: skip
+from mmprompt.datasets.layouts import arc, conversations, inspect_samples, pictures, recordings, vlmevalkit
 from mmprompt.datasets.layouts.layout import Layout
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, Where, nearest
+from mmprompt.datasets.sample import Row, Sample, each, no_column
+from mmprompt.errors import MMPromptError, RowError
 
 LAYOUTS: dict[str, Layout] = {
     layout.name: layout
     for layout in (
-        llamafactory.LAYOUT,
-        qwen_vl.LAYOUT,
         *conversations.LAYOUTS,
-        mmmu.LAYOUT,
-        mathvista.LAYOUT,
-        scienceqa.LAYOUT,
-        textvqa.LAYOUT,
-        docvqa.LAYOUT,
-        videomme.LAYOUT,
-        mvbench.LAYOUT,
+        pictures.MMMU,
+        pictures.MATHVISTA,
+        pictures.SCIENCEQA,
+        pictures.TEXTVQA,
+        pictures.DOCVQA,
+        recordings.VIDEOMME,
+        recordings.MVBENCH,
         arc.LAYOUT,
-        air_bench.LAYOUT,
-        audiobench.LAYOUT,
+        recordings.AIR_BENCH,
+        recordings.AUDIOBENCH,
         inspect_samples.LAYOUT,
         vlmevalkit.LAYOUT,
     )
@@ -60,20 +43,8 @@ def layout_of(columns: Mapping[str, object]) -> Layout | None:
 
 
 def laid_out(rows: Iterable[Row], layout: Layout, notes: Notes) -> Iterator[Row]:
-    """Yield rows of a layout; a row that does not fit it becomes a ``RowError`` that names the column."""
-    for row in rows:
-        if isinstance(row, RowError):
-            yield row
-            continue
-        try:
-            fitted = _fitted(row, layout)
-            if fitted.remarks:
-                notes.add(fitted.remarks, row.file, row.line)
-            yield fitted
-        except MMPromptError as error:
-            yield row.located(
-                RowError(error.what, error.hint, error.where._replace(message=None, part=None), code=error.code)
-            )
+    """Return rows of a layout; a row that does not fit it becomes a ``RowError`` that names the column."""
+    return each(rows, partial(_fitted, layout=layout, notes=notes))
 
 
 def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
@@ -87,10 +58,15 @@ def recognised(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
         yield from every if layout is None else laid_out(every, layout, notes)
 
 
-def _fitted(row: Sample, layout: Layout) -> Sample:
+def _fitted(row: Sample, layout: Layout, notes: Notes) -> Sample:
     for name in layout.columns:
         if name not in row.columns:
-            what = f"no column '{name}', which {layout.name} has"
-            where = Where(column=name, setting=NO_COLUMN)
-            raise RowError(what, nearest(name, row.columns), where, "MM006")
-    return layout.read(row)
+            raise no_column(name, f"no column '{name}', which {layout.name} has", row.columns)
+    try:
+        fitted = layout.read(row)
+    except MMPromptError as error:
+        where = error.where._replace(message=None, part=None)
+        raise RowError(error.what, error.hint, where, code=error.code) from None
+    if fitted.remarks:
+        notes.add(fitted.remarks, row.file, row.line)
+    return fitted

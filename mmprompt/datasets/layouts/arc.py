@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from mmprompt.datasets.choices import Choices, letters_of
 from mmprompt.datasets.layouts.layout import Layout, with_columns
-from mmprompt.datasets.sample import Sample
-from mmprompt.errors import RowError, shown
+from mmprompt.datasets.sample import Sample, column_error
+from mmprompt.errors import shown
 
 _KEY = "answerKey"
 
@@ -22,9 +22,7 @@ def _read(sample: Sample) -> Sample:
     asked = question.get("stem") if isinstance(question, Mapping) else question
     choices = question.get("choices") if isinstance(question, Mapping) else columns.get("choices")
     if not isinstance(asked, str):
-        raise RowError("the row has no question", "give a text, or drop the row", code="MM700").located(
-            column="question"
-        )
+        raise column_error("question", "the row has no question", "give a text, or drop the row", "MM700")
     labels, texts = _labelled(choices)
     letters = letters_of(Choices(texts, ("choices",)))
     key = columns.get(_KEY, columns.get("answer"))
@@ -32,7 +30,7 @@ def _read(sample: Sample) -> Sample:
     if key not in (None, ""):
         if str(key) not in labels:
             what = f"the answer {shown(key)} is not one of the labels {', '.join(labels)}"
-            raise RowError(what, "give the label of a choice", code="MM702").located(column=_KEY)
+            raise column_error(_KEY, what, "give the label of a choice", "MM702")
         answer = letters[labels.index(str(key))]
     return with_columns(sample, {"question": asked, "choices": list(texts), "answer": answer}, renamed=(_KEY,))
 
@@ -45,13 +43,9 @@ def _labelled(choices: object) -> tuple[list[str], tuple[str, ...]]:
     labels = choices.get("label") if isinstance(choices, Mapping) else None
     texts = choices.get("text") if isinstance(choices, Mapping) else None
     if not isinstance(labels, (list, tuple)) or not isinstance(texts, (list, tuple)) or not texts:
-        raise RowError("the row has no choices", "give 'choices' with lists text and label", code="MM006").located(
-            column="choices"
-        )
+        raise column_error("choices", "the row has no choices", "give 'choices' with lists text and label", "MM006")
     if len(labels) != len(texts) or len({*map(str, labels)}) != len(labels):
-        raise RowError("the choices have not one label each", "give each its own", code="MM703").located(
-            column="choices"
-        )
+        raise column_error("choices", "the choices have not one label each", "give each its own", "MM703")
     return [*map(str, labels)], tuple(["" if text is None else str(text) for text in texts])
 
 

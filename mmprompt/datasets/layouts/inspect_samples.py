@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mmprompt.datasets.layouts.layout import Layout, choice_list, with_columns
-from mmprompt.datasets.sample import Sample
-from mmprompt.errors import RowError
+from mmprompt.datasets.sample import Sample, column_error
 from mmprompt.messages import Message, Part, TextPart
 
 
@@ -18,7 +17,7 @@ def _read(sample: Sample) -> Sample:
     if isinstance(asked, str):
         return with_columns(sample, {"question": asked, **new}, renamed=("input", "target"))
     if not isinstance(asked, list) or not asked:
-        raise RowError("'input' is neither text nor messages", "give one of them", code="MM007").located(column="input")
+        raise column_error("input", "'input' is neither text nor messages", "give one of them", "MM007")
     from mmprompt.targets.openai import from_openai  # noqa: PLC0415  # only chat rows need the targets
 
     messages = from_openai([{k: v for k, v in m.items() if k in _KEYS} if isinstance(m, Mapping) else m for m in asked])

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from mmprompt.datasets.choices import without_letters
 from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.sample import Sample
-from mmprompt.errors import RowError, shown
+from mmprompt.datasets.sample import Sample, column_error
+from mmprompt.errors import shown
 
 
 class Layout(NamedTuple):
@@ -55,7 +55,7 @@ def text_of(sample: Sample, column: str) -> str:
     if isinstance(value, str):
         return value
     what = "is null" if value is None else f"is {type(value).__name__}"
-    raise RowError(f"column '{column}' {what}", "give a text, or drop the row", code="MM007").located(column=column)
+    raise column_error(column, f"column '{column}' {what}", "give a text, or drop the row", "MM007")
 
 
 def choice_list(sample: Sample, column: str) -> list[object] | None:
@@ -71,14 +71,25 @@ def choice_list(sample: Sample, column: str) -> list[object] | None:
         return None
     found = list_of_cell(value, cells=True)
     if not isinstance(value, (list, tuple)) and found == [value]:
-        raise RowError(
-            f"column '{column}' is not a list: {shown(value)}", "give a list of choices", code="MM007"
-        ).located(column=column)
+        what = f"column '{column}' is not a list: {shown(value)}"
+        raise column_error(column, what, "give a list of choices", "MM007")
     for number, choice in enumerate(found, 1):
         if choice is None or not str(choice).strip():
             what = f"choice {number} of column '{column}' is empty"
-            raise RowError(what, "give it a text, or drop the row", code="MM714").located(column=column)
+            raise column_error(column, what, "give it a text, or drop the row", "MM714")
     return without_letters(found) or None
+
+
+def required_choices(sample: Sample, column: str) -> list[object]:
+    """Return the ``choice_list`` of a column that must have one.
+
+    Raises:
+        RowError: as ``choice_list``, or the row has no choices.
+    """
+    choices = choice_list(sample, column)
+    if choices is None:
+        raise column_error(column, f"the row has no {column}", "give a list of choices", "MM006")
+    return choices
 
 
 def beside(sample: Sample, name: str, *folders: str) -> str:

@@ -10,8 +10,7 @@ from string import ascii_uppercase
 
 from mmprompt.datasets.layouts.layout import Layout, text_of, with_columns
 from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.sample import Sample
-from mmprompt.errors import RowError
+from mmprompt.datasets.sample import Sample, column_error
 
 _LONGEST_INDEX = 64
 """Characters; VLMEvalKit takes a shorter text in ``image`` for the index of another row."""
@@ -23,9 +22,7 @@ def _read(sample: Sample) -> Sample:
     last = ascii_uppercase.index(choices[-1]) if choices else -1
     for name in ascii_uppercase[: last + 1]:
         if name not in choices:
-            raise RowError(f"choice '{name}' is empty, and a later one is not", "give it a text", code="MM714").located(
-                column=name
-            )
+            raise column_error(name, f"choice '{name}' is empty, and a later one is not", "give it a text", "MM714")
     pictures = [
         item
         for name in ("image", "image_path")
@@ -35,7 +32,7 @@ def _read(sample: Sample) -> Sample:
     if "image" in columns and "image_path" in columns and columns["image"] not in (None, ""):
         pictures = [item for item in list_of_cell(columns["image"], cells=True) if item not in (None, "")]
     if not pictures and not columns.keys().isdisjoint(("image", "image_path")):
-        raise RowError("the row has no picture", "fill 'image' or 'image_path'", code="MM715").located(column="image")
+        raise column_error("image", "the row has no picture", "fill 'image' or 'image_path'", "MM715")
     new = {
         "image": pictures[0] if len(pictures) == 1 else pictures or None,
         "hint": columns.get("hint") or None,

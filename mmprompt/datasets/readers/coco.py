@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.layouts.layout import beside, text_of, with_columns
@@ -11,7 +12,7 @@ from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import json_members
 from mmprompt.datasets.readers.join import JoinTable, join_table
 from mmprompt.datasets.readers.json_members import Member
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, column_error, each
 from mmprompt.errors import DatasetError, RowError
 
 _NAMES = frozenset(("file_name", "coco_url", "flickr_url"))
@@ -49,18 +50,13 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
                 hint = "give a file of captions, such as captions_val2017.json"
                 raise row.located(DatasetError("an annotation has no caption", hint).located(column="caption"))
             table.add(row.columns.get("image_id"), row.columns["caption"])
-        for row in json_members.read(source, notes, thorough, "images"):
-            yield row if isinstance(row, RowError) else _captioned(row, table, folders)
+        images = json_members.read(source, notes, thorough, "images")
+        yield from each(images, partial(_captioned, table=table, folders=folders))
 
 
-def _captioned(row: Sample, table: JoinTable, folders: tuple[str, ...]) -> Row:
+def _captioned(row: Sample, table: JoinTable, folders: tuple[str, ...]) -> Sample:
     captions = table.of(row.id)
-    try:
-        if not captions:
-            raise RowError("the picture has no caption", "give it one, or drop the picture", code="MM701").located(
-                column="id"
-            )
-        picture = beside(row, text_of(row, "file_name"), *folders)
-        return with_columns(row, {"image": picture, "answer": captions})._replace(sent=_NAMES)
-    except RowError as error:
-        return row.located(error)
+    if not captions:
+        raise column_error("id", "the picture has no caption", "give it one, or drop the picture", "MM701")
+    picture = beside(row, text_of(row, "file_name"), *folders)
+    return with_columns(row, {"image": picture, "answer": captions})._replace(sent=_NAMES)

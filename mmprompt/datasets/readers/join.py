@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Union
 
 from mmprompt.datasets.choices import is_null
-from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import NO_COLUMN, DatasetError, RowError, Where, nearest, shown
+from mmprompt.datasets.sample import Row, Sample, each, no_column
+from mmprompt.errors import DatasetError, RowError, nearest, shown
 
 if TYPE_CHECKING:
     import sqlite3
@@ -110,22 +110,17 @@ def table_of(rows: Iterable[Row], column: str, table: JoinTable, name: str) -> N
 
 
 def joined(rows: Iterable[Row], column: str, table: JoinTable, missing: Missing) -> Iterator[Row]:
-    """Yield rows with the columns of their partners; a row's own columns stay. ``missing`` counts partners."""
-    for row in rows:
-        if isinstance(row, RowError):
-            yield row
-            continue
+    """Return rows with the columns of their partners; a row's own columns stay. ``missing`` counts partners."""
+
+    def with_partner(row: Sample) -> Sample:
         if column not in row.columns:
-            what = f"no column {shown(column)}, by which rows are joined"
-            where = Where(column=column, setting=NO_COLUMN)
-            yield row.located(RowError(what, nearest(column, row.columns), where, "MM006"))
-            continue
+            raise no_column(column, f"no column {shown(column)}, by which rows are joined", row.columns)
         partners = table.of(row.columns[column])
-        partner = partners[0] if partners else None
-        if isinstance(partner, Mapping):
-            row = row._replace(columns={**partner, **row.columns})  # noqa: PLW2901  # the row with its partner
         missing.count(row, len(partners))
-        yield row
+        partner = partners[0] if partners else None
+        return row._replace(columns={**partner, **row.columns}) if isinstance(partner, Mapping) else row
+
+    return each(rows, with_partner)
 
 
 class Missing:
@@ -133,26 +128,21 @@ class Missing:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._none: list[str] = []
-        self._several: list[str] = []
-        self._counts = [0, 0]
+        self._counts = {"no partner": 0, "several partners, of which the first counts": 0}
+        self._first: dict[str, str] = {}
 
     def count(self, row: Sample, partners: int) -> None:
         """Count a row by its number of partners."""
         if partners != 1:
-            kind = min(partners, 2) // 2
+            kind = [*self._counts][partners > 1]
             self._counts[kind] += 1
-            if self._counts[kind] == 1:
-                (self._several if kind else self._none).append(row.label)
+            self._first.setdefault(kind, row.label)
 
     def texts(self) -> list[str]:
         """Return a line for each kind, with its number of rows and the first of them."""
-        lines = []
-        for count, first, what in zip(
-            self._counts, (self._none, self._several), ("no partner", "several partners, of which the first counts"),
-            strict=True,
-        ):  # fmt: skip
-            if count:
-                rows = "1 row has" if count == 1 else f"{count} rows have"
-                lines.append(f"{rows} {what} in {self._name} (first: {shown(first[0])})")
-        return lines
+        return [
+            f"{'1 row has' if count == 1 else f'{count} rows have'} {kind} in {self._name} "
+            f"(first: {shown(self._first[kind])})"
+            for kind, count in self._counts.items()
+            if count
+        ]

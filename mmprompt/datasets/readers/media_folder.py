@@ -10,8 +10,8 @@ from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers.join import JoinTable, join_table
-from mmprompt.datasets.sample import Row
-from mmprompt.errors import RowError, shown
+from mmprompt.datasets.sample import Row, column_error, each
+from mmprompt.errors import shown
 from mmprompt.media.media_types import suffix_type
 from mmprompt.targets.exact_json import Remark
 
@@ -28,16 +28,7 @@ def placed(rows: Iterable[Row], metadata: DatasetFile, notes: Notes) -> Iterator
     are noted after the last row.
     """
     with join_table() as listed:
-        for row in rows:
-            if isinstance(row, RowError):
-                yield row
-                continue
-            try:
-                columns = _with_media(row.columns, listed)
-            except RowError as error:
-                yield row.located(error)
-            else:
-                yield row._replace(columns=columns, scanned=False)
+        yield from each(rows, lambda row: row._replace(columns=_with_media(row.columns, listed), scanned=False))
         if metadata.root is not None:
             notes.add(_unlisted(metadata.root, listed), metadata.name, None)
 
@@ -75,14 +66,14 @@ def _with_media(columns: Mapping[str, object], listed: JoinTable) -> dict[str, o
             continue
         files = [_media(item, name) for item in list_of_cell(value, cells=name.endswith("s"))]
         if not files:
-            raise RowError("the row names no file", "give the name of a file", code="MM202").located(column=name)
+            raise column_error(name, "the row names no file", "give the name of a file", "MM202")
         for _, path in files:
             listed.add(os.path.normpath(path), None)
         column = target or files[0][0]
         values = [path if media_column(column) else {"bytes": None, "path": path} for _, path in files]
         media[column] = values if name.endswith("s") else values[0]
     if not media:
-        raise RowError("no column 'file_name'", "give the name of a file", code="MM006").located(column=_NAME)
+        raise column_error(_NAME, "no column 'file_name'", "give the name of a file", "MM006")
     return {**media, **rest}
 
 
@@ -99,9 +90,9 @@ def _target(name: str) -> str | None:
 def _media(value: object, column: str) -> tuple[str, str]:
     """Return the modality of a file by its suffix, and its name."""
     if not isinstance(value, str) or not value.strip():
-        raise RowError("the row names no file", "give the name of a file", code="MM202").located(column=column)
+        raise column_error(column, "the row names no file", "give the name of a file", "MM202")
     kind = suffix_type(value)
     if not kind:
         what = f"{shown(value)} has no suffix of a picture, a sound or a video"
-        raise RowError(what, "rename the file", code="MM214").located(column=column)
+        raise column_error(column, what, "rename the file", "MM214")
     return kind.partition("/")[0], value

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, id_of
 from mmprompt.datasets.span import Cuts, Span
 from mmprompt.errors import DatasetError, RowError, shown
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mmprompt.datasets.layouts.vlmevalkit import image_index
 from mmprompt.datasets.readers.join import JoinTable, join_table
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, column_error
 from mmprompt.errors import RowError, shown
 
 
@@ -30,7 +30,7 @@ def with_referenced_pictures(rows: Iterable[Row], again: Callable[[], Iterable[R
                 yield row._replace(columns={**row.columns, "image": found[0]})
             else:
                 what = f"'image' names the row {shown(wanted)}, and no row of that index holds a picture"
-                yield row.located(RowError(what, "give the picture itself", code="MM715").located(column="image"))
+                yield row.located(column_error("image", what, "give the picture itself", "MM715"))
 
 
 def _fill(table: JoinTable, again: Callable[[], Iterable[Row]]) -> None:

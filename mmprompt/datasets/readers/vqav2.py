@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.layouts.layout import beside, text_of, with_columns
@@ -12,7 +13,7 @@ from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import json_members
 from mmprompt.datasets.readers.join import JoinTable, join_table
 from mmprompt.datasets.readers.json_members import Member
-from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.sample import Row, Sample, column_error, each
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
 
@@ -43,26 +44,16 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
                 if isinstance(row, RowError):
                     raise DatasetError(row.what, row.hint, row.where, code=row.code)
                 table.add(row.columns.get("question_id"), row.columns)
-        for row in json_members.read(source, notes, thorough, "questions"):
-            yield row if isinstance(row, RowError) else _asked(row, subset, table if annotations else None)
+        questions = json_members.read(source, notes, thorough, "questions")
+        yield from each(questions, partial(_asked, subset=subset, table=table if annotations else None))
 
 
-def _asked(row: Sample, subset: str, table: JoinTable | None) -> Row:
-    try:
-        number = row.columns.get("image_id")
-        if type(number) is not int:
-            raise RowError("'image_id' is not a number", "give the number of a COCO picture", code="MM007").located(
-                column="image_id"
-            )
-        new: dict[str, object] = {
-            "image": beside(row, f"COCO_{subset}_{number:012d}.jpg", subset),
-            "question": text_of(row, "question"),
-        }
-        if table is not None:
-            new.update(_annotation(row, table))
-    except RowError as error:
-        return row.located(error)
-    return with_columns(row, new)
+def _asked(row: Sample, subset: str, table: JoinTable | None) -> Sample:
+    number = row.columns.get("image_id")
+    if type(number) is not int:
+        raise column_error("image_id", "'image_id' is not a number", "give the number of a COCO picture", "MM007")
+    new = {"image": beside(row, f"COCO_{subset}_{number:012d}.jpg", subset), "question": text_of(row, "question")}
+    return with_columns(row, new if table is None else {**new, **_annotation(row, table)})
 
 
 def _annotation(row: Sample, table: JoinTable) -> dict[str, object]:
@@ -70,12 +61,10 @@ def _annotation(row: Sample, table: JoinTable) -> dict[str, object]:
     found = partners[0] if partners else None
     if not isinstance(found, dict) or not isinstance(found.get("answers"), list):
         hint = "give the annotations of these questions, or move the other file away"
-        raise RowError("the question has no annotation with answers", hint, code="MM024").located(column="question_id")
+        raise column_error("question_id", "the question has no annotation with answers", hint, "MM024")
     answers = [a.get("answer") if isinstance(a, dict) else None for a in found["answers"]]
     if not answers or None in answers:
-        raise RowError("an answer of the annotation is empty", "give each a text", code="MM701").located(
-            column="answers"
-        )
+        raise column_error("answers", "an answer of the annotation is empty", "give each a text", "MM701")
     kept = {k: v for k, v in found.items() if k not in ("answers", "question_id", "image_id")}
     return {"answer": answers, **kept}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, too_long
+from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, column_error, too_long
 from mmprompt.datasets.span import Cuts, Span
 from mmprompt.errors import DatasetError, MMPromptError, RowError, shown
 from mmprompt.media.media_types import suffix_type
@@ -105,9 +105,7 @@ class _Members:
     def add(self, extension: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
         self._bytes += member.size
         if extension in self.data:
-            self.error = RowError("two members have this extension", "rename one of them", code="MM015").located(
-                column=extension
-            )
+            self.error = column_error(extension, "two members have this extension", "rename one of them", "MM015")
         elif self._bytes > _LARGEST or len(self.data) == _MOST_MEMBERS:
             what = f"the row has more than {_LARGEST >> 30} GiB or {_MOST_MEMBERS} members"
             self.error = RowError(what, "split it into several rows", code="MM017")
@@ -208,8 +206,6 @@ def _add(
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RowError(f"it is not UTF-8 at byte {error.start}", "save it as UTF-8", code="MM003").located(
-            column=extension
-        ) from None
+        raise column_error(extension, f"it is not UTF-8 at byte {error.start}", "save it as UTF-8", "MM003") from None
     number = last == "cls" and text.strip().isdecimal() and len(text) <= _LONGEST_CLASS
     columns[extension] = int(text) if number else text

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from mmprompt.datasets.media_columns import media_column
+from mmprompt.datasets.sample import column_error
 from mmprompt.datasets.writers.output_file import create_text
 from mmprompt.datasets.writers.row_files import JSONLines, json_text
-from mmprompt.errors import RowError, shown
+from mmprompt.errors import shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.media_types import KINDS
 
@@ -153,11 +154,11 @@ def _values(column: str, value: object, before: Values) -> Values:
     lists = isinstance(value, list)
     if before.lists not in (None, lists):
         what = f"{shown(column)} is a list in some rows and a single value in others, and a field is one of the two"
-        raise RowError(what, "write --to jsonl", code="MM800").located(column=column)
+        raise column_error(column, what, "write --to jsonl", "MM800")
     strange = next((item for item in _listed(value) if type(item) not in _DATA_TYPES), None)
     if strange is not None or None in _listed(value):
         what = f"a field cannot hold the {type(strange).__name__} of {shown(column)}"
-        raise RowError(what, "write --to jsonl", code="MM800").located(column=column)
+        raise column_error(column, what, "write --to jsonl", "MM800")
     return Values(before.data_types | {_DATA_TYPES[type(item)] for item in _listed(value)}, lists)
 
 

@@ -8,6 +8,7 @@ from string import ascii_uppercase
 from typing import TextIO
 
 from mmprompt.datasets.media_columns import media_column
+from mmprompt.datasets.sample import column_error
 from mmprompt.datasets.writers.output_file import create_text
 from mmprompt.errors import RowError, shown
 
@@ -89,7 +90,7 @@ class CSVFile:
             text = str(cell)
             if "\0" in text or "\r" in text or not _is_utf8(text):
                 what = f"a cell cannot hold a carriage return, a NUL or half a character, as {shown(name)} has"
-                raise RowError(what, "write --to jsonl", code="MM019").located(column=name)
+                raise column_error(name, what, "write --to jsonl", "MM019")
         missing = [
             name for name in self._header if name not in row and name not in self.blanks and media_column(name) is None
         ]

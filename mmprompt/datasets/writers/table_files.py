@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, cast
 
 from mmprompt.datasets.readers.parquet import pyarrow_module
+from mmprompt.datasets.sample import column_error
 from mmprompt.datasets.writers.output_file import create_bytes
 from mmprompt.datasets.writers.row_files import json_text
 from mmprompt.errors import RowError, shown
@@ -61,7 +62,7 @@ class _TableFile(ABC):
             return self._arrow.array(values, type=kind)
         except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError, OverflowError) as error:
             what = f"the values of {shown(name)} are of several types: {error}"
-            raise RowError(what, "write --to jsonl", code="MM007").located(column=name) from None
+            raise column_error(name, what, "write --to jsonl", "MM007") from None
 
     @abstractmethod
     def _open(self) -> Any:

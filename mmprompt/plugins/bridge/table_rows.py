@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeGuard
 
 from mmprompt._log import log
 from mmprompt.datasets.read import Dataset
-from mmprompt.datasets.row_ids import id_of
-from mmprompt.datasets.sample import Sample
+from mmprompt.datasets.sample import Sample, id_of
 from mmprompt.errors import MMPromptError, RowError, TaskError, Where, nearest, shown
 from mmprompt.icl.dialogues import check_mode
 from mmprompt.plugins.bridge.requests import MediaRoot, open_task
