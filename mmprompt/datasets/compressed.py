@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
+from mmprompt.datasets.piece_stream import stream_of
 from mmprompt.errors import DatasetError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -33,59 +34,32 @@ def decompressed(stream: BinaryIO, head: bytes) -> Iterator[BinaryIO]:
         with gzip.GzipFile(fileobj=stream) as plain:
             yield io.BufferedReader(cast("io.RawIOBase", plain), 1 << 17)
     elif head.startswith(ZSTD):
-        with _zstd_reader(stream) as plain:
-            yield io.BufferedReader(plain, 1 << 17)
+        yield stream_of(_zstd_pieces(stream))
     else:
         yield stream
 
 
-class _Frames(io.RawIOBase):
-    """The content of Zstandard frames. A file that ends inside a frame is an error, which the package hides."""
-
-    def __init__(self, stream: BinaryIO, begun: Callable[[], Any], damage: type[Exception]) -> None:
-        self._stream = stream
-        self._begun = begun
-        self._damage = damage
-        self._frame: Any = None
-        self._rest = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
-        while not self._ready:
-            packed = self._rest or self._stream.read(_FEED)
-            if not packed:
-                if self._frame is not None:
-                    raise EOFError
-                return 0
-            self._unpack(packed)
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def _unpack(self, packed: bytes) -> None:
-        if self._frame is None:
-            self._frame = self._begun()
-        try:
-            self._ready = memoryview(self._frame.decompress(packed))
-        except self._damage as error:
-            raise OSError(str(error)) from None
-        self._rest = b""
-        if self._frame.eof:
-            self._rest, self._frame = self._frame.unused_data, None
-
-
-def _zstd_reader(stream: BinaryIO) -> io.RawIOBase:
+def _zstd_pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of Zstandard frames. A file that ends inside a frame is an error, which the package hides."""
     try:
         import zstandard  # noqa: PLC0415  # only where such a file is read
     except ImportError:
         raise DatasetError(
             "reading .zst files needs zstandard", "pip install zstandard, or decompress it: zstd -d FILE", code="MM903"
         ) from None
-    return _Frames(stream, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
+    frame = None
+    while packed := stream.read(_FEED):
+        while packed:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            try:
+                yield frame.decompress(packed)
+            except zstandard.ZstdError as error:
+                raise OSError(str(error)) from None
+            packed = b""
+            if frame.eof:
+                packed, frame = frame.unused_data, None
+    if frame is not None:
+        raise EOFError
 
 
 def kind_of_damage(error: Exception, head: bytes) -> str:

@@ -10,10 +10,13 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from typing import BinaryIO, cast
 
 from mmprompt.datasets.compressed import decompressed, is_compressed, kind_of_damage
 from mmprompt.datasets.encodings import transcoded
+from mmprompt.datasets.piece_stream import stream_of
 from mmprompt.datasets.span import WHOLE, BoundedStream, Span
 from mmprompt.datasets.store_url import StoreURL, opened_object
 from mmprompt.errors import DatasetError, shown
@@ -141,33 +144,8 @@ class DatasetFile:
             raise DatasetError(f"{shown(self.name)} can be read only once", "save it to a file to read it again")
         self._spent = True
         head, self.head = self.head, self.head[:_HEAD]
-        return io.BufferedReader(_Replayed(head, self._stream), _BUFFER)
-
-
-class _Replayed(io.RawIOBase):
-    """A stream whose head was read before: first the head again, then the rest of the stream."""
-
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        self._head = memoryview(head)
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
-        size = len(buffer)
-        if self._head:
-            data: bytes | memoryview = self._head[:size]
-            self._head = self._head[size:]
-        else:
-            data = self._stream.read1(size)  # type: ignore[attr-defined]  # all of these are buffered readers
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed and self._stream is not sys.stdin.buffer:
-            self._stream.close()
-        super().close()
+        rest = iter(partial(self._stream.read1, _BUFFER), b"")  # type: ignore[attr-defined]  # a buffered reader
+        return stream_of(chain((head,), rest), None if self._stream is sys.stdin.buffer else self._stream.close)
 
 
 def line_count(path: str) -> int | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from mmprompt.datasets.piece_stream import stream_of
 from mmprompt.errors import DatasetError, shown
 
 _CHUNK = 1 << 16
@@ -28,31 +28,14 @@ def transcoded(stream: BinaryIO, encoding: str | None, *, final: bool = True) ->
     except LookupError:
         raise DatasetError(f"unknown encoding {shown(encoding)}", "name one such as utf-16 or gb18030") from None
     try:
-        yield io.BufferedReader(_Transcoded(stream, decoder, final), _CHUNK)
+        yield stream_of(_utf8_pieces(stream, decoder, final))
     except UnicodeError as error:
         raise DatasetError(
             f"the text is not {encoding}: {error}", "name another with --encoding", code="MM003"
         ) from None
 
 
-class _Transcoded(io.RawIOBase):
-    def __init__(self, stream: BinaryIO, decoder: codecs.IncrementalDecoder, final: bool) -> None:
-        self._stream = stream
-        self._decoder = decoder
-        self._final = final
-        self._ready = b""
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
-        while not self._ready and not self._ended:
-            chunk = self._stream.read(_CHUNK)
-            self._ended = not chunk
-            text = self._decoder.decode(chunk, self._ended and self._final)
-            self._ready = text.encode("utf-8", "surrogatepass")
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
+def _utf8_pieces(stream: BinaryIO, decoder: codecs.IncrementalDecoder, final: bool) -> Iterator[bytes]:
+    while chunk := stream.read(_CHUNK):
+        yield decoder.decode(chunk).encode("utf-8", "surrogatepass")
+    yield decoder.decode(b"", final).encode("utf-8", "surrogatepass")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.jsonl import type_name
@@ -207,7 +207,7 @@ def not_an_array(first: str, head: bytes) -> DatasetError:
     """Return the error of a file that begins with ``first``; for an object it names the keys that hold lists."""
     if first != "{":
         return DatasetError("the file is not a JSON array of objects", "write [ {…}, {…} ], or one object a line")
-    keys = list_keys(head.decode("utf-8", "replace").removeprefix(BOM))
+    keys = [member.key for member in head_members(head) if member.begins.startswith("[")]
     if not keys:
         hint = "write an array of objects, or one object a line with no comma behind it"
         return DatasetError("the file is one JSON object, not rows", hint)
@@ -215,19 +215,34 @@ def not_an_array(first: str, head: bytes) -> DatasetError:
     return DatasetError("the file is one JSON object, not rows", f"save the list under its key {named} as the file")
 
 
-def list_keys(text: str) -> list[str]:
-    """Return the keys that hold lists, of the object at the beginning of ``text``; the text may be cut off."""
+class Member(NamedTuple):
+    """A member of the object at the head of a file: its key, the first two characters and, if read whole, its value."""
+
+    key: str
+    begins: str
+    value: object = None
+
+
+def head_members(head: bytes) -> list[Member]:
+    """Return the members of the object at the beginning of a file, as far as ``head`` holds them."""
+    text = head.decode("utf-8", "replace").removeprefix(BOM)
     scan = json.JSONDecoder().raw_decode
-    keys: list[str] = []
+    found: list[Member] = []
     at = len(text) - len(text.lstrip(_BLANKS)) + 1
     try:
         while True:
-            at += len(text[at:]) - len(text[at:].lstrip(_BLANKS + ","))
+            at = _after(text, at, _BLANKS + ",")
             key, at = scan(text, at)
-            rest = text[at:].lstrip(_BLANKS + ":")
-            at = len(text) - len(rest)
-            if rest.startswith("["):
-                keys.append(str(key))
-            _, at = scan(text, at)
+            at = _after(text, at, _BLANKS + ":")
+            begins = text[at : at + 1] + text[at + 1 : at + 80].lstrip(_BLANKS)[:1]
+            found.append(Member(str(key), begins))
+            value, at = scan(text, at)
+            found[-1] = Member(str(key), begins, value)
     except (ValueError, RecursionError):  # the end of the object, or of what is there of it
-        return keys
+        return found
+
+
+def _after(text: str, at: int, blanks: str) -> int:
+    while at < len(text) and text[at] in blanks:
+        at += 1
+    return at

@@ -141,7 +141,7 @@ def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:
     in_folder = "imagefolder" in (kind, asked.format) or asked.format == "audiofolder"
     in_folder |= asked.format is None and os.path.basename(source.name) in media_folder.METADATA
     reader = asked.format if asked.format in READERS else _reader_of(source, asked)
-    members = json_members.head_members(source.head) if reader == "json" and _is_object(source.head) else []
+    members = json_rows.head_members(source.head) if reader == "json" and _is_object(source.head) else []
     key = asked.key
     if members and asked.format is None and key is None:
         reader = next((name for name, recognises in _MEMBERS.items() if recognises(members)), reader)

@@ -10,6 +10,7 @@ import stat
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, Where, shown
 from mmprompt.media.media_types import suffix_type
+from mmprompt.media.policy import limit_error
 
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\Z", re.IGNORECASE)
 
@@ -140,11 +141,7 @@ def outside(name: str, *, linked: bool = False) -> PolicyError:
 
 def too_large(name: str, limit: int) -> PolicyError:
     """Return the error of a file of more than ``limit`` bytes."""
-    return PolicyError(
-        f"{shown(name)} is larger than max_bytes ({limit})",
-        "raise max_bytes to allow it, or use --policy trusted",
-        code="MM211",
-    )
+    return limit_error(f"{shown(name)} is larger than max_bytes ({limit})", "max_bytes", "MM211")
 
 
 def empty(name: str) -> SourceError:

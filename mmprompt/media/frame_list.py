@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from mmprompt.errors import PolicyError, SourceError
+from mmprompt.errors import SourceError
 from mmprompt.errors.findings import Note
 from mmprompt.media.base64_text import decode
 from mmprompt.media.media_types import JPEG, sniff
 from mmprompt.media.objects import encode_image
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, limit_error
 from mmprompt.media.request_reader import Read
 from mmprompt.media.sources import in_short
 from mmprompt.media.type_check import A_MODALITY, not_media
@@ -71,11 +71,7 @@ def _checked(frames: Iterable[bytes], most: int) -> tuple[bytes, ...]:
     for number, data in enumerate(frames):
         left -= len(data)
         if left < 0:
-            raise PolicyError(
-                f"the frames have more than max_bytes ({most})",
-                "raise max_bytes to allow it, or use --policy trusted",
-                code="MM211",
-            )
+            raise limit_error(f"the frames have more than max_bytes ({most})", "max_bytes", "MM211")
         kind = sniff(data)
         if kind is not JPEG:
             raise SourceError(
@@ -91,7 +87,7 @@ def check_count(count: int, policy: MediaPolicy) -> None:
     """Refuse too many frames before objects are made of them: an object takes more memory than a short text."""
     if count > policy.max_frames:
         what = f"{count} frames are more than max_frames ({policy.max_frames})"
-        raise PolicyError(what, "raise max_frames to allow it, or use --policy trusted", code="MM506")
+        raise limit_error(what, "max_frames", "MM506")
 
 
 def check_is_video(modality: str) -> None:

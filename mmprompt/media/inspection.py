@@ -98,7 +98,7 @@ def inspect(modality: str, data: bytes, frames: tuple[bytes, ...], policy: Media
 
         return inspect_image(data, policy)
     if modality == "audio":
-        from mmprompt.media.audio.inspection import inspect_audio  # noqa: PLC0415  # loads in the sandbox
+        from mmprompt.media.audio.reading import inspect_audio  # noqa: PLC0415  # loads in the sandbox
 
         return inspect_audio(data, policy)
     from mmprompt.media.video.inspection import inspect_frames, inspect_video  # noqa: PLC0415  # loads in the sandbox

@@ -17,8 +17,7 @@ from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS,
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.image.pixels import LONGEST_SIDE, encoded, held_by, in_mode
 from mmprompt.media.library_errors import library_errors
-from mmprompt.media.picture_size import check_picture_size
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, check_picture_size, limit_error
 from mmprompt.media.sandbox.after_fork import forget_after_fork
 from mmprompt.media.type_check import A_MODALITY
 
@@ -173,11 +172,7 @@ def _read_bounded(stream: Any, limit: int) -> bytes:
         pieces.append(bytes(piece))
         count += len(piece)
     if count > limit:
-        raise PolicyError(
-            f"the open file is larger than max_bytes ({limit})",
-            "raise max_bytes to allow it, or use --policy trusted",
-            code="MM211",
-        )
+        raise limit_error(f"the open file is larger than max_bytes ({limit})", "max_bytes", "MM211")
     if not count:
         raise SourceError("the open file is empty, or read to its end", "seek to its start", code="MM202")
     return b"".join(pieces)

@@ -191,3 +191,32 @@ def _entries(hosts: Iterable[object]) -> tuple[str, ...]:
     from mmprompt.media.fetch.hosts import host_entry  # noqa: PLC0415  # loads ipaddress, only where hosts are named
 
     return tuple(map(host_entry, hosts))
+
+
+def limit_error(what: str, limit: str, code: str) -> PolicyError:
+    """Return the error of something that passes a limit of the policy, whose field is called ``limit``."""
+    return PolicyError(what, f"raise {limit} to allow it, or use --policy trusted", code=code)
+
+
+RAISE_PIXELS = "make it smaller, or drop the row; to allow it, give media: {max_pixels: N} in a task file"
+
+
+def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) -> None:
+    """Refuse a picture of more than ``max_pixels``, or with a side longer than ``max_side_pixels``.
+
+    A side has its own limit because scaling takes about 50 bytes for each pixel of a side, however short the other
+    side is.
+
+    Args:
+        what: the picture in words, such as ``"the PNG"``.
+        width: as the header says.
+        height: as the header says.
+        policy: the limits.
+    """
+    size = f"{what} has {width} x {height} pixels, more than"
+    if width * height > policy.max_pixels:
+        hint = RAISE_PIXELS if max(width, height) <= policy.max_side_pixels else "make it smaller, or drop the row"
+        raise PolicyError(f"{size} max_pixels ({policy.max_pixels})", hint, code="MM302")
+    if max(width, height) > policy.max_side_pixels:
+        hint = "make it smaller, or pass MediaPolicy(max_side_pixels=N) to allow it"
+        raise PolicyError(f"{size} max_side_pixels ({policy.max_side_pixels}) on a side", hint, code="MM302")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from mmprompt.errors import PolicyError, SourceError, TargetError, shown
+from mmprompt.errors import SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import Sound, check_decoded, decode_audio
 from mmprompt.media.image.pixels import turned
 from mmprompt.media.image.plain import PlainImage, image_of, plain_image
 from mmprompt.media.image.reading import KEPT_PICTURES
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, limit_error
 from mmprompt.media.sandbox.decoders import Decoder, decoder, decoder_errors
 from mmprompt.messages import MediaPart
 
@@ -110,10 +110,8 @@ class HFDecoder:
         for number, frame in enumerate(part.frames, 1):
             frames.append(self._picture(frame, f"{name}, frame {number}"))
             if time.monotonic() > end:
-                raise PolicyError(
-                    f"decoding the video takes longer than timeout ({self._policy.timeout:g} s)",
-                    "raise timeout to allow it, or use --policy trusted",
-                    code="MM902",
+                raise limit_error(
+                    f"decoding the video takes longer than timeout ({self._policy.timeout:g} s)", "timeout", "MM902"
                 )
         return frames
 

@@ -32,7 +32,6 @@ from mmprompt.media.image.changes import change_image
 from mmprompt.media.image.fit import fit_image
 from mmprompt.media.image.reading import check_image, decode_image, image_facts
 from mmprompt.media.video.changes import change_video
-from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
 from mmprompt.messages import MediaPart
 
@@ -63,7 +62,7 @@ STEPS: dict[str, tuple[Step, ...]] = {
     ),
     "video": (
         lambda part: video_facts(part.data, POLICY),
-        lambda part: video_frames(part.data, POLICY, count=2),
+        lambda part: change_video(part, Changes(frames=2), POLICY),
         lambda part: change_video(part, Changes(frames=2, key_frames=True, max_side=16), POLICY),
     ),
 }

@@ -11,6 +11,7 @@ import pytest
 from baits import element, small
 from clips import clip, ffmpeg, needs_ffmpeg
 from sound_files import tone, written
+from taken_frames import video_frames
 from time_taken import processor_seconds
 
 from mmprompt.errors import PolicyError
@@ -20,7 +21,6 @@ from mmprompt.media.audio.readers import open_sound
 from mmprompt.media.audio.reading import audio_facts, decode_audio
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.media_types import AAC, AVI, MATROSKA, OGG, WAV, WEBM
-from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
 
 POLICY = MediaPolicy()

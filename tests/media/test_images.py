@@ -66,13 +66,10 @@ def test_facts_are_those_of_the_header_and_of_the_whole_file(name, facts):
 
 
 @pytest.mark.parametrize("name", ["PNG", "WEBP", "GIF"])
-def test_frames_are_counted_from_the_header_and_decoded_one_by_one(name):
+def test_frames_are_counted_from_the_header(name):
     data = animation(name)
     assert image_facts(data, POLICY).frames == 5 == check_image(data, POLICY).frames
-    colours = [decode_image(data, POLICY, n).convert("RGB").getpixel((3, 3)) for n in range(5)]
-    assert all(abs(c[0] - 20 * n) < 8 for n, c in enumerate(colours))
-    assert "has no frame 5" in refusal(decode_image, data, frame=5)
-    assert "the frame number is -1" in refusal(decode_image, data, frame=-1)
+    assert decode_image(data, POLICY).convert("RGB").getpixel((3, 3))[0] < 8
 
 
 @pytest.mark.parametrize(
@@ -257,7 +254,6 @@ def test_an_animation_of_dots_on_a_large_canvas_is_refused():
     assert processor_seconds(lambda: refusal(check_image, data, kind=PolicyError), enough=2) < 2
     assert "30 frames of the GIF" in refusal(check_image, data, kind=PolicyError)
     assert image_facts(data, POLICY).frames == 30
-    assert "11 frames" in refusal(decode_image, data, kind=PolicyError, frame=10)
 
 
 @pytest.mark.parametrize("name", ["PNG", "WEBP", "GIF"])
@@ -266,8 +262,7 @@ def test_the_budget_of_an_animation_holds_in_every_format(name):
     assert bare(data).n_frames == 12
     tight = MediaPolicy(max_pixels=64 * 48)
     assert "more than 10 times max_pixels" in refusal(check_image, data, tight, PolicyError)
-    assert decode_image(data, tight, 9).size == (64, 48)
-    assert refusal(decode_image, data, tight, PolicyError, frame=10)
+    assert decode_image(data, tight).size == (64, 48)
     few = MediaPolicy(max_frames=11)
     assert "more than max_frames (11); raise max_frames" in refusal(check_image, data, few, PolicyError)
     assert image_facts(data, few).frames == 12
@@ -387,7 +382,6 @@ def test_tiff_is_read_by_choice_and_its_first_page_only():
         assert "TIFF, which mmprompt does not read; convert it to PNG" in refusal(function, data)
     assert image_facts(data, MORE) == ("TIFF", "image/tiff", 9, 7, "L", 1, None, False, 8)
     assert decode_image(data, MORE).getpixel((0, 0)) == 0
-    assert "only the first page is read" in refusal(decode_image, data, MORE, frame=1)
     exif = Image.Exif()
     exif[0x0112] = 3
     turned = saved(Image.new("I;16", (9, 7)), "TIFF", exif=exif)

@@ -8,11 +8,11 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from clips import clip, ffmpeg, needs_ffmpeg, number_in, probed_frames
+from taken_frames import video_frames
 
 from mmprompt.errors import SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.reading import audio_facts, decode_audio
-from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
 from mmprompt.media.video.sound_track import sound_track
 

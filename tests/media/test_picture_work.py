@@ -51,10 +51,8 @@ def test_the_time_is_looked_at_between_the_frames_of_an_animation():
     frames = [Image.new("RGB", (200, 200), (n, 0, 0)) for n in range(100)]
     data = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True, quality=0, method=0)
     assert check_image(data, POLICY).frames == 100
-    assert decode_image(data, POLICY, 99).getpixel((0, 0)) == (99, 0, 0)
-    for function in (check_image, lambda file, policy: decode_image(file, policy, 99)):
-        with pytest.raises(PolicyError, match="the WEBP takes longer than timeout"):
-            function(data, MediaPolicy(timeout=0.001))
+    with pytest.raises(PolicyError, match="the WEBP takes longer than timeout"):
+        check_image(data, MediaPolicy(timeout=0.001))
 
 
 def test_a_tiff_is_measured_by_its_tiles():

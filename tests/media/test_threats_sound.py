@@ -22,7 +22,7 @@ from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.changes import change_audio
 from mmprompt.media.audio.encoders import mp3_file, to_16_bits
-from mmprompt.media.audio.reading import audio_facts, decode_audio, measure_audio
+from mmprompt.media.audio.reading import audio_facts, decode_audio, inspect_audio
 from mmprompt.media.changes import Changes
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.media_types import AAC, FLAC, MP3, MP4, OGG, WAV, WEBM
@@ -68,7 +68,7 @@ def test_a_bomb_whose_header_hides_its_length_is_counted_while_it_is_read():
     with pytest.raises(PolicyError, match="the decoded sound takes more than 8 x max_bytes"):
         decode_audio(bytes(data), SMALL)
     with pytest.raises(PolicyError, match=r"the sound lasts longer than max_seconds \(30\)"):
-        measure_audio(bytes(data), MediaPolicy(max_seconds=30))
+        inspect_audio(bytes(data), MediaPolicy(max_seconds=30))
 
 
 def frames_of(bare: soundfile.SoundFile) -> int:
@@ -81,7 +81,7 @@ def frames_of(bare: soundfile.SoundFile) -> int:
 
 def test_a_sound_that_is_longer_than_allowed_is_refused_from_its_header():
     data = bomb("FLAC")[:1000]  # most of the samples are not there
-    for look in (audio_facts, decode_audio, measure_audio):
+    for look in (audio_facts, decode_audio, inspect_audio):
         with pytest.raises(PolicyError, match=r"the sound lasts longer than max_seconds \(30\)"):
             look(data, MediaPolicy(max_seconds=30))
 
@@ -92,9 +92,9 @@ def test_without_a_longest_time_decoded_samples_are_counted():
     policy = MediaPolicy.preset("trusted", max_bytes=len(data))
     assert policy.max_seconds is None
     assert audio_facts(data, policy).seconds is None
-    taken = measure_audio(data, MediaPolicy(max_seconds=None)).seconds * 44_100 * 4
+    taken = inspect_audio(data, MediaPolicy(max_seconds=None)).seconds * 44_100 * 4
     assert taken > 8 * len(data)
-    for look in (decode_audio, measure_audio):
+    for look in (decode_audio, inspect_audio):
         with pytest.raises(PolicyError, match="the decoded sound takes more than 8 x max_bytes"):
             look(data, policy)
 
@@ -119,7 +119,7 @@ def test_a_header_of_sizes_that_cannot_be_prints_nothing(size, capfd):
     data = rf64(size)
     bare = in_a_process("import io, sys, soundfile; soundfile.SoundFile(io.BytesIO(sys.stdin.buffer.read()))", data)
     assert size != 2**63 - 1 or b"OverflowError" in bare.stderr  # printed by a callback
-    for look in (audio_facts, decode_audio, measure_audio):
+    for look in (audio_facts, decode_audio, inspect_audio):
         with contextlib.suppress(SourceError, PolicyError):
             look(data, POLICY)
     assert capfd.readouterr().err == ""
@@ -135,7 +135,7 @@ def rf64(size: int) -> bytes:
 def test_a_long_sound_is_measured_without_holding_it():
     data = bomb("FLAC")
     tracemalloc.start()
-    assert measure_audio(data, SMALL).seconds == BAIT_SECONDS
+    assert inspect_audio(data, SMALL).seconds == BAIT_SECONDS
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20  # a few blocks; the sound is 58 MiB
@@ -265,7 +265,7 @@ def test_doubles_beyond_single_precision_are_no_warning():
     data = data.replace(half, beyond)
     with pytest.warns(RuntimeWarning, match="overflow"):
         np.frombuffer(beyond, np.float64).astype(np.float32)
-    assert measure_audio(data, POLICY).has_nan
+    assert inspect_audio(data, POLICY).has_nan
 
 
 def test_a_damaged_mp3_writes_nothing_on_the_standard_error():
@@ -276,8 +276,8 @@ def test_a_damaged_mp3_writes_nothing_on_the_standard_error():
     bare = in_a_process(read + "import soundfile; soundfile.read(io.BytesIO(data))", bytes(data))
     assert b"libmpg123" in bare.stderr or b"Note:" in bare.stderr or b"Warning" in bare.stderr
     ours = in_a_process(
-        read + "from mmprompt.media import MediaPolicy\nfrom mmprompt.media.audio.reading import measure_audio\n"
-        "measure_audio(data, MediaPolicy())",
+        read + "from mmprompt.media import MediaPolicy\nfrom mmprompt.media.audio.reading import inspect_audio\n"
+        "inspect_audio(data, MediaPolicy())",
         bytes(data),
     )
     assert (ours.returncode, ours.stdout, ours.stderr) == (0, b"", b"")
@@ -295,6 +295,6 @@ def test_values_that_are_no_numbers_are_refused_where_sound_is_written():
         samples = tone(16000, 440)
         samples[77] = value
         data = written(samples, 16000, subtype="FLOAT")
-        assert measure_audio(data, POLICY).has_nan
+        assert inspect_audio(data, POLICY).has_nan
         with pytest.raises(SourceError, match="values that are not finite"):
             change_audio(MediaPart("audio", "audio/wav", data), Changes(audio_format="mp3"), POLICY)

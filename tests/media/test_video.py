@@ -18,6 +18,7 @@ from clips import clip, needs_ffmpeg
 from image_files import saved
 from loopback_server import LoopbackServer, free_udp_ports, reply
 from PIL import Image
+from taken_frames import video_frames
 from time_taken import wait_until
 
 from mmprompt.errors import MediaError, PolicyError, SourceError
@@ -25,7 +26,6 @@ from mmprompt.media import MediaPolicy, MediaReader
 from mmprompt.media.audio.reading import audio_facts
 from mmprompt.media.ffmpeg.open import open_bytes
 from mmprompt.media.video import reading as video_module
-from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import READERS, video_facts
 from mmprompt.media.video.sound_track import sound_track
 from mmprompt.messages import MediaRef
@@ -241,14 +241,15 @@ data = open(sys.argv[1], "rb").read()
 import av, numpy
 from mmprompt.errors import PolicyError
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.video.frame_choice import FrameChoice
+from mmprompt.media.video.frames import take_frames
 from mmprompt.media.video.reading import video_facts
-from mmprompt.media.video.frames import video_frames
 before = peak()
 if sys.argv[2] == "bare":
     with av.open(io.BytesIO(data)) as container:
         next(container.decode(video=0))
 else:
-    for act in (video_facts, lambda d, p: video_frames(d, p, count=1)):
+    for act in (video_facts, lambda d, p: take_frames(d, p, FrameChoice(1), lambda: bytes)):
         try:
             act(data, MediaPolicy(max_pixels=1_000_000))
         except PolicyError as error:

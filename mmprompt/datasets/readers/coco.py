@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.json_rows import Member
 from mmprompt.datasets.layouts.layout import beside, text_of, with_columns
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import json_members
 from mmprompt.datasets.readers.join import JoinTable, join_table
-from mmprompt.datasets.readers.json_members import Member
 from mmprompt.datasets.sample import Row, Sample, column_error, each
 from mmprompt.errors import DatasetError, RowError
 

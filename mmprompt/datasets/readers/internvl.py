@@ -8,12 +8,12 @@ from itertools import islice
 
 from mmprompt.datasets import jsonl
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.json_rows import Member
 from mmprompt.datasets.json_rows import read as read_array
 from mmprompt.datasets.layouts.conversations import MEDIA
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import json_members
-from mmprompt.datasets.readers.json_members import Member
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import DatasetError, MediaError, RowError, shown
 from mmprompt.media.file_errors import MissingFileError

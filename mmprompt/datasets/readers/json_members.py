@@ -5,25 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from mmprompt.datasets.dataset_file import DatasetFile
-from mmprompt.datasets.json_rows import Parse, Window, array_rows, sample_of
+from mmprompt.datasets.json_rows import Member, Parse, Window, array_rows, sample_of
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.datasets.utf8_text import BOM, as_text
+from mmprompt.datasets.utf8_text import as_text
 from mmprompt.errors import DatasetError, RowError, nearest, shown
 from mmprompt.targets.exact_json import loads_noting, loads_with_remarks
 
 _BLANKS = " \t\r\n"
-
-
-class Member(NamedTuple):
-    """A member of the object at the head of a file: its key, the first two characters and, if read whole, its value."""
-
-    key: str
-    begins: str
-    value: object = None
 
 
 def read(source: DatasetFile, notes: Notes, thorough: bool = False, key: str | None = None) -> Iterator[Row]:
@@ -141,31 +132,6 @@ def skip_value(window: Window) -> None:
         elif follows != "]":
             raise RowError("a list is not closed", "write the file again: it looks cut off", code="MM002")
     window.skip()
-
-
-def head_members(head: bytes) -> list[Member]:
-    """Return the members of the object at the beginning of a file, as far as ``head`` holds them."""
-    text = head.decode("utf-8", "replace").removeprefix(BOM)
-    scan = json.JSONDecoder().raw_decode
-    found: list[Member] = []
-    at = len(text) - len(text.lstrip(_BLANKS)) + 1
-    try:
-        while True:
-            at = _after(text, at, _BLANKS + ",")
-            key, at = scan(text, at)
-            at = _after(text, at, _BLANKS + ":")
-            begins = text[at : at + 1] + text[at + 1 : at + 80].lstrip(_BLANKS)[:1]
-            found.append(Member(str(key), begins))
-            value, at = scan(text, at)
-            found[-1] = Member(str(key), begins, value)
-    except (ValueError, RecursionError):  # the end of the object, or of what is there of it
-        return found
-
-
-def _after(text: str, at: int, blanks: str) -> int:
-    while at < len(text) and text[at] in blanks:
-        at += 1
-    return at
 
 
 def key_of_rows(source: DatasetFile, found: list[Member]) -> str | None:

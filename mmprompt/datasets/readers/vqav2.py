@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from mmprompt.datasets.dataset_file import DatasetFile
+from mmprompt.datasets.json_rows import Member, head_members
 from mmprompt.datasets.layouts.layout import beside, text_of, with_columns
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import json_members
 from mmprompt.datasets.readers.join import JoinTable, join_table
-from mmprompt.datasets.readers.json_members import Member
 from mmprompt.datasets.sample import Row, Sample, column_error, each
 from mmprompt.errors import DatasetError, RowError, shown
 from mmprompt.targets.exact_json import Remark
@@ -70,7 +70,7 @@ def _annotation(row: Sample, table: JoinTable) -> dict[str, object]:
 
 
 def _subset(source: DatasetFile) -> str:
-    for member in json_members.head_members(source.head):
+    for member in head_members(source.head):
         if member.key == "data_subtype" and isinstance(member.value, str):
             named = _SUBSET.match(member.value)
             break

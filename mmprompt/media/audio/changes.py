@@ -21,7 +21,8 @@ from mmprompt.media.audio.encoders import (
     to_16_bits,
     to_mono,
 )
-from mmprompt.media.audio.reading import AudioFacts, Sound, audio_facts, check_decoded, decode_audio
+from mmprompt.media.audio.facts import AudioFacts
+from mmprompt.media.audio.reading import Sound, audio_facts, check_decoded, decode_audio
 from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.media.policy import MediaPolicy

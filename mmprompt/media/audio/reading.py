@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.audio.facts import AudioFacts
 from mmprompt.media.audio.readers import BLOCK, SoundReader, open_sound
 from mmprompt.media.ffmpeg.deadline import Watch
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.inspection import AudioContent
+from mmprompt.media.policy import MediaPolicy, limit_error
 
 if TYPE_CHECKING:
-    from mmprompt.media.audio.facts import Samples
+    import numpy as np
 
-__all__ = [
-    "AudioFacts", "AudioMeasures", "Sound", "audio_facts", "decode_audio", "measure", "measure_audio",
-]  # fmt: skip
+    from mmprompt.media.audio.facts import Samples
 
 DECODED = 8
 """Decoded sound may take this many times ``max_bytes``: 512 MiB by default, 25 minutes of stereo at 44.1 kHz."""
@@ -54,25 +53,6 @@ class Sound(NamedTuple):
     rate: int
     broken: int = 0
     more: bool = False
-
-
-class AudioMeasures(NamedTuple):
-    """Measures of decoded sound.
-
-    ``seconds`` that were decoded and ``declared`` by the header (None: not at all), the highest ``peak`` of the finite
-    samples, whether it is ``silent`` (nothing above -80 dB), the share of samples that are ``clipped`` (at full scale
-    or beyond), whether it ``has_nan`` (NaN or infinity), how many places are ``broken``, and the 1-based numbers of the
-    ``silent_channels``.
-    """
-
-    seconds: float
-    declared: float | None
-    peak: float
-    silent: bool
-    clipped: float
-    has_nan: bool
-    broken: int = 0
-    silent_channels: tuple[int, ...] = ()
 
 
 def audio_facts(data: bytes, policy: MediaPolicy) -> AudioFacts:
@@ -120,31 +100,22 @@ def decode_audio(data: bytes, policy: MediaPolicy, *, start: float = 0.0, second
     return Sound(room.samples[: room.count], facts.rate, broken, room.more)
 
 
-def measure(sound: Sound, facts: AudioFacts) -> AudioMeasures:
-    """Return the measures of decoded sound, with the length that the header of its file declared."""
-    blocks = (sound.samples[at : at + BLOCK] for at in range(0, len(sound.samples), BLOCK))
-    return _measure(blocks, sound.rate, facts.seconds)._replace(broken=sound.broken)
-
-
-def measure_audio(data: bytes, policy: MediaPolicy) -> AudioMeasures:
-    """Return the measures of a sound file, decoded block by block and never held as a whole."""
-    return facts_and_measures(data, policy)[1]
-
-
-def facts_and_measures(data: bytes, policy: MediaPolicy) -> tuple[AudioFacts, AudioMeasures]:
-    """Return the facts and the measures of a sound file; see ``audio_facts`` and ``measure_audio``."""
+def inspect_audio(data: bytes, policy: MediaPolicy) -> AudioContent:
+    """Decode a sound, block by block, and return what it holds; see ``inspect``."""
     with closing(_open(data, policy)) as reader:
-        measures = _measure(_walk(reader, policy), 1, reader.facts.seconds)
-        # the true rate may come with the first block
-        return reader.facts, measures._replace(seconds=measures.seconds / reader.facts.rate, broken=reader.broken)
+        frames, clipped, has_nan, peaks = _measured(_walk(reader, policy))
+        container, codec, rate, channels, declared = reader.facts  # the true rate may come with the first block
+        silent = tuple([int(at) + 1 for at in (peaks < SILENCE).nonzero()[0]])
+        return AudioContent(
+            container, codec, rate, channels, frames / rate, declared,
+            float(peaks.max(initial=0.0)), clipped, has_nan, silent, reader.broken,
+        )  # fmt: skip
 
 
 def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
     if len(data) > policy.max_bytes:
-        raise PolicyError(
-            f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})",
-            "raise max_bytes to allow it, or use --policy trusted",
-            code="MM211",
+        raise limit_error(
+            f"the sound has {len(data)} bytes, more than max_bytes ({policy.max_bytes})", "max_bytes", "MM211"
         )
     reader = open_sound(data, policy)
     declared = reader.facts.seconds
@@ -155,11 +126,7 @@ def _open(data: bytes, policy: MediaPolicy) -> SoundReader:
 
 
 def _too_long(policy: MediaPolicy) -> PolicyError:
-    return PolicyError(
-        f"the sound lasts longer than max_seconds ({policy.max_seconds:g})",
-        "raise max_seconds to allow it, or use --policy trusted",
-        code="MM405",
-    )
+    return limit_error(f"the sound lasts longer than max_seconds ({policy.max_seconds:g})", "max_seconds", "MM405")
 
 
 def _walk(reader: SoundReader, policy: MediaPolicy) -> Iterator[Samples]:
@@ -219,7 +186,8 @@ class _Room:
         return self.more
 
 
-def _measure(blocks: Iterable[Samples], rate: int, declared: float | None) -> AudioMeasures:
+def _measured(blocks: Iterable[Samples]) -> tuple[int, float, bool, np.ndarray[Any, Any]]:
+    """Return the number of frames, the share of clipped samples, whether any is not finite, and each channel's peak."""
     import numpy as np  # noqa: PLC0415  # heavy
 
     frames = samples = clipped = 0
@@ -237,7 +205,4 @@ def _measure(blocks: Iterable[Samples], rate: int, declared: float | None) -> Au
         peaks = np.maximum(peaks, of_block) if len(peaks) else of_block
         if highest >= FULL_SCALE:
             clipped += int(np.count_nonzero(levels >= FULL_SCALE))
-    share = clipped / samples if samples else 0.0
-    peak = float(peaks.max(initial=0.0))
-    silent = tuple([int(at) + 1 for at in np.flatnonzero(peaks < SILENCE)])
-    return AudioMeasures(frames / rate, declared, peak, peak < SILENCE, share, has_nan, silent_channels=silent)
+    return frames, clipped / samples if samples else 0.0, has_nan, peaks

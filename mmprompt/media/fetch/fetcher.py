@@ -19,7 +19,7 @@ from mmprompt.media.fetch.hosts import LONGEST_URL, AllowedHosts, DeadHosts, hos
 from mmprompt.media.fetch.per_thread import PerThread
 from mmprompt.media.fetch.retries import PassingError, pause_before, retry_after, status_words
 from mmprompt.media.media_types import declared_type
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, limit_error
 from mmprompt.media.sources import classify, in_short
 
 if TYPE_CHECKING:
@@ -224,18 +224,10 @@ class Fetcher:
             self._dead.add(target)
 
     def _refuse_late(self, url: str) -> NoReturn:
-        raise PolicyError(
-            f"{in_short(url)} took longer than timeout ({self._policy.timeout:g} s)",
-            "raise timeout to allow it, or use --policy trusted",
-            code="MM218",
-        )
+        raise limit_error(f"{in_short(url)} took longer than timeout ({self._policy.timeout:g} s)", "timeout", "MM218")
 
     def _refuse_large(self, url: str) -> NoReturn:
-        raise PolicyError(
-            f"{in_short(url)} is larger than max_bytes ({self._limit})",
-            "raise max_bytes to allow it, or use --policy trusted",
-            code="MM211",
-        )
+        raise limit_error(f"{in_short(url)} is larger than max_bytes ({self._limit})", "max_bytes", "MM211")
 
 
 def _new_adapter(hosts: AllowedHosts) -> HTTPAdapter:

@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 from mmprompt.errors import PolicyError
-from mmprompt.media.picture_size import check_picture_size
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, check_picture_size, limit_error
 
 PACKETS_SHARE = 8
 """The packets of a video may take this many times ``max_bytes``; decoded sound may, too."""
@@ -78,10 +77,8 @@ class Watch:
     def check_time(self) -> None:
         """Raise a PolicyError once the time is over."""
         if self.is_over():
-            raise PolicyError(
-                f"{self._what} takes longer than timeout ({self._policy.timeout:g} s)",
-                "raise timeout to allow it, or use --policy trusted",
-                code="MM902",
+            raise limit_error(
+                f"{self._what} takes longer than timeout ({self._policy.timeout:g} s)", "timeout", "MM902"
             )
 
     def check_size(self, width: int, height: int) -> None:

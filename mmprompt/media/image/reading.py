@@ -14,8 +14,7 @@ from mmprompt.media.image.headers import exif_orientation, gif_layout, tiff_layo
 from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
 from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, sniff
-from mmprompt.media.picture_size import RAISE_PIXELS, check_picture_size
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import RAISE_PIXELS, MediaPolicy, check_picture_size, limit_error
 from mmprompt.media.sandbox.memory import at_most_more
 from mmprompt.media.type_check import not_media
 
@@ -65,35 +64,25 @@ def image_facts(data: bytes, policy: MediaPolicy) -> ImageFacts:
         SourceError: the bytes are not a picture of an allowed format, or the header is damaged.
         PolicyError: one frame has more than ``max_pixels``, or a side longer than ``max_side_pixels``.
     """
-    return _open(data, policy, 1)[1]
+    return _open(data, policy)[1]
 
 
-def decode_image(data: bytes, policy: MediaPolicy, frame: int = 0, size: tuple[int, int] | None = None) -> Image:
-    """Return one decoded frame of a picture file. No orientation is applied; the EXIF block is in ``info``.
+def decode_image(data: bytes, policy: MediaPolicy, size: tuple[int, int] | None = None) -> Image:
+    """Return the first frame of a picture file, decoded. No orientation is applied; the EXIF block is in ``info``.
 
     A JPEG that will be scaled down to ``size`` comes at a half, a quarter or an eighth of its own size, the least that
     is 1.5 times ``size`` or more. The result is a plain Pillow image: it holds no open file, and it pickles. 16-bit
     RGB samples lose their low byte.
 
     Raises:
-        SourceError: as ``image_facts``; the pixels are cut or damaged; the frame does not exist.
-        PolicyError: more pixels, frames or time than the policy allows. A frame may have
-            ``max_pixels``, all frames up to this one ``ANIMATION_PICTURES`` times that. Time is checked between reads.
+        SourceError: as ``image_facts``, or the pixels are cut or damaged.
+        PolicyError: more pixels or time than the policy allows. Time is checked between reads.
     """
-    if frame < 0:
-        raise SourceError(f"the frame number is {frame}", "give 0 or more", code="MM200")
-    image, facts = _open(data, policy, frame + 1)
-    if frame >= (facts.frames or 1):
-        known = (
-            "choose frame 0: only the first page is read"
-            if facts.frames is None
-            else f"choose one of 0 to {facts.frames - 1}"
-        )
-        raise SourceError(f"the {facts.format} has no frame {frame}", known, code="MM200")
+    image, facts = _open(data, policy)
     with named(facts.format):
         if size is not None and facts.format == "JPEG":
             image.draft(None, (size[0] * 3 // 2 + 1, size[1] * 3 // 2 + 1))
-        _load_frames(image, range(frame + 1), policy)
+        _load_frames(image, 1, policy)
         plain = image.copy()
     _settle_clear_colour(plain, facts)
     return plain
@@ -106,10 +95,10 @@ def decode_rest(data: bytes, policy: MediaPolicy) -> Image:
         SourceError: as ``image_facts``, or nothing can be decoded.
         PolicyError: as ``decode_image``.
     """
-    image, facts = _open(data, policy, 1)
+    image, facts = _open(data, policy)
     try:
         with named(facts.format):
-            _load_frames(image, range(1), policy)
+            _load_frames(image, 1, policy)
     except SourceError:
         image.tile = []  # what is decoded is taken for all
         with named(facts.format):
@@ -132,24 +121,22 @@ def _settle_clear_colour(image: Image, facts: ImageFacts) -> None:
 
 
 def check_image(data: bytes, policy: MediaPolicy) -> ImageFacts:
-    """Decode all frames of a picture file, as cheaply as shows that nothing is missing; return its facts.
+    """Return the facts of a picture file, all of which is decoded; see ``whole_image``."""
+    return whole_image(data, policy, "L", 1)[1]
 
-    A JPEG is decoded to an eighth of its size, which reads every bit of its scans. That shows a cut, and damage to
+
+def whole_image(data: bytes, policy: MediaPolicy, mode: str, side: int) -> tuple[ImageFile, ImageFacts]:
+    """Return the first frame of a picture file, and its facts; all frames are decoded, to show that none is missing.
+
+    A JPEG is decoded to an eighth, a quarter or half of its size, the least whose sides have ``side`` pixels or more;
+    one in colour in ``mode`` (``L`` or ``YCbCr``). That reads every bit of its scans, and shows a cut, and damage to
     markers or tables; it does not show damage inside a scan, unless the scan ends early: libjpeg makes a picture of any
     bits, and Pillow does not pass its warnings on. The check sums of a PNG show any changed bit. GIF, WebP and BMP have
     none, so only undecodable damage shows. A cut JPEG or PNG is an error even if the process has set Pillow's
     ``LOAD_TRUNCATED_IMAGES``.
     """
-    return whole_image(data, policy, "L", 1)[1]
-
-
-def whole_image(data: bytes, policy: MediaPolicy, mode: str, side: int) -> tuple[ImageFile, ImageFacts]:
-    """Return the first frame of a picture file that ``check_image`` finds whole, and its facts.
-
-    A JPEG in colour is decoded in ``mode`` (``L`` or ``YCbCr``). A JPEG is decoded to an eighth, a quarter or half of
-    its size, the least whose sides have ``side`` pixels or more.
-    """
-    image, facts = _open(data, policy, None)
+    image, facts = _open(data, policy)
+    _check_frames(facts, policy)
     name, frames = facts.format, facts.frames or 1
     with named(name):
         if name == "JPEG":
@@ -161,27 +148,27 @@ def whole_image(data: bytes, policy: MediaPolicy, mode: str, side: int) -> tuple
                 raise EOFError
         elif name == "GIF" and not gif_layout(data, policy.max_frames + 1).whole:
             raise EOFError
-        _load_frames(image, range(frames), policy)
+        _load_frames(image, frames, policy)
         if frames > 1:
             image.seek(0)
             image.load()
     return image, facts
 
 
-def _load_frames(image: ImageFile, numbers: range, policy: MediaPolicy) -> None:
+def _load_frames(image: ImageFile, frames: int, policy: MediaPolicy) -> None:
     """Decode frames one after the other and check the time between them, because WebP reads its file only once."""
     watch = Watch(policy, f"the {image.format}")
     # the pictures in an AVIF may be larger than its header says: libavif decodes them whole, then scales them down
     avif = image.format == "AVIF"
     with at_most_more(_AVIF + _AVIF_PIXEL * image.width * image.height) if avif else nullcontext():
-        for number in numbers:
+        for number in range(frames):
             watch.check_time()
             image.seek(number)
             image.load()
 
 
-def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile, ImageFacts]:
-    """Return Pillow's image, not decoded yet, and its facts. ``walk`` frames will be decoded; None means all."""
+def _open(data: bytes, policy: MediaPolicy) -> tuple[ImageFile, ImageFacts]:
+    """Return Pillow's image, not decoded yet, and its facts."""
     name = _format_of(data, policy)
     frames, bits, exif, several = 1, 0, b"", False
     if name == "PNG":
@@ -202,9 +189,7 @@ def _open(data: bytes, policy: MediaPolicy, walk: int | None) -> tuple[ImageFile
         )
         if counted is not None:
             counted = max(1, min(counted, policy.max_frames + 1))
-        facts = _facts(image, name, counted, bits, exif)
-    _check_frames(facts, policy, walk)
-    return image, facts
+        return image, _facts(image, name, counted, bits, exif)
 
 
 def _format_of(data: bytes, policy: MediaPolicy) -> str:
@@ -279,14 +264,10 @@ def _check_gif(width: int, height: int) -> None:
         )
 
 
-def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> None:
+def _check_frames(facts: ImageFacts, policy: MediaPolicy) -> None:
     frames = facts.frames or 1
-    if walk is not None:
-        frames = min(frames, walk)
     if frames > policy.max_frames:
-        raise PolicyError(
-            f"the {facts.format} has more than max_frames ({policy.max_frames})", _RAISE_FRAMES, code="MM211"
-        )
+        raise limit_error(f"the {facts.format} has more than max_frames ({policy.max_frames})", "max_frames", "MM211")
     most = policy.max_pixels * ANIMATION_PICTURES
     if frames * facts.width * facts.height > most:
         raise PolicyError(
@@ -295,6 +276,3 @@ def _check_frames(facts: ImageFacts, policy: MediaPolicy, walk: int | None) -> N
             RAISE_PIXELS,
             code="MM302",
         )
-
-
-_RAISE_FRAMES = "raise max_frames to allow it, or use --policy trusted"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def change_video(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:
-    """Return a video as the frames that were asked for: a part of type ``video/jpeg``; see ``video_frames``.
+    """Return a video as the frames that were asked for: a part of type ``video/jpeg``; see ``FrameChoice``.
 
     ``frames``, ``fps``, ``key_frames`` and ``times`` choose the frames, ``max_side`` and ``max_pixels`` scale them
     down, ``quality`` is the JPEG quality. If no frames are asked for, the part stays the same object: video files are

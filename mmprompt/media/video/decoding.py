@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.ffmpeg.deadline import Watch
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, limit_error
 from mmprompt.media.video.frame_choice import Timeline
 from mmprompt.media.video.reading import OpenVideo, check_seconds, no_frame
 
@@ -78,11 +78,7 @@ def packet_timeline(video: OpenVideo, packets: list[Packet[Any]]) -> Timeline | 
 
 
 def _too_many_frames(policy: MediaPolicy) -> PolicyError:
-    return PolicyError(
-        f"the video has more than {policy.max_frames} frames",
-        "raise max_frames to allow it, or use --policy trusted",
-        code="MM506",
-    )
+    return limit_error(f"the video has more than {policy.max_frames} frames", "max_frames", "MM506")
 
 
 def _usual_gap(ticks: list[int]) -> int:

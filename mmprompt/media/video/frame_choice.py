@@ -14,7 +14,16 @@ _FINEST, _COARSEST = Fraction(1, 1_000_000), Fraction(1, 1000)
 
 
 class FrameChoice(NamedTuple):
-    """Which frames are wanted; see ``video_frames`` for what each field means."""
+    """Which frames are wanted, by the times at which they are shown.
+
+    ``frames`` alone: so many times evenly spaced from the first frame's to the last frame's, both included (where the
+    rate is constant, the frames that ``np.linspace(0, n - 1, frames, dtype=int)`` names, as vLLM and users of decord
+    take them); one frame is the one in the middle. ``fps``: the times 0, 1/fps, 2/fps … before the end.
+    ``key_frames``: all key frames, or the first frame if none is shown. With ``frames`` beside these two, at most so
+    many of those, evenly. Each time gives the frame shown at it, and a frame is given once, so a video of fewer frames
+    gives fewer. ``times``: the frames shown at these seconds, one for each, in that order. Times count from the first
+    frame. A frame may begin later than asked by one tick of a clock of 1 ms or less, because files round.
+    """
 
     frames: int | None = None
     fps: float | None = None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import PolicyError, SourceError
+from mmprompt.errors import SourceError
 from mmprompt.media.ffmpeg.matroska import is_whole
-from mmprompt.media.image.reading import KEPT_PICTURES
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.decoding import by_stretches, decoded_timeline, in_order, packet_timeline, walk
@@ -36,65 +35,11 @@ _MATRICES = {1: "ITU709", 4: "FCC", 7: "SMPTE240M"}
 """PyAV's names for the colour matrices (ITU-T H.273, table 4) that are not BT.601; it has none for BT.2020."""
 
 
-class Frame(NamedTuple):
-    """A frame: seconds from the first frame of the video to it, and its pixels, (height, width, 3), uint8, RGB."""
-
-    seconds: float
-    image: Pixels
-
-
 class Taken(NamedTuple):
     """The length of a video in seconds, and for each frame taken its second and what it became."""
 
     seconds: float
     frames: list[tuple[float, Any]]
-
-
-def video_frames(
-    data: bytes,
-    policy: MediaPolicy,
-    *,
-    count: int | None = None,
-    fps: float | None = None,
-    key_frames: bool = False,
-    times: tuple[float, ...] = (),
-) -> list[Frame]:
-    """Return frames of a video by the times at which they are shown, turned as a player turns them.
-
-    ``count`` alone: so many times evenly spaced from the first frame's to the last frame's, both included (where the
-    rate is constant, the frames that ``np.linspace(0, n - 1, count, dtype=int)`` names, as vLLM and users of decord
-    take them); one frame is the one in the middle. ``fps``: the times 0, 1/fps, 2/fps … before the end.
-    ``key_frames``: all key frames, or the first frame if none is shown. With ``count`` beside these two, at most so
-    many of those, evenly. Each time gives the frame shown at it, and a frame is given once, so a video of fewer frames
-    gives fewer. ``times``: the frames shown at these seconds, one for each, in that order. Times count from the first
-    frame. A frame may begin later than asked by one tick of a clock of 1 ms or less, because files round.
-
-    Pixels that are not square are not stretched.
-
-    Raises:
-        SourceError: not a video, a cut video, a damaged wanted frame, or a time at which nothing is shown.
-        PolicyError: more pixels, seconds, frames or time than the policy allows; or the frames together have more than
-            8 times ``max_pixels`` pixels.
-    """
-
-    def start() -> Callable[[Pixels], Pixels]:
-        room = KEPT_PICTURES * policy.max_pixels
-
-        def keep(pixels: Pixels) -> Pixels:
-            nonlocal room
-            room -= pixels.shape[0] * pixels.shape[1]
-            if room < 0:
-                raise PolicyError(
-                    f"the frames have together more than {KEPT_PICTURES} x max_pixels ({policy.max_pixels}) pixels",
-                    "ask for fewer frames, or raise max_pixels to allow it, or use --policy trusted",
-                    code="MM302",
-                )
-            return pixels
-
-        return keep
-
-    taken = take_frames(data, policy, FrameChoice(count, fps, key_frames, tuple(times)), start)
-    return [Frame(seconds, image) for seconds, image in taken.frames]
 
 
 def take_frames(
@@ -104,11 +49,17 @@ def take_frames(
     start: Callable[[], Callable[[Pixels], Any]],
     size_of: SizeOf | None = None,
 ) -> Taken:
-    """Return what becomes of the pixels of each chosen frame, see ``video_frames``, without holding all the pixels.
+    """Return what becomes of the pixels of each chosen frame, see ``FrameChoice``, without holding all the pixels.
+
+    Frames are turned as a player turns them. Pixels that are not square are not stretched.
 
     ``start`` gives the function that takes pixels, (height, width, 3), as soon as they are decoded; it is called again
     where decoding has to begin anew, and what was taken until then is dropped. ``size_of`` gives the width and height
     to which an upright frame of these is scaled.
+
+    Raises:
+        SourceError: not a video, a cut video, a damaged wanted frame, or a time at which nothing is shown.
+        PolicyError: more pixels, seconds, frames or time than the policy allows.
     """
     with open_video(data, policy) as video:
         watch = watch_video(policy)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.errors import PolicyError, SourceError
+from mmprompt.errors import SourceError
 from mmprompt.media.ffmpeg.deadline import Watch
 from mmprompt.media.ffmpeg.matroska import first_tick
 from mmprompt.media.ffmpeg.open import open_bytes
@@ -28,7 +28,7 @@ from mmprompt.media.media_types import (
     any_type,
     sniff,
 )
-from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.policy import MediaPolicy, limit_error
 from mmprompt.media.type_check import not_media
 
 if TYPE_CHECKING:
@@ -204,10 +204,8 @@ def _judge(container: InputContainer, stream: VideoStream, data: bytes, policy: 
 def check_seconds(seconds: float | None, policy: MediaPolicy) -> None:
     """Refuse a video that is longer than the policy allows."""
     if seconds is not None and policy.max_seconds is not None and seconds > policy.max_seconds:
-        raise PolicyError(
-            f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s",
-            "raise max_seconds to allow it, or use --policy trusted",
-            code="MM506",
+        raise limit_error(
+            f"the video lasts {seconds:.1f} s, more than {policy.max_seconds:g} s", "max_seconds", "MM506"
         )
 
 
