@@ -13,7 +13,7 @@ class Kind(NamedTuple):
     """A kind of media file: its name, its media type for each modality, and the suffixes of its files.
 
     A kind ``by_choice`` is refused unless ``read_also`` names it. ``hint`` says what to do with a kind that is refused
-    or cannot be decoded.
+    or cannot be decoded. ``demuxers`` are FFmpeg's for it, none of which opens another file; the first one reads sound.
     """
 
     name: str
@@ -23,6 +23,7 @@ class Kind(NamedTuple):
     suffixes: tuple[str, ...] = ()
     by_choice: bool = False
     hint: str = ""
+    demuxers: str = ""
 
 
 _TO_PNG = "convert it to PNG or JPEG"
@@ -34,19 +35,29 @@ BMP = Kind("BMP", image="image/bmp", suffixes=(".bmp", ".BMP", ".dib"))
 TIFF = Kind("TIFF", image="image/tiff", suffixes=(".tif", ".tiff"), by_choice=True, hint=_TO_PNG)
 AVIF = Kind("AVIF", image="image/avif", suffixes=(".avif",), by_choice=True, hint=_TO_PNG)
 HEIC = Kind("HEIC", image="image/heic", suffixes=(".heic", ".heif"), hint=_TO_PNG)
-WAV = Kind("WAV", audio="audio/wav", suffixes=(".wav", ".wave", ".WAV"))
-FLAC = Kind("FLAC", audio="audio/flac", suffixes=(".flac",))
-MP3 = Kind("MP3", audio="audio/mpeg", suffixes=(".mp3", ".mpga", ".MP3"))
-AAC = Kind("AAC", audio="audio/aac", suffixes=(".aac",))
-OGG = Kind("Ogg", audio="audio/ogg", video="video/ogg", suffixes=(".ogg", ".oga", ".ogv", ".opus", ".spx"))
-M4A = Kind("M4A", audio="audio/mp4", suffixes=(".m4a", ".m4b", ".mp4"))
-MP4 = Kind("MP4", audio="audio/mp4", video="video/mp4", suffixes=(".mp4", ".m4v", ".m4a", ".MP4", ".3gp"))
-QUICKTIME = Kind("QuickTime", video="video/quicktime", suffixes=(".mov", ".qt", ".MOV"))
-WEBM = Kind("WebM", audio="audio/webm", video="video/webm", suffixes=(".webm", ".weba"))
-MATROSKA = Kind("Matroska", audio="audio/x-matroska", video="video/x-matroska", suffixes=(".mkv", ".mk3d", ".mka"))
-AVI = Kind("AVI", video="video/x-msvideo", suffixes=(".avi", ".AVI"))
-MPEG = Kind("MPEG", video="video/mpeg", suffixes=(".mpg", ".mpeg", ".vob"))
-MPEG_TS = Kind("MPEG-TS", video="video/mp2t", suffixes=(".ts", ".m2ts", ".mts"))
+WAV = Kind("WAV", audio="audio/wav", suffixes=(".wav", ".wave", ".WAV"), demuxers="wav")
+FLAC = Kind("FLAC", audio="audio/flac", suffixes=(".flac",), demuxers="flac")
+MP3 = Kind("MP3", audio="audio/mpeg", suffixes=(".mp3", ".mpga", ".MP3"), demuxers="mp3")
+AAC = Kind("AAC", audio="audio/aac", suffixes=(".aac",), demuxers="aac")
+OGG = Kind(
+    "Ogg", audio="audio/ogg", video="video/ogg", suffixes=(".ogg", ".oga", ".ogv", ".opus", ".spx"), demuxers="ogg"
+)
+M4A = Kind("M4A", audio="audio/mp4", suffixes=(".m4a", ".m4b", ".mp4"), demuxers="mov")
+MP4 = Kind(
+    "MP4", audio="audio/mp4", video="video/mp4", suffixes=(".mp4", ".m4v", ".m4a", ".MP4", ".3gp"), demuxers="mov"
+)
+QUICKTIME = Kind("QuickTime", video="video/quicktime", suffixes=(".mov", ".qt", ".MOV"), demuxers="mov")
+WEBM = Kind("WebM", audio="audio/webm", video="video/webm", suffixes=(".webm", ".weba"), demuxers="matroska")
+MATROSKA = Kind(
+    "Matroska",
+    audio="audio/x-matroska",
+    video="video/x-matroska",
+    suffixes=(".mkv", ".mk3d", ".mka"),
+    demuxers="matroska",
+)
+AVI = Kind("AVI", video="video/x-msvideo", suffixes=(".avi", ".AVI"), demuxers="avi")
+MPEG = Kind("MPEG", video="video/mpeg", suffixes=(".mpg", ".mpeg", ".vob"), demuxers="mpeg,mpegvideo")
+MPEG_TS = Kind("MPEG-TS", video="video/mp2t", suffixes=(".ts", ".m2ts", ".mts"), demuxers="mpegts")
 
 KINDS = (
     JPEG, PNG, GIF, WEBP, BMP, TIFF, AVIF, HEIC, WAV, FLAC, MP3, AAC, OGG, M4A, MP4, QUICKTIME, WEBM, MATROSKA, AVI,

@@ -1,4 +1,4 @@
-"""A small JPEG of a picture or of the first frame of a video, for reports. Made in the sandbox."""
+"""Small copies of media, made in the sandbox: a JPEG for reports, an array of one size for a small model."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
 SIDE = 160
 """Pixels of the longer side, at most."""
 
+_WHITE = (255, 255, 255)
 _GREY = (221, 221, 221)
 _QUALITY = 75
 
@@ -48,3 +51,21 @@ def _first_frame(data: bytes, policy: MediaPolicy) -> Image:
 
     taken = take_frames(data, policy, FrameChoice(1), lambda: Image.fromarray)
     return taken.frames[0][1]  # type: ignore[no-any-return]  # what fromarray made
+
+
+def rgb_square(data: bytes, policy: MediaPolicy, side: int) -> NDArray[np.uint8]:
+    """Return the first frame of a picture file, upright and scaled to ``side`` x ``side`` x 3 values of RGB.
+
+    The aspect is not kept. What is transparent is laid on white.
+
+    Raises:
+        SourceError: it cannot be decoded.
+        PolicyError: it has more pixels than the policy allows.
+    """
+    import numpy as np  # noqa: PLC0415  # heavy
+
+    from mmprompt.media.image.pixels import in_mode, resized, turned  # noqa: PLC0415  # heavy
+    from mmprompt.media.image.reading import decode_image, image_facts  # noqa: PLC0415  # heavy
+
+    upright = turned(decode_image(data, policy), image_facts(data, policy).orientation)
+    return np.asarray(resized(in_mode(upright, "RGB", _WHITE), (side, side)))

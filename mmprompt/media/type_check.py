@@ -110,6 +110,20 @@ def not_media(data: bytes) -> NotMedia:
 A_MODALITY = {"image": "an image", "audio": "a sound", "video": "a video"}
 
 
+def known_kind(data: bytes, modality: str, hint: str) -> Kind:
+    """Return the kind of bytes that should be of ``modality``; ``hint`` says what to give instead of unknown ones.
+
+    Raises:
+        SourceError: they are not media.
+    """
+    kind = sniff(data)
+    if kind is None:
+        found, a_modality = not_media(data), A_MODALITY[modality]
+        what = f"the {a_modality.partition(' ')[2]} source is {found.name}, not {a_modality}"
+        raise SourceError(what, found.hint or hint, code=found.code)
+    return kind
+
+
 def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence[str] = ()) -> tuple[Kind, str]:
     """Return the kind and media type of bytes that should be of ``modality``; errors call them ``name``.
 

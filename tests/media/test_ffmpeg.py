@@ -19,7 +19,7 @@ from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.readers import open_sound
 from mmprompt.media.audio.reading import audio_facts, decode_audio
-from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg import Watch
 from mmprompt.media.media_types import AAC, AVI, MATROSKA, OGG, WAV, WEBM
 from mmprompt.media.video.reading import video_facts
 

@@ -13,8 +13,8 @@ from taken_frames import video_frames
 from mmprompt.errors import SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.reading import audio_facts, decode_audio
+from mmprompt.media.video.changes import sound_track
 from mmprompt.media.video.reading import video_facts
-from mmprompt.media.video.sound_track import sound_track
 
 POLICY = MediaPolicy()
 ALL = 10_000

@@ -24,7 +24,7 @@ from mmprompt.media.audio.changes import change_audio
 from mmprompt.media.audio.encoders import mp3_file, to_16_bits
 from mmprompt.media.audio.reading import audio_facts, decode_audio, inspect_audio
 from mmprompt.media.changes import Changes
-from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg import Watch
 from mmprompt.media.media_types import AAC, FLAC, MP3, MP4, OGG, WAV, WEBM
 from mmprompt.messages import MediaPart, Message
 

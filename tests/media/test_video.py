@@ -24,12 +24,14 @@ from time_taken import wait_until
 from mmprompt.errors import MediaError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy, MediaReader
 from mmprompt.media.audio.reading import audio_facts
-from mmprompt.media.ffmpeg.open import open_bytes
+from mmprompt.media.ffmpeg import open_bytes
+from mmprompt.media.media_types import KINDS
 from mmprompt.media.video import reading as video_module
-from mmprompt.media.video.reading import READERS, video_facts
-from mmprompt.media.video.sound_track import sound_track
+from mmprompt.media.video.changes import sound_track
+from mmprompt.media.video.reading import video_facts
 from mmprompt.messages import MediaRef
 
+READERS = {kind: kind.demuxers for kind in KINDS if kind.video and kind.demuxers}
 POLICY = MediaPolicy()
 
 
@@ -240,6 +242,7 @@ def peak():
 data = open(sys.argv[1], "rb").read()
 import av, numpy
 from mmprompt.errors import PolicyError
+from mmprompt.media.media_types import KINDS
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice
 from mmprompt.media.video.frames import take_frames

@@ -15,8 +15,7 @@ from taken_frames import video_frames
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.changes import Changes
-from mmprompt.media.video.changes import change_video
-from mmprompt.media.video.sound_track import sound_track
+from mmprompt.media.video.changes import change_video, sound_track
 from mmprompt.messages import MediaPart
 
 POLICY = MediaPolicy()

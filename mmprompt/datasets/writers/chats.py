@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from mmprompt.datasets.placeholders import holds_mark, marked_text
-from mmprompt.datasets.writers.record import Record, media_then_text, only_user_message, other_form
+from mmprompt.datasets.writers.record import Record, media_then_text, not_held, only_user_message, other_form
 from mmprompt.datasets.writers.stored_media import MediaStore
 from mmprompt.errors import MMPromptError, RowError
 from mmprompt.messages import MediaRef, Part, TextPart, part_dict
@@ -42,9 +42,7 @@ def mm_custom(record: Record, store: MediaStore) -> Row:
     modalities = {medium.modality for medium in media}
     if len(modalities) != 1:
         named = ", ".join(sorted(modalities)) or "none"
-        raise RowError(
-            f"mm_custom holds media of one modality, and the row has: {named}", "write --to ais", code="MM800"
-        )
+        raise not_held(f"mm_custom holds media of one modality, and the row has: {named}", "ais")
     paths = [store.value(medium) for medium in media]
     asked = {"question": text} if text else {}
     return _beside(record, {"type": modalities.pop(), "path": paths[0] if len(paths) == 1 else paths, **asked})
@@ -82,7 +80,7 @@ def llava(record: Record, store: MediaStore) -> Row:
     """Return a row of LLaVA: ``image`` for one picture, a list for several."""
     turns, media = _marked(record, store, "from", "value", _FROM)
     if media["audio"] or media["video"]:
-        raise RowError("llava holds pictures only", "write --to llamafactory", code="MM800")
+        raise not_held("llava holds pictures only", "llamafactory")
     images = media["image"]
     own = {"image": images[0] if len(images) == 1 else images} if images else {}
     return _beside(record, {**own, "conversations": turns}, answered=True)
@@ -92,7 +90,7 @@ def qwen(record: Record, store: MediaStore) -> Row:
     """Return a row of Qwen's fine-tuning: ``image`` and ``video``, one or a list."""
     turns, media = _marked(record, store, "from", "value", _FROM)
     if media["audio"]:
-        raise RowError("qwen holds pictures and videos only", "write --to llamafactory", code="MM800")
+        raise not_held("qwen holds pictures and videos only", "llamafactory")
     own = {name: items[0] if len(items) == 1 else items for name, items in media.items() if items}
     return _beside(record, {**own, "conversations": turns}, answered=True)
 
@@ -120,7 +118,7 @@ def _marked(
     turns: list[Row] = []
     for message in record.messages:
         if message.role not in roles or message.beside_content():
-            raise RowError(f"a message of the role {message.role} cannot be a turn", "write --to openai", code="MM800")
+            raise not_held(f"a message of the role {message.role} cannot be a turn", "openai")
         text, placed = marked_text(message.parts)
         for modality, sources in placed.items():
             media[modality] += [store.value(medium) for medium in sources]
@@ -128,11 +126,7 @@ def _marked(
     if record.answer is not None:
         if not isinstance(record.answer, str) or holds_mark(record.answer):
             kind = type(record.answer).__name__
-            raise RowError(
-                f"the answer is of type {kind} or holds a mark, but a turn holds only text",
-                "write --to openai",
-                code="MM800",
-            )
+            raise not_held(f"the answer is of type {kind} or holds a mark, but a turn holds only text", "openai")
         turns.append({role_key: roles["assistant"], text_key: record.answer})
     elif record.messages[-1].role == "assistant":
         what = "the last message is the assistant's, and would be read as the answer"

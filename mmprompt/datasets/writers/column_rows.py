@@ -8,7 +8,7 @@ from collections.abc import Callable
 from string import ascii_uppercase
 
 from mmprompt.datasets.media_columns import media_column
-from mmprompt.datasets.writers.record import Medium, Record, media_then_text
+from mmprompt.datasets.writers.record import Medium, Record, media_then_text, not_held
 from mmprompt.datasets.writers.stored_media import MediaStore
 from mmprompt.errors import RowError, shown
 
@@ -27,9 +27,7 @@ def _row(record: Record, value: Callable[[Medium], object], *, listed: bool = Fa
         values = [value(medium) for medium in group]
         name = modality if len(values) == 1 and not listed else f"{modality}s"
         if modality in columns or f"{modality}s" in columns:
-            raise RowError(
-                f"columns cannot hold {modality} before and after another medium", "write --to openai", code="MM800"
-            )
+            raise not_held(f"columns cannot hold {modality} before and after another medium", "openai")
         columns[name] = values[0] if name == modality else values
     return _with_texts(record, columns, text)
 
@@ -39,7 +37,7 @@ def _with_texts(record: Record, columns: Row, text: str) -> Row:
         columns = {"id": record.id, **columns}
     if record.question is None and record.choices:
         what = "the choices stand in the text already, and columns would send them again"
-        raise RowError(what, "write --to openai", code="MM800")
+        raise not_held(what, "openai")
     if record.question is None:
         own: Row = {"question": text} if text else {}
     else:
@@ -75,9 +73,7 @@ def _cell(name: str, value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except TypeError:
-        raise RowError(
-            f"a cell cannot hold the {type(value).__name__} of {shown(name)}", "write --to parquet", code="MM800"
-        ) from None
+        raise not_held(f"a cell cannot hold the {type(value).__name__} of {shown(name)}", "parquet") from None
 
 
 def named_files(record: Record, store: MediaStore) -> Row:
@@ -113,11 +109,7 @@ def vlmevalkit_row(record: Record, store: MediaStore) -> Row:
     columns = text_row(record._replace(choices=()) if record.question is not None else record, store)
     others = [name for name in columns if media_column(name) and name != "image"]
     if "image" not in columns or others:
-        raise RowError(
-            f"vlmevalkit holds pictures, and the row has {', '.join(others) or 'none'}",
-            "write --to jsonl",
-            code="MM800",
-        )
+        raise not_held(f"vlmevalkit holds pictures, and the row has {', '.join(others) or 'none'}", "jsonl")
     if len(record.choices) > len(ascii_uppercase):
         raise RowError(f"the row has {len(record.choices)} choices", "give at most 26", code="MM800")
     made: Row = {"index": columns.pop("id", record.row), "image": columns.pop("image")}

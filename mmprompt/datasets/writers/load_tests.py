@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from mmprompt.datasets.writers.chats import wire_messages
-from mmprompt.datasets.writers.record import Record, only_user_message
+from mmprompt.datasets.writers.record import Record, not_held, only_user_message
 from mmprompt.datasets.writers.stored_media import MediaStore
 from mmprompt.errors import RowError
 
@@ -89,9 +89,7 @@ def evalscope_perf(record: Record, store: MediaStore) -> Row:
     """
     if record.others:
         named = ", ".join(map(repr, record.others))
-        raise RowError(
-            f"evalscope-perf holds messages only, and the row has {named}", "write --to vllm-bench", code="MM800"
-        )
+        raise not_held(f"evalscope-perf holds messages only, and the row has {named}", "vllm-bench")
     return {"messages": wire_messages(record, store)}
 
 

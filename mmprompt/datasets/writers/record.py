@@ -51,6 +51,11 @@ def other_form(record: Record) -> str:
     return f"{first}write --to openai"
 
 
+def not_held(what: str, other: str) -> RowError:
+    """Return the error of a row that the format cannot hold, and the ``other`` can."""
+    return RowError(what, f"write --to {other}", code="MM800")
+
+
 def only_user_message(record: Record, name: str) -> Message:
     """Return the one message of a row.
 
@@ -75,7 +80,5 @@ def media_then_text(record: Record, name: str) -> tuple[list[Medium], str]:
     media = [part for part in parts if not isinstance(part, TextPart)]
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     if len(texts) > 1 or (texts and not isinstance(parts[-1], TextPart)):
-        raise RowError(
-            f"{name} holds media before one text, and the row has another order", "write --to llava", code="MM800"
-        )
+        raise not_held(f"{name} holds media before one text, and the row has another order", "llava")
     return media, texts[0] if texts else ""

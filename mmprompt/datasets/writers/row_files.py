@@ -9,6 +9,7 @@ from typing import TextIO
 
 from mmprompt.datasets.media_columns import media_column
 from mmprompt.datasets.sample import column_error
+from mmprompt.datasets.utf8_text import is_broken
 from mmprompt.datasets.writers.output_file import create_text
 from mmprompt.errors import RowError, shown
 
@@ -88,7 +89,7 @@ class CSVFile:
             raise RowError(f"the first row has no column {shown(more[0])}", "write --to jsonl", code="MM019")
         for name, cell in row.items():
             text = str(cell)
-            if "\0" in text or "\r" in text or not _is_utf8(text):
+            if "\0" in text or "\r" in text or is_broken(text):
                 what = f"a cell cannot hold a carriage return, a NUL or half a character, as {shown(name)} has"
                 raise column_error(name, what, "write --to jsonl", "MM019")
         missing = [
@@ -134,12 +135,4 @@ def json_text(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise RowError(f"JSON cannot hold the row: {error}", "leave the column out", code="MM800") from None
-    return text if _is_utf8(text) else json.dumps(value)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return json.dumps(value) if is_broken(text) else text

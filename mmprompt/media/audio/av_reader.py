@@ -9,25 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.errors import SourceError
 from mmprompt.media.audio.facts import MOST_CHANNELS, AudioFacts, check_form
 from mmprompt.media.audio.wav import declared_frames
-from mmprompt.media.ffmpeg.deadline import Watch
-from mmprompt.media.ffmpeg.matroska import first_tick
-from mmprompt.media.ffmpeg.open import open_bytes
-from mmprompt.media.media_types import (
-    AAC,
-    AVI,
-    FLAC,
-    M4A,
-    MATROSKA,
-    MP3,
-    MP4,
-    MPEG,
-    MPEG_TS,
-    OGG,
-    QUICKTIME,
-    WAV,
-    WEBM,
-    Kind,
-)
+from mmprompt.media.ffmpeg import Watch, first_tick, open_bytes
+from mmprompt.media.media_types import AAC, FLAC, MP3, MPEG, MPEG_TS, WAV, Kind
 from mmprompt.media.policy import MediaPolicy
 
 if TYPE_CHECKING:
@@ -36,11 +19,6 @@ if TYPE_CHECKING:
 
     from mmprompt.media.audio.facts import Samples
 
-DEMUXERS = {
-    WAV: "wav", FLAC: "flac", MP3: "mp3", AAC: "aac", OGG: "ogg", M4A: "mov", MP4: "mov", QUICKTIME: "mov",
-    WEBM: "matroska", MATROSKA: "matroska", AVI: "avi", MPEG: "mpeg", MPEG_TS: "mpegts",
-}  # fmt: skip
-"""FFmpeg's demuxers for the containers that may hold sound."""
 _NO_LENGTH = (AAC, MPEG, MPEG_TS)
 """Containers whose header states no length; a decoder only guesses it from the bit rate."""
 
@@ -63,7 +41,7 @@ class AvReader:
         import av  # noqa: PLC0415  # heavy
 
         self.broken = 0
-        demuxer = DEMUXERS[kind]
+        demuxer = kind.demuxers.partition(",")[0]
         try:
             options = {**_OPTIONS, "format_whitelist": av.ContainerFormat(demuxer, "r").name}
             self._container: InputContainer = open_bytes(data, kind, options, policy, demuxer)

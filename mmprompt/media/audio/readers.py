@@ -12,13 +12,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Union
 
 from mmprompt.errors import SourceError
-from mmprompt.media.audio.av_reader import DEMUXERS, AvReader
+from mmprompt.media.audio.av_reader import AvReader
 from mmprompt.media.audio.facts import AudioFacts, check_form
 from mmprompt.media.audio.wav import declared_frames
-from mmprompt.media.ffmpeg.deadline import TimedFile, Watch
-from mmprompt.media.media_types import FLAC, OGG, WAV, Kind, sniff
+from mmprompt.media.ffmpeg import TimedFile, Watch
+from mmprompt.media.media_types import FLAC, OGG, WAV, Kind
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.type_check import not_media
+from mmprompt.media.type_check import known_kind
 
 if TYPE_CHECKING:
     from mmprompt.media.audio.facts import Samples
@@ -37,13 +37,8 @@ def open_sound(data: bytes, policy: MediaPolicy) -> SoundReader:
         SourceError: the bytes are not sound, no decoder reads them, or rate or channels are impossible.
         PolicyError: the time is over.
     """
-    kind = sniff(data)
-    if kind is None:
-        other = not_media(data)
-        raise SourceError(
-            f"the sound source is {other.name}, not a sound", other.hint or "give a sound file", code=other.code
-        )
-    if kind not in DEMUXERS:
+    kind = known_kind(data, "audio", "give a sound file")
+    if not kind.demuxers:
         raise SourceError(f"the sound source is {kind.name}, not a sound", "name a sound file", code="MM213")
     found = _by_soundfile(data, kind, policy) if kind in (WAV, FLAC, OGG) else None
     reader = found or AvReader(data, kind, policy)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import PolicyError, SourceError
 from mmprompt.media.audio.facts import AudioFacts
 from mmprompt.media.audio.readers import BLOCK, SoundReader, open_sound
-from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg import Watch
 from mmprompt.media.inspection import AudioContent
 from mmprompt.media.policy import MediaPolicy, limit_error
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.ffmpeg.deadline import TimedFile
+from mmprompt.media.ffmpeg import TimedFile
 from mmprompt.media.library_errors import library_errors
 from mmprompt.media.policy import MediaPolicy
 

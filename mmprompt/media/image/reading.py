@@ -9,14 +9,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg import Watch
 from mmprompt.media.image.headers import exif_orientation, gif_layout, tiff_layout
 from mmprompt.media.image.png_chunks import png_has_all_rows, png_layout
 from mmprompt.media.image.readers import named, read_header
-from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, sniff
+from mmprompt.media.media_types import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP
 from mmprompt.media.policy import RAISE_PIXELS, MediaPolicy, check_picture_size, limit_error
 from mmprompt.media.sandbox.memory import at_most_more
-from mmprompt.media.type_check import not_media
+from mmprompt.media.type_check import known_kind
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -195,12 +195,7 @@ def _open(data: bytes, policy: MediaPolicy) -> tuple[ImageFile, ImageFacts]:
 def _format_of(data: bytes, policy: MediaPolicy) -> str:
     """Return Pillow's name of the format of ``data``, if the policy allows it."""
     formats = (*FORMATS, *[name.upper() for name in policy.read_also])
-    kind = sniff(data)
-    if kind is None:
-        found = not_media(data)
-        raise SourceError(
-            f"the image source is {found.name}, not an image", found.hint or "give an image", code=found.code
-        )
+    kind = known_kind(data, "image", "give an image")
     name = next((n for n in formats if _KINDS.get(n) is kind), None)
     if name is None:
         what = "which mmprompt does not read" if kind.image else "not an image"

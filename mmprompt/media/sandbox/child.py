@@ -16,8 +16,7 @@ from types import TracebackType
 
 from mmprompt.errors import MMPromptError
 from mmprompt.media.sandbox.answers import ERROR, FAULT, LENGTH, MEMORY, READY, RESULT, packed_answer
-from mmprompt.media.sandbox.jobs import LONGEST, Job, function_named, read_job
-from mmprompt.media.sandbox.pipes import buffers_of, write_some
+from mmprompt.media.sandbox.jobs import LONGEST, Job, buffers_of, function_named, read_job, write_some
 
 _GRACE = 1.0
 """Seconds between the parent's time limit and the child's alarm. The parent should be first: it can name the cause."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import pickle
 import struct
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import BinaryIO, NamedTuple
 
 from mmprompt.errors import MMPromptError
@@ -117,3 +120,25 @@ def _pickled(policy: MediaPolicy) -> bytes:
 def _unpickled(policy: bytes) -> MediaPolicy:
     found: MediaPolicy = pickle.loads(policy)  # noqa: S301  # of our own process
     return found
+
+
+_AT_ONCE = 512
+"""Buffers for one system call; systems take 1024."""
+
+
+def buffers_of(pieces: Iterable[bytes | memoryview]) -> deque[memoryview]:
+    """Return the pieces as the queue that ``write_some`` empties."""
+    return deque([memoryview(piece) for piece in pieces if len(piece)])
+
+
+def write_some(descriptor: int, queue: deque[memoryview]) -> None:
+    """Write what the pipe takes with one system call, and remove it from the queue.
+
+    Raises:
+        BlockingIOError: a pipe that does not block takes nothing now.
+    """
+    written = os.writev(descriptor, queue if len(queue) <= _AT_ONCE else list(islice(queue, _AT_ONCE)))
+    while queue and written >= len(queue[0]):
+        written -= len(queue.popleft())
+    if written:
+        queue[0] = queue[0][written:]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mmprompt.errors import MMPromptError, PolicyError
 from mmprompt.media.sandbox.answers import ERROR, FAULT, LENGTH, MEMORY, RESULT, AnswerError, answer_of
 from mmprompt.media.sandbox.interpreter import HINT, start_child
-from mmprompt.media.sandbox.pipes import buffers_of, write_some
+from mmprompt.media.sandbox.jobs import buffers_of, write_some
 
 if TYPE_CHECKING:
     from mmprompt.media.sandbox.answers import Value

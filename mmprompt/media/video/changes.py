@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.errors import PolicyError, SourceError
+from mmprompt.media.audio.encoders import to_16_bits
+from mmprompt.media.audio.reading import audio_facts, decode_audio
+from mmprompt.media.audio.wav import wav_file
 from mmprompt.media.changes import Changes
+from mmprompt.media.ffmpeg import is_whole
 from mmprompt.media.image.changes import change_image, scaled, why_size
 from mmprompt.media.image.pixels import encoded, size_within
 from mmprompt.media.media_types import VIDEO_FRAMES
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice, even_places
 from mmprompt.media.video.frames import take_frames
-from mmprompt.media.video.sound_track import sound_track
+from mmprompt.media.video.reading import check_whole, video_facts
 from mmprompt.messages import MediaPart
 
 if TYPE_CHECKING:
@@ -68,6 +72,29 @@ def _sound(part: MediaPart, policy: MediaPolicy) -> MediaPart:
     data = sound_track(part.data, policy)
     note = f"the sound of {part.media_type} as WAV, 16-bit PCM (sound_track)"
     return part._replace(media_type="audio/wav", data=data, changes=(*part.changes, note))
+
+
+def sound_track(data: bytes, policy: MediaPolicy) -> bytes:
+    """Return the first sound of a video as a WAV file: 16 bits, the rate and channels it has, from its first sample.
+
+    Raises:
+        SourceError: not a video, a video without sound, or a sound that is damaged, cut, or of an odd rate.
+        PolicyError: more seconds or time than the policy allows, or a WAV file of more than ``max_bytes``.
+    """
+    container = video_facts(data, policy).container
+    facts = audio_facts(data, policy)
+    sound = decode_audio(data, policy)
+    if sound.broken:
+        raise SourceError(
+            f"the sound of the {container} file is damaged", "fetch the file again, or encode it anew", code="MM400"
+        )
+    if facts.seconds is not None and not is_whole(data):
+        check_whole(len(sound.samples) / sound.rate, facts.seconds)
+    if sound.samples.size * 2 > policy.max_bytes:
+        raise PolicyError(
+            f"the sound as WAV has more than max_bytes ({policy.max_bytes})", "raise max_bytes", code="MM211"
+        )
+    return wav_file(to_16_bits(sound.samples), sound.rate)[0]
 
 
 def _change_frames(part: MediaPart, changes: Changes, policy: MediaPolicy) -> MediaPart:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import PolicyError, SourceError
-from mmprompt.media.ffmpeg.deadline import Watch
+from mmprompt.media.ffmpeg import Watch
 from mmprompt.media.policy import MediaPolicy, limit_error
 from mmprompt.media.video.frame_choice import Timeline
 from mmprompt.media.video.reading import OpenVideo, check_seconds, no_frame

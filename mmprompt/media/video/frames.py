@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import SourceError
-from mmprompt.media.ffmpeg.matroska import is_whole
+from mmprompt.media.ffmpeg import is_whole
 from mmprompt.media.media_types import AVI
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.decoding import by_stretches, decoded_timeline, in_order, packet_timeline, walk

@@ -12,35 +12,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmprompt.errors import SourceError
-from mmprompt.media.ffmpeg.deadline import Watch
-from mmprompt.media.ffmpeg.matroska import first_tick
-from mmprompt.media.ffmpeg.open import open_bytes
-from mmprompt.media.media_types import (
-    AVI,
-    MATROSKA,
-    MP4,
-    MPEG,
-    MPEG_TS,
-    OGG,
-    QUICKTIME,
-    WEBM,
-    Kind,
-    any_type,
-    sniff,
-)
+from mmprompt.media.ffmpeg import Watch, first_tick, open_bytes
+from mmprompt.media.media_types import Kind, any_type
 from mmprompt.media.policy import MediaPolicy, limit_error
-from mmprompt.media.type_check import not_media
+from mmprompt.media.type_check import known_kind
 
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
-
-READERS = {
-    MP4: "mov", QUICKTIME: "mov", WEBM: "matroska", MATROSKA: "matroska", AVI: "avi", OGG: "ogg",
-    MPEG: "mpeg,mpegvideo", MPEG_TS: "mpegts",
-}  # fmt: skip
-"""FFmpeg's demuxers for each kind; none of them opens another file."""
 
 _CODECS = frozenset((
     "av1", "cinepak", "dnxhd", "dvvideo", "ffv1", "flv", "h261", "h263", "h264", "hevc", "huffyuv", "libdav1d",
@@ -125,7 +105,7 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
 
     kind = _kind(data)
     options = {
-        "format_whitelist": READERS[kind],
+        "format_whitelist": kind.demuxers,
         "protocol_whitelist": "",
         # decoders would run while the header is read, before anybody judged the size of the picture
         "codec_whitelist": "none",
@@ -152,17 +132,10 @@ def open_video(data: bytes, policy: MediaPolicy) -> Iterator[OpenVideo]:
 
 
 def _kind(data: bytes) -> Kind:
-    kind = sniff(data)
-    if kind is None:
-        found = not_media(data)
-        raise SourceError(
-            f"the video source is {found.name}, not a video", found.hint or "give a video", code=found.code
-        )
-    if kind not in READERS:
-        tag = any_type(kind).partition("/")[0]
-        raise SourceError(
-            f"the video source is {kind.name}, not a video", f"tag it as {tag}, or name another file", code="MM213"
-        )
+    kind = known_kind(data, "video", "give a video")
+    if not (kind.video and kind.demuxers):
+        hint = f"tag it as {any_type(kind).partition('/')[0]}, or name another file"
+        raise SourceError(f"the video source is {kind.name}, not a video", hint, code="MM213")
     return kind
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import MMPromptError, ServerError, shown
-from mmprompt.media.image.square import rgb_square
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.media.thumbnail import rgb_square
 from mmprompt.messages import MediaPart, MediaRef, Message
 from mmprompt.render.request import Request
 from mmprompt.run.model import Answer

@@ -1,1 +1,0 @@
-"""Opening media with FFmpeg: bytes in memory, one demuxer, a deadline; and facts of Matroska files."""
