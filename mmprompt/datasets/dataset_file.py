@@ -14,11 +14,9 @@ from functools import partial
 from itertools import chain
 from typing import BinaryIO, cast
 
-from mmprompt.datasets.compressed import decompressed, is_compressed, kind_of_damage
-from mmprompt.datasets.encodings import transcoded
-from mmprompt.datasets.piece_stream import stream_of
-from mmprompt.datasets.span import WHOLE, BoundedStream, Span
+from mmprompt.datasets.span import WHOLE, Span
 from mmprompt.datasets.store_url import StoreURL, opened_object
+from mmprompt.datasets.streams import decompressed, is_compressed, kind_of_damage, part_of, stream_of, transcoded
 from mmprompt.errors import DatasetError, shown
 
 STDIN = "-"
@@ -108,10 +106,8 @@ class DatasetFile:
     def opened_span(self) -> Iterator[BinaryIO]:
         """Open the bytes of the span, for the time of a ``with`` block; see ``opened``."""
         with self.opened() as stream:
-            if self.span.start or self.span.end is not None:
-                yield io.BufferedReader(BoundedStream(stream, self.span.start, self.span.end), _BUFFER)
-            else:
-                yield stream
+            start, end = self.span[:2]
+            yield part_of(stream, start, end) if start or end is not None else stream
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,24 +72,3 @@ class Cuts:
         """Yield the span that ends where the file does; the file has ``row`` rows."""
         if end > self._begun.start or self._begun == WHOLE:
             yield self._begun._replace(end=end), row - self._begun.row
-
-
-class BoundedStream(io.RawIOBase):
-    """The bytes of a file from one offset to another."""
-
-    def __init__(self, stream: BinaryIO, start: int, end: int | None) -> None:
-        self._stream = stream
-        self._left = None if end is None else end - start
-        stream.seek(start)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
-        """Read the next bytes into a buffer, and return how many there were."""
-        view = memoryview(buffer) if self._left is None else memoryview(buffer)[: self._left]
-        size = self._stream.readinto(view)  # type: ignore[attr-defined]  # a buffered reader
-        if self._left is not None:
-            self._left -= size
-        return int(size)

@@ -30,7 +30,7 @@ from mmprompt.media.changes import Changes, TargetRoom
 from mmprompt.messages import MediaPart
 
 PART = MediaPart("image", "image/jpeg", b"\xff\xd8\xff" + bytes(100))
-KEPT = CacheEntry("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), (Note("MM204", "found", "mend it"),), (("width", 3), ("rate", 0.5), ("none", None)))  # fmt: skip
+KEPT = CacheEntry("image/png", b"\x89PNG" * 50, (b"frame", b""), ("a to b (why \u00e9)",), (Note("MM204", "found", "mend it"),))  # fmt: skip
 texts = st.text(max_size=8)
 entries = st.builds(
     CacheEntry, texts, st.binary(max_size=40), st.lists(st.binary(max_size=9), max_size=3).map(tuple),

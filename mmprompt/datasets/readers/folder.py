@@ -19,6 +19,7 @@ _SHARD_OF = re.compile(r"(.+?)[-_.]\d+-of-\d+(?:-[0-9a-f]{6,})?\.")
 """A shard of a text file. A number alone may be a year."""
 
 _TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+_TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 _PACKED = ("", ".gz", ".zst")
 _NO_ROWS = frozenset(
     ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "pid_splits.json", "croissant.json")
@@ -52,7 +53,7 @@ def files_of(folder: str, split: str | None = None) -> Contents:
     metadata = {_split_of(path): path for path in _metadata(folder)}
     if metadata:
         return Contents((_chosen(metadata, split, folder),), "imagefolder", split in metadata)
-    for ends, name in (((".parquet",), "parquet"), ((".arrow",), "arrow"), (_tars(), "webdataset")):
+    for ends, name in (((".parquet",), "parquet"), ((".arrow",), "arrow"), (_TARS, "webdataset")):
         found = _found(folder, ends)
         if found:
             shards = _by_split(found)
@@ -128,10 +129,6 @@ def _found(folder: str, ends: tuple[str, ...]) -> list[str]:
         if found:
             return sorted(found)
     return []
-
-
-def _tars() -> tuple[str, ...]:
-    return (".tar", ".tar.gz", ".tgz", ".tar.zst")
 
 
 def _by_split(paths: Sequence[str], shard: re.Pattern[str] = _SHARD) -> dict[str, tuple[str, ...]]:

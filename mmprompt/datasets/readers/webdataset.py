@@ -127,15 +127,8 @@ def _samples(stream: BinaryIO, file: str, notes: Notes, row: int) -> Iterator[Ro
                 split = _key_of(member.name)
                 if split is None or not member.isfile():
                     if not member.isdir():
-                        notes.add(
-                            [
-                                Remark(
-                                    "member", None, f"{shown(member.name)} is not part of a row and is skipped", "MM023"
-                                )
-                            ],
-                            file,
-                            None,
-                        )
+                        what = f"{shown(member.name)} is not part of a row and is skipped"
+                        notes.add([Remark("member", None, what, "MM023")], file, None)
                     continue
                 if split[0] != members.key:
                     if members.data:

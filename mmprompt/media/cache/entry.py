@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from mmprompt.errors.findings import Note
 from mmprompt.errors.rules import RULES
 
-FORMAT = 2
+FORMAT = 3
 _MAGIC = b"mmprompt media cache %d\n" % FORMAT
 _DIGEST = 32
 _SMALL = 512
 """About how many bytes the objects of an entry take beside its data."""
 
-Fact = tuple[str, Union[str, int, float, bool, None]]
-
 
 class CacheEntry(NamedTuple):
-    """The result of a change: a new file or frames, or facts about the media.
+    """The result of a change: a new file or frames.
 
     If ``unchanged`` is true, the result is the original media and the entry has no bytes. ``changes`` and ``findings``
-    were added by the change. ``facts`` are names with plain values.
+    were added by the change.
     """
 
     media_type: str = ""
@@ -30,7 +28,6 @@ class CacheEntry(NamedTuple):
     frames: tuple[bytes, ...] = ()
     changes: tuple[str, ...] = ()
     findings: tuple[Note, ...] = ()
-    facts: tuple[Fact, ...] = ()
     unchanged: bool = False
 
     @property
@@ -58,7 +55,7 @@ def pack(key: str, entry: CacheEntry) -> bytes:
     """Return an entry as the bytes of its file: magic bytes, a checksum of the rest, a JSON header, the data."""
     notes = [(note.code, note.what, note.hint) for note in entry.findings]
     header = json.dumps([
-        key, entry.media_type, entry.changes, notes, entry.facts, entry.unchanged,
+        key, entry.media_type, entry.changes, notes, entry.unchanged,
         len(entry.data), [len(frame) for frame in entry.frames],
     ]).encode("ascii")  # fmt: skip
     rest = b"".join((len(header).to_bytes(4, "big"), header, entry.data, *entry.frames))
@@ -74,21 +71,19 @@ def unpack(key: str, packed: bytes) -> CacheEntry | None:
     end = 4 + int.from_bytes(rest[:4], "big")
     try:
         # a checksum is not a signature, so each field of a forged file is checked
-        named, media_type, changes, findings, facts, unchanged, size, sizes = json.loads(bytes(rest[4:end]))
-        words = (media_type, *changes, *[name for name, _ in facts], *[word for note in findings for word in note])
+        named, media_type, changes, findings, unchanged, size, sizes = json.loads(bytes(rest[4:end]))
+        words = (media_type, *changes, *[word for note in findings for word in note])
         texts = all(type(word) is str for word in words)
         notes = tuple(Note(code, what, hint) for code, what, hint in findings)
-        plain = all(isinstance(value, (str, int, float, type(None))) for _, value in facts)
         known = all(note.code in RULES for note in notes)
-        if not texts or not known or not plain or type(unchanged) is not bool or named != key:
+        if not texts or not known or type(unchanged) is not bool or named != key:
             return None
         blobs = _cut(rest[end:], [size, *sizes])
     except (ValueError, TypeError, RecursionError):
         return None
     if blobs is None:
         return None
-    facts = tuple((name, value) for name, value in facts)
-    return CacheEntry(media_type, blobs[0], tuple(blobs[1:]), tuple(changes), notes, facts, unchanged)
+    return CacheEntry(media_type, blobs[0], tuple(blobs[1:]), tuple(changes), notes, unchanged)
 
 
 def _cut(body: memoryview, sizes: list[int]) -> list[bytes] | None:
