@@ -71,11 +71,6 @@ def unread_choices(columns: Mapping[str, object]) -> list[str]:
     return texts or (named if sum(not is_empty(columns[name]) for name in named) > 1 else [])
 
 
-def choices_of(columns: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the texts of ``choices_in``."""
-    return choices_in(columns).texts
-
-
 def option_lines(choices: Choices) -> str:
     """Return choices as lines: ``A. cat``, ``B. dog``.
 

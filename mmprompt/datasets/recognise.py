@@ -62,7 +62,8 @@ def recognise(head: bytes, path: str) -> str:
         return suffix if suffix in ("csv", "tsv", "json") else "jsonl"
     first = lines[0].lstrip()[:1]
     if first == b"[":
-        return _of_array(lines)
+        # JSON lines whose first line happens to be an array, or an array of rows
+        return "jsonl" if len(lines) > 1 and isinstance(_row(lines[0]), list) else "json"
     if first == b"{":
         return _of_object(lines, suffix)
     return _of_text(lines, suffix, path)
@@ -73,13 +74,6 @@ def _row(line: bytes) -> object:
         return loads(line)
     except MMPromptError:
         return None
-
-
-def _of_array(lines: list[bytes]) -> str:
-    """Return ``json`` for an array of rows, ``jsonl`` for JSON lines whose first line happens to be an array."""
-    if len(lines) > 1 and isinstance(_row(lines[0]), list):
-        return "jsonl"
-    return "json"
 
 
 def _of_object(lines: list[bytes], suffix: str) -> str:

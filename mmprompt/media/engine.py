@@ -13,7 +13,7 @@ from mmprompt.media.cache.cache import MediaCache, cache_key
 from mmprompt.media.cache.entry import CacheEntry, is_well_formed
 from mmprompt.media.changes import Changes, TargetRoom, changes_of
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.sandbox.decoders import decoder
+from mmprompt.media.sandbox.decoders import HINT, decoder
 from mmprompt.media.sandbox.jobs import function_named
 from mmprompt.messages import MediaPart
 
@@ -121,11 +121,7 @@ class MediaEngine:
         def make() -> CacheEntry:
             made = self._decoder.run(make_changes, bare, steps, self.policy)
             if not is_well_formed(made):
-                raise SourceError(
-                    "the decoder returned something that is not a medium",
-                    "leave the sample out: its data may be damaged or hostile",
-                    code="MM902",
-                )
+                raise SourceError("the decoder returned something that is not a medium", HINT, code="MM902")
             return made
 
         if self._cache is None:

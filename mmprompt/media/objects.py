@@ -54,7 +54,8 @@ def encode_object(source: object, modality: str, policy: MediaPolicy) -> Encoded
         PolicyError: it is larger or longer than the policy allows.
     """
     if callable(getattr(source, "read", None)):
-        return Encoded(_read_stream(source, policy.max_bytes))
+        with _reading.lock:
+            return Encoded(_read_stream(source, policy.max_bytes))
     if isinstance(source, Mapping):
         return _encode_sound(source["array"], source["sampling_rate"], modality, policy)
     if isinstance(source, (list, tuple)) and is_sound_pair(source):
@@ -155,11 +156,6 @@ def _findings(image: Image) -> tuple[Note, ...]:
 
 def _read_stream(stream: Any, limit: int) -> bytes:  # anything with a read method
     """Read an open binary file from where it stands, at most ``limit`` bytes; it stays open."""
-    with _reading.lock:
-        return _read_bounded(stream, limit)
-
-
-def _read_bounded(stream: Any, limit: int) -> bytes:
     pieces: list[bytes] = []
     count = 0
     while count <= limit:

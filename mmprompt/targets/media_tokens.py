@@ -10,8 +10,6 @@ from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
 
-Size = tuple[int, int]
-
 
 class MediaTokens(NamedTuple):
     """The formulas of a target: for a picture by width and height, and for a second of sound and of video.

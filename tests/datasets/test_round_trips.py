@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mmprompt import DatasetError, MMPromptError, RowError, convert_dataset, dataset_task
-from mmprompt.datasets.choices import choices_of
+from mmprompt.datasets.choices import choices_in
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'mmprompt[parquet]'")
 MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
@@ -39,7 +39,7 @@ def seen(path: Path, root: Path | None = None) -> list[tuple[Any, ...]]:
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
         order = [part.get("text", part["type"]) for part in parts]
         digests = [medium.sha256 for medium in request.media]
-        found.append((str(request.id), order, digests, request.answers, choices_of(sample.columns)))
+        found.append((str(request.id), order, digests, request.answers, choices_in(sample.columns).texts))
     return found
 
 

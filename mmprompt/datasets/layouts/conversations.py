@@ -8,7 +8,7 @@ that a meta file names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mmprompt.datasets.layouts.layout import Layout, text_of
 from mmprompt.datasets.list_cells import list_of_cell
@@ -36,7 +36,7 @@ _SENT = frozenset(
 """The columns that the messages of a dialogue hold."""
 
 
-def dialogue(sample: Sample, turns: Sequence[tuple[str, str]], media: Mapping[str, Sequence[object]]) -> Sample:
+def _dialogue(sample: Sample, turns: Sequence[tuple[str, str]], media: Mapping[str, Sequence[object]]) -> Sample:
     """Return a sample with the messages of its turns; the last turn becomes ``answer`` if it is the assistant's.
 
     Args:
@@ -47,7 +47,7 @@ def dialogue(sample: Sample, turns: Sequence[tuple[str, str]], media: Mapping[st
     Raises:
         RowError: a mark has no medium, or a medium no mark.
     """
-    turns, answer = closing_answer(turns)
+    turns, answer = _closing_answer(turns)
     queue = MediaQueue(media)
     messages = [Message(role, queue.place(text)) for role, text in turns]
     queue.close()
@@ -62,7 +62,7 @@ def dialogue(sample: Sample, turns: Sequence[tuple[str, str]], media: Mapping[st
     return sample._replace(columns=columns, messages=tuple(messages), scanned=False, sent=_SENT)
 
 
-def closing_answer(turns: Sequence[tuple[str, str]]) -> tuple[Sequence[tuple[str, str]], str | None]:
+def _closing_answer(turns: Sequence[tuple[str, str]]) -> tuple[Sequence[tuple[str, str]], str | None]:
     """Return the turns that are sent, and the text of a closing assistant turn, which is the answer.
 
     Raises:
@@ -76,7 +76,7 @@ def closing_answer(turns: Sequence[tuple[str, str]]) -> tuple[Sequence[tuple[str
     return turns[:-1], answer
 
 
-def turns_of(sample: Sample, column: str, role_key: str, text_key: str) -> list[tuple[str, str]]:
+def _turns_of(sample: Sample, column: str, role_key: str, text_key: str) -> list[tuple[str, str]]:
     """Return role and text of each turn in a column.
 
     Raises:
@@ -102,10 +102,10 @@ def _turn(turn: object, number: int, keys: tuple[str, str, str]) -> tuple[str, s
     return ROLES[role.lower()], text
 
 
-def media_of(sample: Sample, names: Iterable[str] = MODALITIES) -> dict[str, list[object]]:
+def _media_of(sample: Sample) -> dict[str, list[object]]:
     """Return the media of a row by modality, from the columns of ``MEDIA``; null and empty columns have none."""
     found: dict[str, list[object]] = {}
-    for modality in names:
+    for modality in MODALITIES:
         values = [sample.columns[column] for column in MEDIA[modality] if column in sample.columns]
         media = [item for value in values if value is not None for item in list_of_cell(value)]
         found[modality] = [item for item in media if item is not None and item != ""]
@@ -113,12 +113,12 @@ def media_of(sample: Sample, names: Iterable[str] = MODALITIES) -> dict[str, lis
 
 
 def _read(sample: Sample) -> Sample:
-    turns = _with_system(sample, turns_of(sample, "conversations", "from", "value"))
-    media = media_of(sample)
+    turns = _with_system(sample, _turns_of(sample, "conversations", "from", "value"))
+    media = _media_of(sample)
     folder = sample.columns.get("data_path")  # Qwen's: the folder in which the row's media lie
     if isinstance(folder, str) and folder:
         media = {m: [_in(folder, item) for item in items] for m, items in media.items()}
-    return dialogue(sample, turns, media)
+    return _dialogue(sample, turns, media)
 
 
 def _with_system(sample: Sample, turns: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -154,12 +154,12 @@ def _llamafactory(sample: Sample) -> Sample:
     Its Alpaca form has ``instruction``, ``input``, ``output``, ``system`` and ``history`` in place of ``messages``.
     """
     if "messages" in sample.columns:
-        turns = _with_system(sample, turns_of(sample, "messages", "role", "content"))
+        turns = _with_system(sample, _turns_of(sample, "messages", "role", "content"))
     elif "instruction" in sample.columns:
         turns = _alpaca_turns(sample)
     else:
         raise column_error("messages", "no column 'messages', which llamafactory has", "give 'messages'", "MM006")
-    return dialogue(sample, turns, media_of(sample))
+    return _dialogue(sample, turns, _media_of(sample))
 
 
 def _alpaca_turns(sample: Sample) -> list[tuple[str, str]]:
@@ -192,7 +192,7 @@ _PICTURE = re.compile(r"<img>(.*?)</img>", re.DOTALL)
 
 def _qwen_vl(sample: Sample) -> Sample:
     """The first Qwen-VL: texts name pictures themselves, as ``<img>path</img>``."""
-    turns = turns_of(sample, "conversations", "from", "value")
+    turns = _turns_of(sample, "conversations", "from", "value")
     pictures: list[object] = []
     marked = []
     for number, (role, text) in enumerate(turns, 1):
@@ -205,7 +205,7 @@ def _qwen_vl(sample: Sample) -> Sample:
             raise column_error("conversations", what, "write <img>path</img>", "MM715")
         pictures += found
         marked.append((role, _PICTURE.sub("<image>", text)))
-    return dialogue(sample, marked, {"image": pictures})
+    return _dialogue(sample, marked, {"image": pictures})
 
 
 def _is_qwen_vl(columns: Mapping[str, object]) -> bool:

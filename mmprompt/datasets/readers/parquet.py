@@ -30,7 +30,8 @@ def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[
     del notes, thorough
     parquet = pyarrow_module("parquet")
     with source.opened() as stream:
-        _refuse_stream(source)
+        if source.root is None:
+            raise DatasetError(f"{shown(source.name)} is a stream", "save it to a file: Parquet is read from its end")
         yield from _samples(_batches_of_parquet(parquet, stream, source.span), source.name, source.span.row)
 
 
@@ -64,11 +65,6 @@ def read_arrow(source: DatasetFile, notes: Notes, thorough: bool = False) -> Ite
     ipc = pyarrow_module("ipc")
     with source.opened() as stream:
         yield from _samples(_batches_of_arrow(ipc, stream, is_file=source.head.startswith(b"ARROW1")), source.name)
-
-
-def _refuse_stream(source: DatasetFile) -> None:
-    if source.root is None:
-        raise DatasetError(f"{shown(source.name)} is a stream", "save it to a file: Parquet is read from its end")
 
 
 def _batches_of_parquet(parquet: ModuleType, stream: BinaryIO, span: Span) -> Iterator[Any]:

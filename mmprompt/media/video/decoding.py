@@ -51,8 +51,7 @@ def walk(video: OpenVideo, policy: MediaPolicy, watch: Watch) -> list[Packet[Any
             code="MM500",
         ) from None
     first = next((at for at, packet in enumerate(packets) if packet.is_keyframe), 0)
-    span = _span(packets)
-    check_seconds(span, policy)
+    check_seconds(_span(packets), policy)
     return packets[first:]
 
 
