@@ -36,7 +36,6 @@ entries = st.builds(
     CacheEntry, texts, st.binary(max_size=40), st.lists(st.binary(max_size=9), max_size=3).map(tuple),
     st.lists(texts, max_size=2).map(tuple),
     st.lists(st.builds(Note, st.sampled_from(sorted(RULES)), texts, texts), max_size=2).map(tuple),
-    st.lists(st.tuples(texts, st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts), max_size=3).map(tuple),
     st.booleans(),
 )  # fmt: skip
 
