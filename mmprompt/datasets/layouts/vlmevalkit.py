@@ -23,14 +23,8 @@ def _read(sample: Sample) -> Sample:
     for name in ascii_uppercase[: last + 1]:
         if name not in choices:
             raise column_error(name, f"choice '{name}' is empty, and a later one is not", "give it a text", "MM714")
-    pictures = [
-        item
-        for name in ("image", "image_path")
-        for item in list_of_cell(columns.get(name), cells=True)
-        if item not in (None, "")
-    ]
-    if "image" in columns and "image_path" in columns and columns["image"] not in (None, ""):
-        pictures = [item for item in list_of_cell(columns["image"], cells=True) if item not in (None, "")]
+    cell = columns["image"] if columns.get("image") not in (None, "") else columns.get("image_path")
+    pictures = [item for item in list_of_cell(cell, cells=True) if item not in (None, "")]
     if not pictures and not columns.keys().isdisjoint(("image", "image_path")):
         raise column_error("image", "the row has no picture", "fill 'image' or 'image_path'", "MM715")
     new = {
