@@ -103,6 +103,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def system_words(error: OSError) -> str:
     """Return what the system says of a file that cannot be read or written."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"no such file: {error.filename}; check the path"
     return f"{error.strerror or 'cannot write'}: {error.filename or 'output'}"
 
 

@@ -15,6 +15,7 @@ from mmprompt.cli.task_options import (
     drop_notes,
     natural,
     policy_of,
+    positive,
     task_of,
 )
 from mmprompt.errors import TaskError
@@ -90,7 +91,7 @@ def _add_changes(group: argparse._ArgumentGroup) -> None:
     add("--max-side", type=natural, metavar="N", help="scale larger pictures and frames to a longest side of N pixels")
     add("--frames", type=natural, metavar="N", help="send N frames of each video, evenly in time")
     fps = "send F frames a second of each video, with --frames N at most N"
-    add("--fps", type=float, metavar="F", help=fps)
+    add("--fps", type=positive, metavar="F", help=fps)
     add("--audio-rate", type=natural, metavar="HZ", help="resample sound")
     add("--media-cache", metavar="DIR", help="keep changed media here, for further runs")
 

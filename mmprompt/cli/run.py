@@ -15,9 +15,12 @@ from mmprompt.cli.task_options import (
     add_engine_options,
     add_row_options,
     check_engine_options,
+    integer,
     natural,
+    number,
     policy_of,
     positive,
+    share,
     task_of,
 )
 from mmprompt.errors import TaskError, shown
@@ -91,10 +94,10 @@ def _add_model(group: argparse._ArgumentGroup) -> None:
 
 def _add_generation(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--temperature", type=float, metavar="T", help="0 for the most likely reply")
-    add("--top-p", type=float, metavar="P", help="sample from the most likely tokens of this share")
+    add("--temperature", type=number, metavar="T", help="0 for the most likely reply")
+    add("--top-p", type=share, metavar="P", help="sample from the most likely tokens of this share")
     add("--max-tokens", type=natural, metavar="N", help="the most tokens of a reply")
-    add("--seed", type=int, metavar="N", help="the seed of the sampling")
+    add("--seed", type=integer, metavar="N", help="the seed of the sampling")
     parameter = "a further key of each request, its value as JSON (repeatable)"
     add("--param", action="append", default=[], metavar="KEY=JSON", help=parameter)
     add("--repeats", type=natural, default=1, metavar="N", help="ask each row N times")

@@ -6,10 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, printable, say
+from mmprompt.cli.task_options import integer, share
 from mmprompt.errors import TaskError, shown
 
 if TYPE_CHECKING:
@@ -52,27 +52,14 @@ def add_scorer_options(parser: argparse.ArgumentParser) -> None:
     scorer = "exact, contains, choice, anls, vqa or number; by default that of the run"
     parser.add_argument("--scorer", metavar="NAME", help=scorer)
     base = "the number of the first choice, where answers are numbers of choices (0)"
-    parser.add_argument("--index-base", type=int, choices=(0, 1), metavar="N", help=base)
+    parser.add_argument("--index-base", type=integer, choices=(0, 1), metavar="N", help=base)
 
 
 def add_report_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the options that say what becomes of the scores."""
-    parser.add_argument(
-        "--fail-under", type=_bound, metavar="X", help="exit with 1 if the score of all rows is below X"
-    )
+    parser.add_argument("--fail-under", type=share, metavar="X", help="exit with 1 if the score of all rows is below X")
     report = "also write a report: all numbers (.json), or a page with plots and the lowest scores (.html) (repeatable)"
     parser.add_argument("--report", action="append", default=[], metavar="FILE", help=report)
-
-
-def _bound(text: str) -> float:
-    """Return the finite number that an option names."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = nan
-    if not isfinite(number):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number")
-    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

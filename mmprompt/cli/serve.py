@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
 from mmprompt.cli import OK, say
+from mmprompt.cli.task_options import port
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -37,7 +38,7 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="builtin:shapes, or the folder of a local model")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="the port; by default a free one")
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="the port; by default a free one")
     parser.set_defaults(run=run)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, require_none
@@ -35,6 +36,8 @@ def add_drop_option(group: argparse._ActionsContainer) -> None:
     drop = "take the closing assistant message of a chat as its answer, which is not sent"
     group.add_argument("--drop-last-assistant", action="store_true", help=drop)
 
+
+_LAST_PORT = 65_535
 
 ROWS_PER_SHARD = {"render": 20_000, "check": 2_000, "run": 1_000}
 """Rows of a shard. Checking a row takes longer than rendering it, and asking longer still."""
@@ -186,3 +189,39 @@ def positive(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a number above 0")
     return number
+
+
+def number(text: str) -> float:
+    """Return the finite number that an option names."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = nan
+    if not isfinite(found):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number")
+    return found
+
+
+def share(text: str) -> float:
+    """Return the number from 0 to 1 that an option names."""
+    found = number(text)
+    if not 0 <= found <= 1:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number from 0 to 1, such as 0.8")
+    return found
+
+
+def integer(text: str) -> int:
+    """Return the whole number that an option names."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number") from None
+
+
+def port(text: str) -> int:
+    """Return the number of the port that an option names."""
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is not a port; give a number to {_LAST_PORT}, 0 for a free one"
+        )
+    return int(text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
-from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, task_of
+from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, port, task_of
 from mmprompt.errors import TaskError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def add_parser(commands: Commands) -> None:
     add("--fit", action="store_true", help="change media as little as each target needs, as mmprompt render --fit does")
     add("--html", metavar="OUT.html", help="write a page that shows all with its media, for a browser")
     add("--serve", action="store_true", help="show the page from a server on this machine, for many rows")
-    add("--port", type=natural, default=0, metavar="N", help="the port of --serve (a free one)")
+    add("--port", type=port, default=0, metavar="N", help="the port of --serve (a free one)")
     add("-n", "--non-interactive", action="store_true", help="do not wait after each prompt, and show the first ones")
     add("-a", "--all", action="store_true", help="show all prompts without waiting")
     add("-c", "--count", type=natural, metavar="COUNT", help="how many prompts -n shows (1)")
@@ -122,10 +122,12 @@ def _serve(arguments: argparse.Namespace) -> int:
     from mmprompt.viewer.server import PageServer  # noqa: PLC0415  # loads with the command
 
     exhibit = _exhibit(arguments, arguments.input, arguments.journal)
-    with (
-        closing(ServedRows(exhibit, _choice(arguments, exhibit.task))) as rows,
-        PageServer(rows, arguments.port) as server,
-    ):
+    with closing(ServedRows(exhibit, _choice(arguments, exhibit.task))) as rows, ExitStack() as stack:
+        try:
+            server = stack.enter_context(PageServer(rows, arguments.port))
+        except OSError as error:
+            what = f"port {arguments.port} cannot be used ({error.strerror})"
+            raise TaskError(what, "give another with --port, or leave it out for a free one") from None
         print(server.address, flush=True)  # noqa: T201  # the answer goes to standard output
         say("mmprompt: open this address in a browser; ^C ends")
         try:

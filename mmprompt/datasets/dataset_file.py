@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import BinaryIO, cast
 
 from mmprompt.datasets.span import WHOLE, Span
@@ -23,6 +23,8 @@ STDIN = "-"
 _HEAD = 1 << 16
 _LONGEST = 1 << 26  # a first line longer than this is judged by its beginning
 _BUFFER = 1 << 17
+_COMPARED = 1000  # files among which one of a name alike is sought
+_ALIKE = 0.8
 _COUNTED = 1 << 30  # bytes: the lines of a larger file take too long to count
 
 
@@ -173,8 +175,26 @@ def _head_of(stream: BinaryIO, enough: int) -> bytes:
 
 def _unreadable(name: str, error: OSError | ValueError) -> DatasetError:
     if isinstance(error, FileNotFoundError):
-        return DatasetError(f"no such file: {shown(name)}", "check the path")
+        return DatasetError(f"no such file: {shown(name)}", path_hint(name))
     if isinstance(error, IsADirectoryError) or os.path.isdir(name):
         return DatasetError(f"{shown(name)} is a directory", "name a dataset file in it")
     reason = error.strerror if isinstance(error, OSError) else "not a file name"
     return DatasetError(f"cannot read {shown(name)}: {reason}", "check the path and its permissions")
+
+
+def path_hint(name: str) -> str:
+    """Return what to do about a file that is not there: name the folder that is not there either, or a file alike."""
+    folder, last = os.path.split(name)
+    if "://" in name:
+        return "download it, and give the file"
+    if not os.path.isdir(folder or os.curdir):
+        return f"check the path: there is no folder {shown(folder)}"
+    import difflib  # noqa: PLC0415  # only for a fault
+
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            names = [entry.name for entry in islice(entries, _COMPARED)]
+    except OSError:
+        names = []
+    close = difflib.get_close_matches(last, names, n=1, cutoff=_ALIKE)
+    return f"did you mean {shown(os.path.join(folder, close[0]))}?" if close else "check the path"

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.run.address import server_access
+from mmprompt.run.address import BASE_URL, server_access
 from mmprompt.run.model import Model
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.task import Task
 
 _BUILTIN = "builtin:"
 _SHAPES = "builtin:shapes"
+_PATHS = ("./", "../", "/", "~")
+"""How a path begins that is not the name of a model."""
 
 
 class ServerSettings(NamedTuple):
@@ -85,6 +87,9 @@ def model_for(
     asked = name or config.model_name
     if asked is None:
         raise TaskError("no model is given", f"give --model NAME, a folder, or {_SHAPES}")
+    if asked.startswith(_PATHS) and not (base_url or config.base_url or os.environ.get(BASE_URL)):
+        hint = "give the folder of a local model, or the address of the server that has it: --base-url URL"
+        raise TaskError(f"there is no folder {shown(asked)}", hint)
     return _served(asked, base_url, config, settings)
 
 

@@ -67,8 +67,12 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
         raise TaskError(f"{shown(path)} is not a task file: unknown suffix {shown(suffix)}", hint)
     try:
         value = readers[suffix](path)
+    except FileNotFoundError:
+        from mmprompt.datasets.dataset_file import path_hint  # noqa: PLC0415  # only for a fault
+
+        raise TaskError(f"no such file: {shown(path)}", path_hint(path)) from None
     except OSError as error:
-        raise TaskError(f"cannot read {shown(path)}: {error.strerror}", "check the path") from None
+        raise TaskError(f"cannot read {shown(path)}: {error.strerror}", "check the path and its permissions") from None
     except UnicodeDecodeError as error:
         raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
     except RecursionError:

@@ -82,6 +82,8 @@ def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
         return _task(file, dataset, os.path.dirname(path), tokenizer, policy, grants if file.is_data else None)
     except (TaskError, TemplateError) as error:
         raise error.located(file=path) from None
+    except DatasetError as error:  # of the dataset that the file names, if the caller names none
+        raise error.located(file=path if error.where.file is None and dataset is None else None) from None
 
 
 def _task(  # noqa: PLR0917  # what the two ways of loading have in common

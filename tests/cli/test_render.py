@@ -110,7 +110,7 @@ def test_no_command_is_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
         (["render", "nowhere.yaml", "-o", "nowhere/out.jsonl"], "create it"),  # before there is any work
         (["render", "DATA", "-o", "."], "'.' is a folder; name a file in it"),
         (["render", "DATA", "-o", "new/"], "'new/' is a folder"),
-        (["render", "nowhere.yaml"], "cannot read 'nowhere.yaml'"),
+        (["render", "nowhere.yaml"], "no such file: 'nowhere.yaml'; check the path"),
     ],
 )
 def test_a_usage_error_is_one_line_with_the_nearest_known(

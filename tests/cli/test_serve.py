@@ -44,8 +44,8 @@ def test_it_prints_its_url_answers_and_ends_cleanly(interrupted_environment: dic
     ("words", "told"),
     [
         (("nothing-here",), "there is no model 'nothing-here'"),
-        (("builtin:shapes", "--port", "70000"), "port 70000 cannot be used"),
-        (("builtin:shapes", "--port", "x"), "invalid int value: 'x'"),
+        (("builtin:shapes", "--port", "70000"), "'70000' is not a port; give a number to 65535"),
+        (("builtin:shapes", "--port", "x"), "'x' is not a port"),
         ((), "the following arguments are required: MODEL"),
     ],
 )

@@ -227,7 +227,7 @@ def test_the_command_prints_a_table_and_writes_reports(tmp_path: Path) -> None:
         (("score", "j.jsonl", "--scorer", "exakt"), "unknown scorer 'exakt'; did you mean 'exact'?"),
         (("score", "j.jsonl", "--report", "r.txt"), "--report 'r.txt' is neither JSON nor HTML; end its name"),
         (("score", "data.jsonl"), "'data.jsonl' is not a journal of mmprompt run; name another file"),
-        (("score", "none.jsonl"), "No such file or directory: none.jsonl"),
+        (("score", "none.jsonl"), "no such file: none.jsonl; check the path"),
         (("compare", "j.jsonl", "j.jsonl", "--report", "r.html"), "--report 'r.html' is not JSON"),
         (("score", "j.jsonl", "--report", "j.json/r.html"), "does not exist"),
     ],

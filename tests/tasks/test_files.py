@@ -228,7 +228,7 @@ def test_no_tag_of_yaml_runs_code(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing_or_no_utf8_is_told(tmp_path: Path) -> None:
     for name in ("task.yaml", "task.toml", "task.json", "task.py"):
-        assert "No such file" in message_of(tmp_path / name)
+        assert "no such file" in message_of(tmp_path / name).lower()
     (tmp_path / "task.yaml").write_bytes(b"dataset: \xff\n")
     assert "not UTF-8 at byte 9" in message_of(tmp_path / "task.yaml")
 
