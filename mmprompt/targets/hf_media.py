@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import SourceError, TargetError, shown
 from mmprompt.media.audio.encoders import resample, to_mono
 from mmprompt.media.audio.facts import HIGHEST_RATE, LOWEST_RATE
 from mmprompt.media.audio.reading import Sound, check_decoded, decode_audio
+from mmprompt.media.ffmpeg import Watch
 from mmprompt.media.image.pixels import turned
 from mmprompt.media.image.plain import PlainImage, image_of, plain_image
 from mmprompt.media.image.reading import KEPT_PICTURES
-from mmprompt.media.policy import MediaPolicy, limit_error
+from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.decoders import Decoder, decoder, decoder_errors
 from mmprompt.messages import MediaPart
 
@@ -105,14 +105,11 @@ class HFDecoder:
         return image
 
     def _frames(self, part: MediaPart, name: str) -> list[Image]:
-        end = time.monotonic() + self._policy.timeout
+        watch = Watch(self._policy, "decoding the video")
         frames = []
         for number, frame in enumerate(part.frames, 1):
             frames.append(self._picture(frame, f"{name}, frame {number}"))
-            if time.monotonic() > end:
-                raise limit_error(
-                    f"decoding the video takes longer than timeout ({self._policy.timeout:g} s)", "timeout", "MM902"
-                )
+            watch.check_time()
         return frames
 
     def _sound(self, data: bytes, name: str) -> Samples:

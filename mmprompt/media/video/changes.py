@@ -113,12 +113,7 @@ def _change_frames(part: MediaPart, changes: Changes, policy: MediaPolicy) -> Me
 
 def _asked(choice: FrameChoice) -> str:
     """Return the choice in the words of ``Changes``."""
-    named = (
-        ("frames", choice.frames),
-        ("fps", choice.fps),
-        ("key_frames", choice.key_frames or None),
-        ("times", choice.times or None),
-    )
+    named = choice._asdict().items()
     return ", ".join(name if name in ("key_frames", "times") else f"{name}={value}" for name, value in named if value)
 
 

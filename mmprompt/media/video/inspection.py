@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.media.image.reading import decode_image
 from mmprompt.media.inspection import VideoContent
@@ -35,11 +35,6 @@ _SAME = 1.0
 
 _UNEVEN = 0.25
 """A distance between frames that differs by more than this share from the usual one is another distance."""
-
-
-class _Look(NamedTuple):
-    blank: bool
-    still: bool
 
 
 def inspect_video(data: bytes, policy: MediaPolicy) -> VideoContent:
@@ -81,7 +76,8 @@ def _small(pixels: Pixels) -> Pixels:
     return pixels[:: max(1, height // _SIDE), :: max(1, width // _SIDE)].copy()
 
 
-def _look(frames: Sequence[Pixels]) -> _Look:
+def _look(frames: Sequence[Pixels]) -> tuple[bool, bool]:
+    """Return whether each frame has one colour, and whether they look the same."""
     import numpy as np  # noqa: PLC0415  # heavy
 
     levels = [frame.astype(np.float32) for frame in frames]
@@ -89,7 +85,7 @@ def _look(frames: Sequence[Pixels]) -> _Look:
     still = len(levels) > 1 and all(
         one.shape == other.shape and float(np.abs(one - other).mean()) < _SAME for one, other in pairwise(levels)
     )
-    return _Look(blank, still)
+    return blank, still
 
 
 def _varies(line: Timeline) -> bool:
