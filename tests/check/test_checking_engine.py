@@ -43,7 +43,7 @@ def findings_of(task: Task, store: Store, workers: int = 1, **options: Any) -> l
 # ---- decoders that end
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_row_that_ends_its_decoder_is_named_and_all_others_are_checked(
     tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

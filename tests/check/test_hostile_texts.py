@@ -42,7 +42,7 @@ def seconds(tmp_path: Path, *rows: dict[str, object]) -> float:
     return time.process_time() - began
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", [u if n % 2 else pytest.param(u, marks=pytest.mark.slow) for n, u in enumerate(UNITS)])
 def test_a_text_of_one_mark_takes_little_time(tmp_path: Path, unit: str) -> None:
     text = unit * (LONG // len(unit))
     rows: list[dict[str, object]] = [
@@ -62,6 +62,7 @@ def test_a_text_of_many_segments_takes_little_time(tmp_path: Path, piece: str) -
     assert seconds(tmp_path, row) < 3
 
 
+@pytest.mark.slow
 def test_many_choices_and_answers_take_little_time(tmp_path: Path) -> None:
     many = [f"choice {number}" for number in range(10_000)]
     row: dict[str, object] = {"id": 1, "question": "Which?", "choices": many, "answer": many}

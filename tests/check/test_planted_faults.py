@@ -218,7 +218,7 @@ def test_rows_of_the_training_set_are_found(folder: Path, kind: str) -> None:
     assert found[0].message == f"the row stands in {train}{first} too"
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", ["ais", *(pytest.param(kind, marks=pytest.mark.slow) for kind in TABLES)])
 @pytest.mark.parametrize(
     ("modality", "write", "name", "count", "spoil", "code"),
     [

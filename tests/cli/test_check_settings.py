@@ -377,7 +377,7 @@ def test_a_full_disk_is_wrong_usage(options: list[str], rows: int, interrupted_e
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("kind", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_a_killed_run_leaves_no_temporary_file(kind: signal.Signals, folder: Path) -> None:
     (folder / "tmp").mkdir()
     words = [sys.executable, "-m", "mmprompt", "check", "-", "--format", "jsonl"]

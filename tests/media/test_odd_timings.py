@@ -34,12 +34,13 @@ MP4 = {
     "fragments": ("-i", "whole", "-c", "copy", "-movflags", "frag_keyframe+empty_moov"),
     "negative-composition": (*LATE["cut-between-key-frames"], "-movflags", "negative_cts_offsets"),
 }
+SELDOM = {"begins-late", "hours-in"}
 CASES = [
     *(
         pytest.param(name, "matroska", marks=[] if name == "cut-between-key-frames" else pytest.mark.slow)
         for name in LATE
     ),
-    *((name, "mp4") for name in (*LATE, *MP4)),
+    *(pytest.param(name, "mp4", marks=[pytest.mark.slow] * (name in SELDOM)) for name in (*LATE, *MP4)),
 ]
 
 

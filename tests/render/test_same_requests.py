@@ -192,6 +192,7 @@ def damaged(whole: bytes, way: int) -> bytes:
     return (b"", whole[:middle], flipped, whole + b"more", b"\xff\xd8\xff no entry", whole[:40])[way % 6]
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_made_again_and_changes_no_byte(
     plain: Any, command: Any, by_threads: Any, tour: Path, tmp_path: Path
 ) -> None:

@@ -62,7 +62,8 @@ def server() -> Iterator[Answering]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
-@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [40, 500])
 def test_a_benchmark_is_scored_killed_resumed_and_compared(
     count: int, server: Answering, tmp_path: Path, interrupted_environment: dict[str, str]
 ) -> None:

@@ -20,6 +20,7 @@ print(code, own, max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, command_environment: dict[str, str]) -> None:
     peaks = []

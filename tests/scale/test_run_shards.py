@@ -69,6 +69,7 @@ def test_rows_that_a_plain_run_answered_are_not_asked_again(command, tmp_path, s
     assert lines_of(tmp_path / "out.jsonl") == lines_of(tmp_path / "plain.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="ends a process by a signal")
 def test_a_row_that_ends_its_processes_is_named_and_all_others_are_asked(command, tmp_path, server, monkeypatch):
     _, url = server

@@ -314,8 +314,10 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     "yaml",
     [
         "prompts: ['{{i}}']\ntests: file://bomb.yaml",
-        "prompts: ['{{i}}']\ntests: [{vars: file://bomb.yaml}]",
-        "prompts: ['{{x}}']\ntests: [{vars: {x: file://bomb.yaml}}]",
+        *(
+            pytest.param(f"prompts: ['{{{{x}}}}']\ntests: {tests}", marks=pytest.mark.slow)
+            for tests in ("[{vars: file://bomb.yaml}]", "[{vars: {x: file://bomb.yaml}}]")
+        ),
         "prompts: file://bomb.yaml",
         "prompts: [x]\nmetadata:\n  " + BOMB.replace("\n", "\n  "),
     ],
