@@ -73,9 +73,10 @@ class Form:
         None if the row has to go the long way. So has one whose media have too many bytes together.
         """
         try:
+            chosen = values if self._chosen is None else self._chosen(values)
             if not self.media:
-                return self.form % (values if self._chosen is None else self._chosen(values))
-            pieces = [values[group - 1] for group in self.groups]
+                return self.form % chosen
+            pieces = [chosen] if type(chosen) is bytes else [*chosen]
             most = self.plan.most_media_bytes
             for at, place in self.media:
                 if (piece := place.of_file(pieces[at].decode(), payloads)) is None:
@@ -169,6 +170,13 @@ class Plan:
             )
             for form in self.wires
         ]
+
+    def prefer_form_of(self, columns: Mapping[str, object]) -> None:
+        """Let the form that takes a row like this one be tried first."""
+        text = self.shape.as_json(columns)
+        if text is not None and len(text) <= LONGEST_MATCHED:
+            for forms in self.wires, self.lines:
+                forms.sort(key=lambda form: form.match(text) is None)
 
     def at_once(self, forms: list[Form], columns: Mapping[str, object], payloads: list[Payload]) -> bytes | None:
         """Return what one of ``forms`` makes of a row, and add its media to ``payloads``; None if it goes another way.

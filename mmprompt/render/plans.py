@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError
+from mmprompt.errors.findings import Note
 from mmprompt.messages import MediaRef
 from mmprompt.render.media import notes_of
 from mmprompt.render.plan import Form, Plan
@@ -111,7 +112,9 @@ class Plans:
             return self._builder.prepare(row)
         columns = row.columns
         if type(columns) is LineColumns:
-            return _rendered(row, columns.made, columns.media) if columns.media else row
+            if columns.media:
+                return self._rendered_once(row, columns)
+            return row if columns.made else self._builder.prepare(row._replace(columns=dict(columns)))
         if row.messages is None and row.folder is None:
             shapes = self._shapes.get(tuple(columns))
             if shapes is not None and columns.get("id") is row.id:  # --map may take the id from another column
@@ -121,6 +124,12 @@ class Plans:
                     if made is not None:
                         return _rendered(row, made, media)
         return self._builder.prepare(row)
+
+    def _rendered_once(self, row: Sample, columns: LineColumns) -> RenderedRow:
+        """Return a row whose line has media. They are forgotten: their memory is at hand for those of the next row."""
+        made, media = columns.made, columns.media
+        columns.made, columns.media = b"", []
+        return _rendered(row, made, media)
 
     def learn(self, row: Sample, made: WireRequest) -> None:
         """Make a plan, or prove one, from a row that went the long way."""
@@ -156,6 +165,7 @@ class Plans:
         try:
             shape = shape_of(row, task.assembly, task.config)
             plan = Plan(self._builder, shape, *self._walk(row, shape, shape.marks()))
+            plan.prefer_form_of(row.columns)
             odd = shape.marks(odd=True, sources=plan.sources)
             filled = plan.marked._replace(wire=plan.filled(odd, named=True))
             return plan if _same(filled, self._walk(row, shape, odd)[0]) else None
@@ -182,8 +192,10 @@ def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:
     """Return a row whose line has a hole for each of its media."""
     if not payloads:
         return _new(RenderedRow, (row, [line], ()))
-    odd = [payload.part for payload in payloads if payload.part.findings]
-    notes = [*notes_of(odd)] if odd else ()
+    notes: Sequence[Note] = ()
+    for payload in payloads:
+        if payload.part.findings:
+            notes = [*notes, *notes_of((payload.part,))]
     return _new(RenderedRow, (row, filled_chunks(line, payloads), notes))
 
 

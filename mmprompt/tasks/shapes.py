@@ -58,7 +58,7 @@ _URL_REST = r"[/?#][!#-;=?-\[\]-~]*"
 _URL = rf"(%s://[A-Za-z0-9.-]+(?:{_URL_REST}|:[0-9]{{1,5}}(?:{_URL_REST})?|))"
 """An address that every parser reads alike and that JSON does not escape; ``is_plain_url`` takes more."""
 
-_PATH = r"([A-Za-z0-9_/][A-Za-z0-9_/-]*(?:\.[A-Za-z0-9_/-]+)+)"
+_PATH = r"([A-Za-z0-9_/][A-Za-z0-9_/-]*\.[A-Za-z0-9_/-]+(?:(?:\.[A-Za-z0-9_/-]+)+|))"
 """A path that nothing else can be taken for, if it is short, and that JSON does not escape."""
 
 _ODD = " <b>\n{0} {} %s \"' \\ ]\u00e9\u4e16 \n "

@@ -221,6 +221,18 @@ def test_rows_with_files_are_taken_and_their_notes_and_errors_stay(tmp_path: Pat
     assert_same(task)
 
 
+def test_a_line_that_is_rendered_twice_is_the_same_twice(tmp_path: Path) -> None:
+    rows = [{"id": f"t-{n}", "content": CONTENT % ("media/coffee.jpg", f"{n}?"), "answer": "x"} for n in range(9)]
+    task = load_task({"dataset": lines_file(tmp_path, written([*rows, *USUAL])), "media": {"roots": [str(TOUR)]}})
+    renderer, lines = Renderer(task), 0
+    for row in task.samples(renderer.at_once):
+        lines += type(row.columns) is LineColumns
+        one, other = renderer.render(row), renderer.render(row)
+        assert b"".join(one.chunks) == b"".join(other.chunks)
+        assert [*one.notes] == [*other.notes]
+    assert lines == 6
+
+
 def test_the_notes_on_tags_and_on_columns_stay(tmp_path: Path) -> None:
     rows = [{"id": f"t-{n}", "question": f"What {n}?", "extra": f"e {n}", "answer": "x"} for n in range(8)]
     rows[6] |= {"question": "<ais_image_start>x", "extra": ""}
