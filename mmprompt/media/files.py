@@ -213,17 +213,17 @@ class GuardedFiles:
             regular = status.st_mode & _FILE_TYPE == _REGULAR
             real = _descriptor_path(descriptor, status, full) if regular else ""
             inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
+            self._judged += 1
+            if self._judged == _FILES_BEFORE:
+                self._linkless = linkless_open()
+            elif self._judged == _FILES_BEFORE + _MOST_MISSES:
+                self._linkless = None
         except BaseException:
             os.close(descriptor)
             raise
         if not regular or not inside or (before and not windows_same(before, real)):
             os.close(descriptor)
             raise outside(name, linked=True) if regular else not_regular(status.st_mode, name)
-        self._judged += 1
-        if self._judged == _FILES_BEFORE:
-            self._linkless = linkless_open()
-        elif self._judged == _FILES_BEFORE + _MOST_MISSES:
-            self._linkless = None
         return descriptor, status.st_size, full
 
     def _resolved_before(self, full: str, name: str) -> str:
