@@ -3,10 +3,6 @@
     def test_cat(vlm):
         assert "cat" in vlm.ask("What is this?", image="cat.jpg")
 
-    @pytest.mark.vlm_rows("vqa.jsonl")
-    def test_row(vlm, row):
-        assert row.answers[0] in vlm.send(row)
-
 Server and model come from the command line, the environment or the ini file, in this order. pytest always loads this
 module, so it imports little, and nothing in it is collected as a test.
 """
@@ -14,15 +10,15 @@ module, so it imports little, and nothing in it is collected as a test.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
-from fnmatch import fnmatch
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from mmprompt.plugins.pytest_files import add_option, pytest_collect_file  # noqa: F401  # a hook of pytest
+from mmprompt.plugins.pytest_rows import pytest_configure, pytest_generate_tests  # noqa: F401  # hooks of pytest
 
+if TYPE_CHECKING:
     from mmprompt.run.client import ChatClient
     from mmprompt.run.conversation import Asker
 
@@ -44,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, words in _SETTINGS.items():
         group.addoption(f"--vlm-{name}", metavar=name.upper(), help=f"{words}; or {_variable(name)}")
         parser.addini(_ini(name), words)
-    parser.addini(_FILES, _FILES_HELP, type="args", default=[])
+    add_option(parser)
     # only on the command line: the ini file may be a stranger's, and must not choose which variable is sent
     group.addoption("--vlm-api-key-env", metavar="NAME", help="environment variable that holds the server's key")
 
@@ -105,8 +101,8 @@ def _client(config: pytest.Config) -> ChatClient:
     if client is None:
         from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the first test that asks
         from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the first test that asks
-        from mmprompt.run.address import key_for  # noqa: PLC0415  # loads with the first test that asks
         from mmprompt.run.client import ChatClient  # noqa: PLC0415  # loads with the first test that asks
+        from mmprompt.run.address import key_for  # noqa: PLC0415  # loads with the first test that asks
 
         address = _needed(config, "base-url", "server")
         model = _needed(config, "model", "model")
@@ -152,59 +148,3 @@ def _variable(name: str) -> str:
 
 def _ini(name: str) -> str:
     return "vlm_" + name.replace("-", "_")
-
-
-_FILES = "mmprompt_check_files"
-_FILES_HELP = "patterns of dataset files, such as *.check.jsonl: each row is a test, which fails if it has findings"
-
-
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a dataset that the option names."""
-    if not any(fnmatch(file_path.name, pattern) for pattern in parent.config.getini(_FILES)):
-        return None
-    from mmprompt.plugins.pytest_datasets import DatasetFile  # noqa: PLC0415  # only where datasets are tests
-
-    return DatasetFile.from_parent(parent, path=file_path)
-
-
-_MARKER = "vlm_rows"
-_PATHS = ("path", "dataset", "train", "media_root")
-_HINT = f"write the file's name: @pytest.mark.{_MARKER}('vqa.jsonl')"
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
-    what = "run the test once for each row of a task file or dataset, as its argument 'row'; vlm.send(row) asks it"
-    config.addinivalue_line("markers", f"{_MARKER}(path, **options): {what}")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a marked test the requests of its rows. Rows that cannot be sent are told in one error of the collection."""
-    marker = metafunc.definition.get_closest_marker(_MARKER)
-    if marker is None:
-        return
-    if len(marker.args) != 1 or "row" not in metafunc.fixturenames:
-        told = "" if len(marker.args) == 1 else f"; {_HINT}"
-        raise pytest.Collector.CollectError(f"a test with the marker {_MARKER} needs a file and the argument row{told}")
-    from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the first marker
-    from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the first marker
-    from mmprompt.plugins.bridge.requests import request_name  # noqa: PLC0415  # loads with the first marker
-    from mmprompt.plugins.bridge.row_options import asked_rows  # noqa: PLC0415  # loads with the first marker
-
-    given = {**marker.kwargs, "path": marker.args[0]}
-    try:
-        requests = asked_rows(_placed(given, metafunc.definition.path.parent), "{name}={python}", scored=False).requests
-    except MMPromptError as error:
-        raise pytest.Collector.CollectError(f"@pytest.mark.{_MARKER}: {Finding.of(error)}") from None
-    metafunc.parametrize("row", [pytest.param(request, id=str(request_name(request))) for request in requests])
-
-
-def _placed(given: Mapping[str, Any], folder: os.PathLike[str]) -> dict[str, Any]:
-    """Return the arguments with their paths begun at the test file's folder."""
-    return {name: _path(value, folder) if name in _PATHS else value for name, value in given.items()}
-
-
-def _path(value: object, folder: os.PathLike[str]) -> object:
-    if isinstance(value, (list, tuple)):
-        return [_path(one, folder) for one in value]
-    return os.path.join(folder, value) if isinstance(value, (str, os.PathLike)) else value

@@ -29,7 +29,7 @@ with warnings.catch_warnings():
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
     from mmprompt.plugins.opencompass import MMPromptDataset, MMPromptMessages, MMPromptTask
-    from mmprompt.plugins.opencompass.messages import CARRYING, CLAUDE, TEXT_ONLY
+    from mmprompt.plugins.opencompass.models import CARRYING, CLAUDE, TEXT_ONLY
 
 BLOCKS = {"target": "anthropic"}
 PICTURE = {

@@ -341,7 +341,7 @@ def test_a_project_without_vlm_meets_nothing_of_it(tmp_path: Path, run: Run, pro
         "import sys\n"
         "def test_bare():\n"
         "    ours = {m for m in sys.modules if m.partition('.')[0] == 'mmprompt'}\n"
-        "    assert ours <= {'mmprompt', 'mmprompt.plugins', 'mmprompt.plugins.pytest_plugin', 'mmprompt.plugins.pytest_plugin', 'mmprompt.plugins.pytest_plugin'}, ours\n"
+        "    assert ours <= {'mmprompt', 'mmprompt.plugins', 'mmprompt.plugins.pytest_files', 'mmprompt.plugins.pytest_plugin', 'mmprompt.plugins.pytest_rows'}, ours\n"
         "    assert not {'requests', 'numpy', 'PIL', 'av', 'yaml', 'orjson'} & set(sys.modules)\n"
     )
     (bare / "rows.jsonl").write_text("{}\n")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from mmprompt.plugins.aisbench.chat_model import MMPromptChat
 from mmprompt.plugins.aisbench.rows import MMPromptDataset, MMPromptRetriever
+from mmprompt.plugins.aisbench.task_template import MMPromptTask
 from mmprompt.plugins.aisbench.template_classes import (
     MMPromptMultimodal,
     MMPromptMultiTurn,
-    MMPromptTask,
     MMPromptText,
 )
 

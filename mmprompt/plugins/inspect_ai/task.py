@@ -16,7 +16,8 @@ from mmprompt.errors.findings import Finding
 from mmprompt.plugins.bridge.requests import answer_texts, request_name
 from mmprompt.plugins.bridge.row_options import AskedRows, asked_rows
 from mmprompt.plugins.inspect_ai.messages import OURS, request_messages
-from mmprompt.plugins.inspect_ai.model import asked_provider, check_loss, require_server, settings_of
+from mmprompt.plugins.inspect_ai.model import asked_provider, check_loss, settings_of
+from mmprompt.plugins.inspect_ai.server import require_server
 from mmprompt.render.request import Request
 from mmprompt.run.scorers import scorer_of
 

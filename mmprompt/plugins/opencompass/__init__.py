@@ -21,12 +21,12 @@ from mmprompt.plugins.bridge.task_rows import TaskRows
 from mmprompt.plugins.opencompass.messages import (
     NAME,
     WIRES,
-    AskedModel,
     CountedMessage,
     MMPromptMessages,
     kept_whole,
     opencompass_logger,
 )
+from mmprompt.plugins.opencompass.models import AskedModel
 from mmprompt.targets.json_values import JSONValue
 
 if TYPE_CHECKING:

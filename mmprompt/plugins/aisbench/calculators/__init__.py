@@ -6,10 +6,10 @@ from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS, L
 
 from mmprompt.plugins.aisbench.chat_model import MMPromptChat
 from mmprompt.plugins.aisbench.rows import MMPromptDataset, MMPromptRetriever
+from mmprompt.plugins.aisbench.task_template import MMPromptTask
 from mmprompt.plugins.aisbench.template_classes import (
     MMPromptMultimodal,
     MMPromptMultiTurn,
-    MMPromptTask,
     MMPromptText,
 )
 
