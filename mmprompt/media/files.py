@@ -190,10 +190,14 @@ class GuardedFiles:
             return self._open_judged(full, name)
         self._judged = _FILES_BEFORE
         try:
-            return descriptor, _regular(descriptor, name).st_size, full
+            status = os.fstat(descriptor)
+            if status.st_mode & _FILE_TYPE == _REGULAR:
+                return descriptor, status.st_size, full
         except BaseException:
             os.close(descriptor)
             raise
+        os.close(descriptor)
+        raise not_regular(status.st_mode, name)
 
     def _open_judged(self, full: str, name: str) -> OpenFile:
         """Open ``full``, and refuse a file that is not regular or not under a root; errors call it ``name``."""
@@ -205,26 +209,22 @@ class GuardedFiles:
         except ValueError:
             raise not_a_name(name) from None
         try:
-            status = _regular(descriptor, name)
-            self._judge(_descriptor_path(descriptor, status, full), name, before)
+            status = os.fstat(descriptor)
+            regular = status.st_mode & _FILE_TYPE == _REGULAR
+            real = _descriptor_path(descriptor, status, full) if regular else ""
+            inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor, status.st_size, full
-
-    def _judge(self, real: str, name: str, before: str) -> None:
-        """Refuse an open file whose real path is not under a root, or is another than ``before`` the open.
-
-        Paths are opened without following links after many files, until many in a row lie behind links.
-        """
-        inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
-        if not inside or (before and not windows_same(before, real)):
-            raise outside(name, linked=True)
+        if not regular or not inside or (before and not windows_same(before, real)):
+            os.close(descriptor)
+            raise outside(name, linked=True) if regular else not_regular(status.st_mode, name)
         self._judged += 1
         if self._judged == _FILES_BEFORE:
             self._linkless = linkless_open()
         elif self._judged == _FILES_BEFORE + _MOST_MISSES:
             self._linkless = None
+        return descriptor, status.st_size, full
 
     def _resolved_before(self, full: str, name: str) -> str:
         """Return the real path, checked before the open: on Windows a descriptor does not show its path."""
@@ -266,14 +266,6 @@ def _real_root(root: str) -> str:
         return _descriptor_path(descriptor, os.fstat(descriptor), real)
     finally:
         os.close(descriptor)
-
-
-def _regular(descriptor: int, name: str) -> os.stat_result:
-    """Return the status of an open file; refuse one that is not regular."""
-    status = os.fstat(descriptor)
-    if status.st_mode & _FILE_TYPE != _REGULAR:
-        raise not_regular(status.st_mode, name)
-    return status
 
 
 def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
