@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn, TextIO, TypeAlias
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001  # the only name of this type
 
@@ -79,7 +79,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         prog="mmprompt",
         description="Turn dataset rows into model-ready multimodal requests.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog=parser.prog)
@@ -133,6 +132,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser that writes errors on one line. ``words`` are the words of the command line."""
 
     words: Sequence[str] = ()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **options})
 
     def error(self, message: str) -> NoReturn:
         """Exit with an error, which also names the option nearest to the first one that does not exist."""

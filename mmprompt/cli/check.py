@@ -48,7 +48,6 @@ def add_parser(commands: Commands) -> None:
         help="report what is wrong in a dataset or a task",
         description="Report what is wrong in datasets and tasks.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
     parser.add_argument("input", nargs="*", metavar="DATASET_OR_TASK", help=what)

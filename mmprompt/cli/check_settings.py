@@ -21,6 +21,12 @@ from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
 from mmprompt.tasks.task import Task
 
+_ASIDE = (
+    *("input", "output_file", "output_format", "resume", "run", "fix", "diff", "output", "unsafe_fixes"),
+    *("statistics", "exit_zero", "workers"),
+)
+"""Options that change nothing in what a check finds."""
+
 
 class CheckSettings(NamedTuple):
     """How a check runs. ``report`` is the class of its report; ``known`` are findings that are not reported.
@@ -87,21 +93,7 @@ class CheckSettings(NamedTuple):
 
         It knows files by size and time. Media are not looked at.
         """
-        left_out = (
-            "input",
-            "output_file",
-            "output_format",
-            "resume",
-            "run",
-            "fix",
-            "diff",
-            "output",
-            "unsafe_fixes",
-            "statistics",
-            "exit_zero",
-            "workers",
-        )
-        options = {name: value for name, value in vars(arguments).items() if name not in left_out}
+        options = {name: value for name, value in vars(arguments).items() if name not in _ASIDE}
         datasets = [] if task is None else [task.dataset, task.train]
         if task is not None and arguments.against not in (None, "-"):
             datasets.append(other_dataset(arguments, task))

@@ -30,7 +30,6 @@ def add_parser(commands: Commands) -> None:
         help="compare two runs over the same rows",
         description="Compare the replies of two runs over the same rows.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("before", metavar="JOURNAL", help="the journal of the first run")
     parser.add_argument("after", metavar="OTHER", help="the journal of the second run")

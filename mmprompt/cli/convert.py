@@ -38,7 +38,6 @@ def add_parser(commands: Commands) -> None:
         help="write a dataset in another format",
         description="Write a dataset in another format.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("input", metavar="IN", help="a file, a folder, or a pattern such as 'data/*.parquet'")
     parser.add_argument("output", metavar="OUT", help="the file to write; for imagefolder and croissant a new folder")
@@ -63,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import error_report, recorded  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.convert import NothingWrittenError  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task  # noqa: PLC0415  # loads with the command
 

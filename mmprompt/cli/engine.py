@@ -10,10 +10,9 @@ from secrets import randbits
 from typing import Any
 
 from mmprompt.cli import say
-from mmprompt.cli.progress import RowCounter, progress
+from mmprompt.cli.progress import RowCounter, progress, shard_progress
 from mmprompt.cli.rendering import stopping
 from mmprompt.cli.report import ErrorReport, NoteReport, Outcome
-from mmprompt.cli.shard_progress import shard_progress
 from mmprompt.cli.shards import ShardFiles, merged_output
 from mmprompt.cli.task_options import ROWS_PER_SHARD
 from mmprompt.datasets.openai_chat import LastAssistant

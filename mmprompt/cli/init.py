@@ -32,7 +32,6 @@ def add_parser(commands: Commands) -> None:
         help="write a task file that fits a dataset, and show its first prompt",
         description="Write a task file that fits a dataset, with comments, and show its first prompt.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("dataset", metavar="DATASET", help="the file of rows")
     parser.add_argument("-o", metavar="FILE", default="task.yaml", help="the task file to write (default: task.yaml)")

@@ -28,7 +28,6 @@ def add_parser(commands: Commands) -> None:
         help="show which runners are installed, and whether they load their plugin",
         description="Show which runners are installed, and whether they find and load their plugin.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--init", nargs=2, metavar=("RUNNER", "DIR"), help="write an example for a runner: aisbench, inspect-ai, …"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
@@ -52,7 +52,6 @@ def add_parser(commands: Commands) -> None:
         help="turn a task or a dataset into requests",
         description="Turn a task or a dataset into requests.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
     parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
@@ -103,10 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import INTERRUPTION, NoteReport  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import INTERRUPTION, NoteReport, error_report, recorded  # noqa: PLC0415  # loads with the command  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.shards import check_shards  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
@@ -150,7 +148,6 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
     from mmprompt.media.changes import Changes  # noqa: PLC0415  # loads with the command
     from mmprompt.render.renderer import Renderer  # noqa: PLC0415  # loads with the command
-    from mmprompt.targets.wire_json import record_chunks  # noqa: PLC0415  # loads with the command
 
     cache = None
     if arguments.media_cache is not None:
@@ -159,6 +156,10 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
 
         cache = MediaCache(CACHE_BYTES, arguments.media_cache)
     shows = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
+    if shows:
+        from mmprompt.cli.short_lines import short_chunks as chunks  # noqa: PLC0415  # only for a terminal
+    else:
+        from mmprompt.targets.wire_json import record_chunks as chunks  # noqa: PLC0415  # loads with the command
     changes = _changes(task, arguments)
     if arguments.media_cache is not None and changes == Changes():
         what = "--media-cache keeps changed media, but no change is asked for: nothing will be kept"
@@ -171,15 +172,9 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         policy=policy_of(arguments, task),
         changes=changes,
         cache=cache,
-        chunks=_short_chunks if shows else record_chunks,
+        chunks=chunks,
         planned=not shows,
     )
-
-
-def _short_chunks(record: dict[str, Any], *, newline: bool = False) -> list[bytes]:
-    from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # only for a terminal
-
-    return short_chunks(record, newline=newline)
 
 
 def _changes(task: Task, arguments: argparse.Namespace) -> Changes:

@@ -61,7 +61,6 @@ def add_parser(commands: Commands) -> None:
         help="ask a model and score its replies",
         description="Ask a model the requests of a task or a dataset, and score its replies.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
     parser.add_argument("input", nargs="+", metavar="TASK_OR_DATASET", help=what)
@@ -130,9 +129,12 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset, the model, the journal or an option is wrong.
         OSError: the journal cannot be written.
     """
-    from mmprompt.cli.error_file import error_report, recorded  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import NoteReport  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import (  # noqa: PLC0415  # loads with the command
+        NoteReport,  # loads with the command
+        error_report,
+        recorded,
+    )
 
     check_engine_options(arguments)
     check_output(arguments.errors)
@@ -164,7 +166,8 @@ def run(arguments: argparse.Namespace) -> int:
             say("mmprompt: there is no score: no row has a right answer")
         code = FINDINGS if asked else OK
     if report.interrupted:
-        _tell_how_to_go_on(arguments)
+        again = "the same command without --overwrite" if arguments.overwrite else "the same command"
+        say(f"mmprompt: {again} goes on where this run stopped")
     say(_closing(report, notes.count))
     if report.interrupted:
         return INTERRUPTED
@@ -264,11 +267,6 @@ def _note_unused(results: Model, notes: NoteReport) -> None:
         first = f"the first has the custom_id {shown(unused[0])}"
         what = f"results that belong to no request of the task: {len(unused)}, {first}"
         notes.add(Note("MM024", what, "name the task and the options with which mmprompt render wrote the batch"))
-
-
-def _tell_how_to_go_on(arguments: argparse.Namespace) -> None:
-    again = "the same command without --overwrite" if arguments.overwrite else "the same command"
-    say(f"mmprompt: {again} goes on where this run stopped")
 
 
 def _notes(report: RunReport) -> Iterator[Note]:

@@ -36,7 +36,6 @@ def add_parser(commands: Commands) -> None:
         help="score the replies of a run again",
         description="Score the replies of a run again, without a model.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("journal", metavar="JOURNAL", help="the journal of mmprompt run")

@@ -35,7 +35,6 @@ def add_parser(commands: Commands) -> None:
         help="answer OpenAI's API on this machine, for trying runners",
         description="Answer OpenAI's chat API on 127.0.0.1, for trying runners and tests.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="builtin:shapes, or the folder of a local model")
     parser.add_argument("--port", type=port, default=0, metavar="N", help="the port; by default a free one")

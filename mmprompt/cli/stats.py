@@ -36,7 +36,6 @@ def add_parser(commands: Commands) -> None:
         help="tell what a dataset is like, in numbers",
         description="Tell what a dataset is like: rows, texts, answers, and sizes, formats and lengths of media.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = "a task file, or a dataset: files, a folder, a pattern, or - for standard input"
     parser.add_argument("input", nargs="+", metavar="DATASET_OR_TASK", help=what)

@@ -161,16 +161,9 @@ def _grants(arguments: argparse.Namespace) -> Grants:
 
 def policy_of(arguments: argparse.Namespace, task: Task) -> MediaPolicy:
     """Return which media may be read, as the task and the options say."""
-    from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.media import granted_policy  # noqa: PLC0415  # loads with the command
 
-    return task_policy(
-        task,
-        preset=arguments.policy,
-        roots=arguments.media_root,
-        fetch=arguments.fetch,
-        allow_domains=arguments.allow_domain,
-        read_also=arguments.read_also,
-    )
+    return granted_policy(task, _grants(arguments))
 
 
 def natural(text: str) -> int:

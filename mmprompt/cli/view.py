@@ -45,7 +45,6 @@ def add_parser(commands: Commands) -> None:
         help="show the prompts of a task or a dataset",
         description="Show the prompts of a task or a dataset, by role.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = "a task file, a dataset (a file, a folder, a pattern, or - for standard input), or the journal of a run"
     parser.add_argument("input", metavar="TASK_OR_DATASET_OR_JOURNAL", help=what)

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
-from mmprompt.icl.chats import chat_prompts, one_turn
-from mmprompt.icl.dialogues import check_mode, turn_prompts
+from mmprompt.icl.dialogues import chat_prompts, check_mode, one_turn, turn_prompts
 from mmprompt.icl.example_media import rooted_items
-from mmprompt.icl.labels import label_views
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
-from mmprompt.icl.slot_rules import Columns, SlotRules
+from mmprompt.icl.slot_rules import Columns, SlotRules, label_views
 from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import TaskError
-from mmprompt.icl.ranking import best_first
+from mmprompt.icl.ranking import RowText, best_first
 from mmprompt.icl.retrievers import BoundRetriever, IndexSet, Retriever
-from mmprompt.icl.row_text import RowText
 
 if TYPE_CHECKING:
     import numpy as np

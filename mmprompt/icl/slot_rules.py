@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, is_null, option_lines
-from mmprompt.errors import NO_COLUMN, RowError, TemplateError, Where, nearest
-from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, held_by_content
+from mmprompt.errors import NO_COLUMN, RowError, TemplateError, Where, nearest, shown
+from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS, SampleView, held_by_content
 
 if TYPE_CHECKING:
     from mmprompt.icl.types import Template
@@ -103,3 +104,25 @@ def _unfilled(name: str, columns: Mapping[str, object]) -> TemplateError:
     hint = near if near.startswith("did") else f"{optional}, or literal_slots: [{name}] if {{{name}}} is text"
     where = Where(column=name, setting=NO_COLUMN)
     return TemplateError(f"no column '{name}' for the slot {{{name}}}", hint, where, "MM603")
+
+
+def label_views(
+    entry: SampleView, labels: Sequence[object], column: str | None, output: str
+) -> Mapping[object, SampleView]:
+    """Return the row as each label's prompt sees it.
+
+    ``labels`` are those of the task. With ``column`` the row lists its own there, and ``output`` reads as the label.
+
+    Raises:
+        TemplateError: the column does not hold a list of different texts.
+    """
+    if column is None:
+        return dict.fromkeys(labels, entry)
+    own = entry.raw.get(column)
+    if not isinstance(own, (list, tuple)) or not own:
+        raise TemplateError("the row has no list of labels", "give the column a list").located(column=column)
+    texts = [str(label) for label in own]
+    if alike := [text for text, count in Counter(texts).items() if count > 1]:
+        what = f"the label {shown(alike[0])} is listed twice"
+        raise TemplateError(what, "list each label once", code="MM703").located(column=column)
+    return {text: entry.with_columns({output: text}) for text in texts}

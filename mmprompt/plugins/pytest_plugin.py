@@ -101,8 +101,8 @@ def _client(config: pytest.Config) -> ChatClient:
     if client is None:
         from mmprompt.errors import MMPromptError  # noqa: PLC0415  # loads with the first test that asks
         from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the first test that asks
+        from mmprompt.run.address import key_for  # noqa: PLC0415  # loads with the first test that asks
         from mmprompt.run.client import ChatClient  # noqa: PLC0415  # loads with the first test that asks
-        from mmprompt.run.keys import key_for  # noqa: PLC0415  # loads with the first test that asks
 
         address = _needed(config, "base-url", "server")
         model = _needed(config, "model", "model")

@@ -17,13 +17,11 @@ from mmprompt.media.fetch.per_thread import PerThread
 from mmprompt.media.fetch.retries import PassingError, pause_before, retry_after, status_words
 from mmprompt.media.sources import in_short
 from mmprompt.messages import Message
-from mmprompt.run.address import check_address
+from mmprompt.run.address import Key, check_address
 from mmprompt.run.flight import FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH
-from mmprompt.run.keys import Key
 from mmprompt.run.model import Answer
 from mmprompt.run.options import checked_options
-from mmprompt.run.reply import Reply, reply_of, said_in
-from mmprompt.run.stream import joined
+from mmprompt.run.reply import Reply, joined, reply_of, said_in
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.limits import limits
 from mmprompt.targets.openai import OpenAIWriter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
@@ -183,16 +183,11 @@ def _reading(task: Task, path: str | None) -> dict[str, JSONValue]:
 
 def _hash(files: Iterable[str]) -> str:
     digest = sha256()
-    for block in _blocks(files):
-        digest.update(block)
-    return digest.hexdigest()
-
-
-def _blocks(files: Iterable[str]) -> Iterator[bytes]:
     for name in files:
         with open(name, "rb") as file:
             while block := file.read(_BLOCK):
-                yield block
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _same_dataset(before: JSONValue, now: Mapping[str, JSONValue]) -> bool:

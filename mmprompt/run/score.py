@@ -14,7 +14,7 @@ from mmprompt.errors import TaskError, Where, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.run.journal import JournalLine, read_journal
 from mmprompt.run.manifest import manifest_path, read_manifest
-from mmprompt.run.scorers import Scorer, answers_of, scorer_of
+from mmprompt.run.scorers import Scorer, answers_of, name_of, scorer_of
 from mmprompt.run.scorers.choice import right_choice, several_letters
 from mmprompt.run.tally import Score, Tally
 from mmprompt.targets.json_values import JSONValue
@@ -69,7 +69,7 @@ class JournalScorer:
         base = cast("int | None", self.manifest.get("index_base"))
         self._base = base if index_base is None else index_base
         chosen = named if scorer is None else scorer
-        self.chosen = "choice or exact" if chosen is None else _name_of(chosen)
+        self.chosen = "choice or exact" if chosen is None else name_of(chosen)
         self._by_row = chosen is None
         self._names = [] if chosen is None else [self.chosen]
         self._score = scorer_of(chosen, self._base)
@@ -199,10 +199,6 @@ def score_journal(
     lines = [ScoredLine(line, -score) for score, _, line in sorted(worst, key=lambda one: (-one[0], -one[1]))]
     found = tally.total(), tally.groups(), tuple(lines), dict(errors.most_common())
     return ScoreReport(name, scoring.model, scoring.name, *found, scoring.unscored, scoring.notes())
-
-
-def _name_of(scorer: str | Scorer) -> str:
-    return scorer if isinstance(scorer, str) else getattr(scorer, "__name__", type(scorer).__name__)
 
 
 def _groups_of(line: JournalLine) -> dict[str, JSONValue]:

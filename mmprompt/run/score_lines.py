@@ -85,15 +85,10 @@ def score_data(report: ScoreReport) -> dict[str, JSONValue]:
 def comparison_data(comparison: Comparison) -> dict[str, JSONValue]:
     """Return a comparison as plain data."""
     return {
-        "scorer": comparison.scorer,
-        "rows": comparison.rows,
+        **comparison._asdict(),
         "before": _side_data(comparison.before),
         "after": _side_data(comparison.after),
-        "difference": comparison.difference,
         "interval": list(comparison.interval),
-        "better": comparison.better,
-        "worse": comparison.worse,
-        "p_value": comparison.p_value,
         "changed": [
             {
                 **_line_data(change.before),

@@ -19,7 +19,7 @@ from mmprompt.run.model import Model
 from mmprompt.run.models import LocalSettings, ServerSettings, model_for
 from mmprompt.run.runner import OnFailed, Runner, RunSettings
 from mmprompt.run.score import NoAnswersError, ScoreReport, score_journal
-from mmprompt.run.scorers import Scorer, scorer_of
+from mmprompt.run.scorers import Scorer, name_of, scorer_of
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.load import load_task
@@ -166,7 +166,7 @@ def planned_run(
         model=model.name,
         target=model.target,
         options=settings.options,
-        scorer=task.config.scorer if plan.scorer is None else _name_of(plan.scorer),
+        scorer=task.config.scorer if plan.scorer is None else name_of(plan.scorer),
         limit=settings.limit,
         repeats=settings.repeats,
         headers=dict(item.split("=", 1) for item in plan.headers),
@@ -205,10 +205,6 @@ def _require_numbers(settings: RunSettings) -> None:
     rpm = settings.rpm
     if rpm is not None and not (type(rpm) in (int, float) and 0.0 < rpm < inf):
         raise TaskError(f"rpm is {shown(repr(rpm))}", "give rpm a number above 0")
-
-
-def _name_of(scorer: str | Scorer) -> str:
-    return scorer if isinstance(scorer, str) else getattr(scorer, "__name__", type(scorer).__name__)
 
 
 def journal_name(task: Task, task_path: str | None, model: str) -> str:

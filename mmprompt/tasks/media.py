@@ -14,7 +14,7 @@ from mmprompt.media.request_reader import RequestReader
 from mmprompt.media.sources import in_folder
 from mmprompt.messages import MediaPart, MediaRef, Message, Part, TextPart
 from mmprompt.targets.limits import limits
-from mmprompt.tasks.grants import is_tighter
+from mmprompt.tasks.grants import Grants, is_tighter
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -155,6 +155,12 @@ def task_changes(task: Task, **given: object) -> Changes:
     wanted = {name: value for name, value in given.items() if value is not None}
     replaced = {own for name in wanted for own in _INSTEAD.get(name, ())}
     return changes_of({**{k: v for k, v in task.media["changes"].items() if k not in replaced}, **wanted})
+
+
+def granted_policy(task: Task, grants: Grants) -> MediaPolicy:
+    """Return the policy of a task with what the caller grants; errors as in ``task_policy``."""
+    preset, roots, fetch, domains, formats, _ = grants
+    return task_policy(task, preset=preset, roots=roots, fetch=fetch, allow_domains=domains, read_also=formats)
 
 
 def task_policy(

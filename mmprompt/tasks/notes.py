@@ -20,9 +20,17 @@ from mmprompt.errors.findings import Note
 from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
-from mmprompt.tasks.sent_columns import Groups, SentColumns, empty_note
-from mmprompt.tasks.tag_notes import RowNote, tag_note
-from mmprompt.tasks.unsent import ANSWERS, USE_TEMPLATE, has_more, unsent_notes
+from mmprompt.tasks.unsent import (
+    ANSWERS,
+    USE_TEMPLATE,
+    Groups,
+    RowNote,
+    SentColumns,
+    empty_note,
+    has_more,
+    tag_note,
+    unsent_notes,
+)
 from mmprompt.templates.sample_view import CONTENT
 
 if TYPE_CHECKING:

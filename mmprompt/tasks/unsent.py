@@ -1,13 +1,14 @@
-"""Notes on the content of a row that a task without a template does not send."""
+"""Which columns a task sends, and notes on content that it does not send, or sends as text by a misspelt tag."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choices
 from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.media_columns import media_column, modality_of
+from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
 from mmprompt.errors import SourceError, names_in_short, nearest, shown
@@ -15,12 +16,10 @@ from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify
 from mmprompt.messages import MODALITIES, TextPart
-from mmprompt.segments import START_TAGS
+from mmprompt.segments import START_TAGS, begins_tagged, near_miss, near_miss_in_text
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
-from mmprompt.tasks.sent_columns import SentColumns
-from mmprompt.tasks.tag_notes import RowNote
-from mmprompt.templates.sample_view import CONTENT
+from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS
 
 ANSWERS = frozenset(name for word in (ANSWER, f"{ANSWER}s") for name in (word, word.title(), word.upper()))
 """Columns that another note is about: they look like the answer's."""
@@ -179,3 +178,76 @@ def _modality(value: object) -> str | None:
         named = suffix_type(value.partition("?")[0] if kind == "url" else value)
     modality = (named or "").partition("/")[0]
     return modality if modality in MODALITIES and "\n" not in value else None
+
+
+Groups = Mapping[str, Sequence[str]]
+"""Media columns by name; numbered ones, of which a row need not fill each, stand together"""
+
+
+class SentColumns(NamedTuple):
+    """The columns that a task sends.
+
+    ``mapped`` are those that ``--map`` names, column to modality. ``output_column`` is the answer's. With
+    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
+    """
+
+    mapped: Mapping[str, str]
+    output_column: str
+    list_cells: bool
+    shows_answer: bool
+
+    def media(self, columns: Collection[str], slots: Sequence[str] | None) -> Groups:
+        """Return the media columns among the columns of a row.
+
+        ``slots`` are those of the template's media parts; for a task without a template (None) names decide.
+        """
+        if slots is not None:
+            return {name: [name] for name in slots if name in columns}
+        found: dict[str, list[str]] = {}
+        for name in columns if CONTENT not in columns else ():
+            modality, numbered = (name, False) if name in self.mapped else media_column(name) or ("", False)
+            if modality and name != self.output_column:
+                found.setdefault(f"{modality}_1" if numbered else name, []).append(name)
+        return found
+
+    def lacks_media(self, columns: Mapping[str, object], media: Groups) -> bool:
+        """Return True if one of the media columns of a row holds nothing."""
+        return any(
+            not any(media_of_cell(columns[name], cells=self.list_cells) for name in names) for names in media.values()
+        )
+
+
+def empty_note(
+    shapes: Sequence[tuple[Sequence[str], int, Groups, int]], slots: Sequence[str] | None
+) -> tuple[int, str, str] | None:
+    """Return how many rows lack media, the text of the note and its hint; None if every row has media.
+
+    Each of ``shapes`` has the columns of rows, their number, their media columns, and how many lack media. A column
+    is missing if other rows have it, or if one of ``slots``, other than the modalities, names it.
+    """
+    present = {name for _, _, media, _ in shapes for name in media}
+    strange = [n for n in slots or () if n not in present and n not in (*CONTENT_SLOTS, "mm_url")]
+    asked = sorted([*present, *strange])
+    rows = sum(count if len(media) < len(asked) else empty for _, count, media, empty in shapes)
+    if not rows:
+        return None
+    fact = f"a media column ({names_in_short(map(repr, asked))}) is missing, null or blank, so it gives no media"
+    return rows, fact, nearest(strange[0], shapes[0][0]) if strange else "fill it where a row should have media"
+
+
+RowNote = tuple[str, str, str]
+"""The code of a note on a row, what was found, and what to do about it."""
+
+
+def tag_note(name: str, text: str, *, by_rule: bool) -> RowNote | None:
+    """Return a note if the text of a column holds a misspelt tag that is sent as text.
+
+    ``by_rule``: the column is tagged whatever it holds. Any other is tagged if it begins with a start tag.
+    """
+    if by_rule or begins_tagged(text):
+        if mark := near_miss_in_text(text):
+            return "MM102", f"a text segment of '{name}' holds a misspelt tag, which is sent as text", f"correct {mark}"
+    elif (found := near_miss(text)) and not text[: found[0]].strip():
+        what = f"'{name}' begins with a misspelt tag, so it is sent as text and its tags are not read"
+        return "MM102", what, f"write {found[2]} in place of {found[1]}"
+    return None

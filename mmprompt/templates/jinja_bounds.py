@@ -8,6 +8,7 @@ from threading import local
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.choices import is_null
+from mmprompt.errors import TemplateError
 
 if TYPE_CHECKING:
     from jinja2 import Undefined
@@ -18,6 +19,9 @@ LARGEST_OUTPUT = 4 << 20
 
 MOST_STEPS = 100_000
 """The most numbers that all calls of ``range`` in one text may give together."""
+
+FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What an expression of a text may raise beside the errors of jinja2."""
 
 MOST_WORK = 32 << 20
 """The most characters and elements that all operations of one text may handle together."""
@@ -57,6 +61,22 @@ def bounded_range() -> Callable[..., range]:
         return made
 
     return bounded
+
+
+def filled_text(pieces: Iterable[str], what: str) -> str:
+    """Return the pieces of a text joined; ``what`` names it in the error.
+
+    Raises:
+        TemplateError: it is too long.
+    """
+    found: list[str] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > LARGEST_OUTPUT:
+            raise TemplateError(f"{what} has more than {LARGEST_OUTPUT} characters", "shorten its loop")
+        found.append(piece)
+    return "".join(found)
 
 
 @lru_cache(maxsize=1)

@@ -12,11 +12,10 @@ from typing import Any, TypeGuard, Union
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, letters_of
 from mmprompt.errors import TemplateError
-from mmprompt.templates.jinja_bounds import LARGEST_OUTPUT, begin_text, bounded_range, environment
+from mmprompt.templates.jinja_bounds import FAULTS, begin_text, bounded_range, environment, filled_text
 from mmprompt.templates.slots import SlotText
 
 JINJA = "jinja"
-_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def is_jinja(value: object) -> TypeGuard[Mapping[str, str]]:
@@ -70,30 +69,19 @@ class JinjaText:
         shown = dict(columns)
         if masked is not None and masked in columns:
             shown[masked] = ""
-        variables = {
-            "row": shown,
-            **shown,
-            **(_choices(columns) if self._has_choices else {}),
-            "range": bounded_range(),
-        }
+        choices = _choices(columns) if self._has_choices else {}
+        variables = {"row": shown, **shown, **choices, "range": bounded_range()}
         begin_text()
-        out: list[str] = []
-        size = 0
         try:
-            for chunk in self._render(variables):
-                size += len(chunk)
-                if size > LARGEST_OUTPUT:
-                    raise TemplateError(f"the Jinja text has more than {LARGEST_OUTPUT} characters", "shorten its loop")
-                out.append(chunk)
+            return filled_text(self._render(variables), "the Jinja text")
         except UndefinedError as error:
             hint = "test it with {% if NAME is defined %}, or set reader_cfg.optional_columns: [NAME]"
             if OPTIONS in self.columns and OPTIONS not in shown and choices_in(columns).texts:
                 hint = "write the choices with {% for c in choices %}{{ c.letter }}. {{ c.text }}{% endfor %}"
             raise TemplateError(f"the Jinja text fails: {error.message}", hint) from None
-        except (JinjaError, *_FAULTS) as error:
+        except (JinjaError, *FAULTS) as error:
             what = f"the Jinja text fails: {type(error).__name__}: {error}"
             raise TemplateError(what, "correct the expression") from None
-        return "".join(out)
 
     def around_examples(self, columns: Mapping[str, object], masked: str | None = None) -> list[str]:
         """Return the text alone, since the examples have no place in it."""

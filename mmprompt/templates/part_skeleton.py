@@ -96,9 +96,6 @@ def _contents(item: PartDict) -> list[object]:
     return found
 
 
-_new = tuple.__new__  # half the time of the class, and this runs for every part
-
-
 class TextSkeleton(NamedTuple):
     """A text part: its text, and its other keys, compiled."""
 

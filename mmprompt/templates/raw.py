@@ -142,23 +142,23 @@ class RawPromptTemplate:
         """True if the examples have a place."""
         return any(isinstance(e, ExamplesPlace) for e in self._elements)
 
+    def _filled(self) -> list[RoleContent]:
+        return [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
+
     @property
     def slot_names(self) -> tuple[str, ...]:
         """The names in braces, in order; those that name a column of the sample are slots."""
-        filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
-        return tuple(dict.fromkeys(name for content in filled for name in content.names))
+        return tuple(dict.fromkeys(name for content in self._filled() for name in content.names))
 
     @property
     def text_slots(self) -> tuple[str, ...]:
         """The columns of the slots in texts, in order."""
-        filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
-        return tuple(dict.fromkeys(name for content in filled for name in content.text_names))
+        return tuple(dict.fromkeys(name for content in self._filled() for name in content.text_names))
 
     @property
     def media_slots(self) -> tuple[str, ...]:
         """The columns of the slots in media, in order."""
-        filled = [e.filled for e in self._elements if isinstance(e, MessageLine) and e.filled is not None]
-        return tuple(dict.fromkeys(name for content in filled for name in content.media_names))
+        return tuple(dict.fromkeys(name for content in self._filled() for name in content.media_names))
 
     def generate_item(
         self, entry: Mapping[str, object] | SampleView, output_field: str | None = None, ice: Examples = None

@@ -4,7 +4,7 @@ import pytest
 
 from mmprompt import RowError, Segment, TagError, TaskError, TemplateError
 from mmprompt.datasets.sample import Sample
-from mmprompt.icl.row_text import RowText
+from mmprompt.icl.ranking import RowText
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90wS\xde" + bytes(60)
 TAGGED = "<AIS_TEXT_START>two cats<AIS_CONTENT_TAG><AIS_IMAGE_START>dog.jpg<AIS_CONTENT_TAG> and a hat"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from mmprompt.errors import MediaError, MMPromptError, TaskError
-from mmprompt.plugins.bridge.config_words import in_config_words
-from mmprompt.plugins.bridge.row_faults import all_told, told
+from mmprompt.plugins.bridge.row_faults import all_told, in_config_words, told
 from mmprompt.plugins.bridge.table_rows import tables
 from mmprompt.plugins.bridge.task_rows import TaskRows
 

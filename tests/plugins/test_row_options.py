@@ -10,7 +10,7 @@ import pytest
 
 from mmprompt import MMPromptError, load_task
 from mmprompt.errors import TargetError, TaskError
-from mmprompt.plugins.bridge.row_markers import MarkedRequests
+from mmprompt.plugins.bridge.harness_rows import MarkedRequests
 from mmprompt.plugins.bridge.row_options import asked_rows
 from mmprompt.plugins.bridge.single_prompt import single_prompt
 

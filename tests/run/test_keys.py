@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mmprompt import ServerError
-from mmprompt.run.keys import Key, is_openai, key_for
+from mmprompt.run.address import Key, is_openai, key_for
 
 BOTH = {"OPENAI_API_KEY": "sk-openai", "MMPROMPT_API_KEY": "own"}
 

@@ -15,8 +15,7 @@ import loopback
 import pytest
 
 from mmprompt import ServerError, load_task, run_task
-from mmprompt.run.prompt_logprobs import PromptToken, perplexity_of
-from mmprompt.run.server_model import ServerModel
+from mmprompt.run.server_model import PromptToken, ServerModel, perplexity_of
 
 Answerer = Callable[[dict[str, Any]], tuple[int, Any]]
 CHOICES = [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "length"}]

@@ -19,9 +19,8 @@ from readme_blocks import ROOT
 
 from mmprompt import MediaPolicy, Message, SourceError, TextPart, load_task
 from mmprompt.errors import ServerError
-from mmprompt.run.shapes.model import ShapesModel
+from mmprompt.run.shapes.model import QUESTIONS, ShapesModel
 from mmprompt.run.shapes.network import weights
-from mmprompt.run.shapes.questions import QUESTIONS
 
 SHAPES = ROOT / "fixtures/shapes"
 ROWS = [json.loads(line) for line in (SHAPES / "shapes.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mmprompt.run.stream import joined
+from mmprompt.run.reply import joined
 
 
 def stream(*pieces: Any, end: bytes = b"data: [DONE]\n\n") -> bytes:

@@ -16,8 +16,7 @@ import pytest
 from loopback import serving
 from shard_cases import Answers, dataset
 
-from mmprompt.cli.progress import RowCounter
-from mmprompt.cli.shard_progress import shard_progress
+from mmprompt.cli.progress import RowCounter, shard_progress
 from mmprompt.datasets.crash_record import CrashRecord
 from mmprompt.scale.work_folder import WorkFolder
 

@@ -13,12 +13,11 @@ from mmprompt.icl.assembly import Prompt
 from mmprompt.icl.retrievers import join_examples
 from mmprompt.icl.types import build_retriever
 from mmprompt.meta_template.roles import MetaDict
-from mmprompt.plugins.bridge.arrow_cells import arrow_table
 from mmprompt.plugins.bridge.row_faults import all_told, told
 from mmprompt.plugins.bridge.runner_builder import MediaSection, RunnerBuilder
 from mmprompt.plugins.bridge.runner_log import RunnerLogger, warnings_to
 from mmprompt.plugins.bridge.section_marks import ListClass, RunnerItem, RunnerPrompt, from_marked, to_marked
-from mmprompt.plugins.bridge.table_rows import TableRow, entry_of_row, sample_of_row, tables
+from mmprompt.plugins.bridge.table_rows import TableRow, arrow_table, entry_of_row, sample_of_row, tables
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.templates.raw_messages import MessageDict
 from mmprompt.templates.text import PromptTemplate

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mmprompt.errors import DatasetError, MMPromptError, TaskError, nearest, shown
-from mmprompt.media.policy import MediaPolicy
 from mmprompt.plugins.bridge.requests import open_task, task_requests
 from mmprompt.render.request import Request
 from mmprompt.run.scorers import Scorer, scorer_of
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.grants import Grants
-from mmprompt.tasks.media import task_policy
+from mmprompt.tasks.media import granted_policy
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _asked(given: Given, check: Callable[[Request], None] | None, scored: bool) 
     requests = task_requests(
         task,
         wanted.get("target", "vllm"),
-        policy=_policy(task, grants),
+        policy=granted_policy(task, grants),
         changes={name: wanted[name] for name in CHANGE_KEYS if name in wanted} or None,
         check=_with_choices(check) if scored and named == "choice" else check,
         skip_bad=wanted.get("skip_bad", False),
@@ -134,17 +133,6 @@ def _check_value(name: str, value: object) -> None:
 def _grants(wanted: Given) -> Grants:
     roots, domains, formats = (_texts(wanted, name) for name in ("media_root", "allow_domain", "read_also"))
     return Grants(wanted.get("policy"), roots, wanted.get("fetch", False), domains, formats)
-
-
-def _policy(task: Task, grants: Grants) -> MediaPolicy:
-    return task_policy(
-        task,
-        preset=grants.preset,
-        roots=grants.roots,
-        fetch=grants.fetch,
-        allow_domains=grants.allow_domains,
-        read_also=grants.read_also,
-    )
 
 
 def _texts(wanted: Given, name: str) -> tuple[str, ...]:

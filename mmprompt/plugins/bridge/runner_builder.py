@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from mmprompt.errors import TaskError, nearest, shown
-from mmprompt.media.policy import MediaPolicy
 from mmprompt.messages import Message
 from mmprompt.plugins.bridge.requests import MediaRoot, folders_of
 from mmprompt.render.builder import RequestBuilder
@@ -16,7 +15,7 @@ from mmprompt.targets.wire_json import with_text
 from mmprompt.tasks.config import CHANGE_KEYS
 from mmprompt.tasks.grants import Grants
 from mmprompt.tasks.load import load_task
-from mmprompt.tasks.media import task_changes, task_policy
+from mmprompt.tasks.media import granted_policy, task_changes
 from mmprompt.tasks.task import Task
 
 MediaSection = Mapping[str, JSONValue]
@@ -62,7 +61,7 @@ class RunnerBuilder(RequestBuilder):
         if limits(target).wire not in wires:
             require_chat_target(target, "the runner")
         task = media if isinstance(media, Task) else load_task({"media": dict(media or {})})
-        policy = None if grants is None else _policy(task, grants)
+        policy = None if grants is None else granted_policy(task, grants)
         wanted = {CHANGE_KEYS[key]: value for key, value in (changes or {}).items() if key in CHANGE_KEYS}
         super().__init__(
             task, target, policy=policy, changes=task_changes(task, **wanted) if wanted else None, bounded=False
@@ -84,8 +83,3 @@ def listed(wire: Any) -> list[JSONObject]:
         texts = [system] if isinstance(system, str) else [block["text"] for block in system]
         written = [*([{"role": "system", "content": "\n".join(texts)}] if texts else ()), *wire["messages"]]
     return [{key: with_text(value) for key, value in message.items()} for message in written]
-
-
-def _policy(task: Task, grants: Grants) -> MediaPolicy:
-    preset, roots, fetch, domains, formats, _ = grants
-    return task_policy(task, preset=preset, roots=roots, fetch=fetch, allow_domains=domains, read_also=formats)

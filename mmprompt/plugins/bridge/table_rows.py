@@ -228,3 +228,25 @@ def sample_of_row(row: TableRow, number: int) -> Sample:
     if kept is None:
         return Sample(row, id_of(row, number), None, None, number, scanned=True)
     return Sample(kept.columns, id_of(kept.columns, kept.row), None, None, kept.row, scanned=kept.scanned)
+
+
+def arrow_table(table: Table) -> Table:
+    """Return the columns with values that Arrow gives back as they are.
+
+    Lists, dicts and numbers of one type stay. In a column of several types, each value that is not text becomes JSON.
+    """
+    return {name: values if _is_kept(values) else list(map(_text, values)) for name, values in table.items()}
+
+
+def _is_kept(values: Sequence[object]) -> bool:
+    import pyarrow as pa  # noqa: PLC0415  # heavy
+
+    try:
+        kept = pa.array(values).to_pylist()
+    except (pa.ArrowException, OverflowError):
+        return False
+    return json.dumps(kept, sort_keys=True) == json.dumps(values, sort_keys=True)
+
+
+def _text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -7,7 +7,7 @@ from typing import Any
 from lm_eval.api.registry import register_model
 from lm_eval.models.openai_completions import LocalChatCompletion
 
-from mmprompt.plugins.bridge.row_markers import MARKED
+from mmprompt.plugins.bridge.harness_rows import MARKED
 
 _WIRE = {"max_gen_toks": "max_tokens", "until": "stop"}
 

@@ -12,8 +12,7 @@ from lmms_eval.api.model import lmms
 from openai import OpenAI, OpenAIError
 
 from mmprompt.errors import ServerError, TaskError, nearest, shown
-from mmprompt.plugins.bridge.row_markers import MARKED
-from mmprompt.plugins.bridge.runner_end import runner_ended
+from mmprompt.plugins.bridge.harness_rows import MARKED, runner_ended
 from mmprompt.render.request import Request
 
 _WIRE = {"max_new_tokens": "max_tokens", "until": "stop"}

@@ -7,8 +7,7 @@ from typing import Any
 from datasets import Dataset, DatasetDict
 from lmms_eval.api.task import ConfigurableMessagesTask
 
-from mmprompt.plugins.bridge.harness_rows import harness_rows, marker_alone
-from mmprompt.plugins.bridge.runner_end import runner_ended
+from mmprompt.plugins.bridge.harness_rows import harness_rows, marker_alone, runner_ended
 
 
 class Rows(ConfigurableMessagesTask):  # type: ignore[misc]  # the runner is absent when types are checked

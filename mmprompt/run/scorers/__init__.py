@@ -35,6 +35,11 @@ def scorer_of(scorer: str | Scorer | None, index_base: int | None = None) -> Sco
     return cast("Scorer", partial(found, index_base=index_base) if scorer == "choice" else found)
 
 
+def name_of(scorer: str | Scorer) -> str:
+    """Return the name of a scorer; of a function its own."""
+    return scorer if isinstance(scorer, str) else getattr(scorer, "__name__", type(scorer).__name__)
+
+
 def answers_of(value: JSONValue) -> tuple[JSONValue, ...]:
     """Return the right answers that a row holds: the elements of a list, or the one value; nulls are none."""
     values = value if isinstance(value, list) else [value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mmprompt.errors import MMPromptError, ServerError, shown
 from mmprompt.media.policy import MediaPolicy
@@ -16,7 +16,6 @@ from mmprompt.render.request import Request
 from mmprompt.run.model import Answer
 from mmprompt.run.reply import Reply
 from mmprompt.run.shapes.network import SIDE, scores
-from mmprompt.run.shapes.questions import QUESTIONS, Question, question_in
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.openai_reading import from_openai
 
@@ -130,3 +129,30 @@ def _last_picture(messages: Sequence[Message]) -> MediaPart | None:
     if isinstance(picture, MediaRef):
         raise ServerError("builtin:shapes opens no file and no URL", "send the picture inline: --media inline")
     return picture
+
+
+class Question(NamedTuple):
+    """A question and its possible answers, in the order of the network's outputs."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+QUESTIONS = (
+    Question("What colour is the shape?", ("red", "orange", "yellow", "green", "blue", "purple")),
+    Question("Which shape is this?", ("circle", "cross", "square", "star", "triangle")),
+)
+
+
+def question_in(text: str) -> Question:
+    """Return the question that stands last in ``text``: in-context examples come before it.
+
+    Raises:
+        ServerError: there is none of the two.
+    """
+    lower = text.lower()
+    place, last = max((lower.rfind(question.text.lower()), question) for question in QUESTIONS)
+    if place < 0:
+        known = " and ".join([f"'{question.text}'" for question in QUESTIONS])
+        raise ServerError(f"builtin:shapes answers two questions only: {known}", "ask one of them, or another model")
+    return last

@@ -21,8 +21,16 @@ from mmprompt.errors import TaskError, names_in_short, nearest, shown
 from mmprompt.tasks.config import Section
 from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.upstream.config_folder import ConfigFolder, line_of, upstream_yaml
-from mmprompt.tasks.upstream.lm_eval_examples import Examples, examples_of
-from mmprompt.tasks.upstream.lm_eval_prompts import ANSWER, BEGIN, CHOICES, PREFIX, TURN, DocPrompts
+from mmprompt.tasks.upstream.lm_eval_prompts import (
+    ANSWER,
+    BEGIN,
+    CHOICES,
+    PREFIX,
+    TURN,
+    DocPrompts,
+    Examples,
+    examples_of,
+)
 from mmprompt.tasks.upstream.shaped_rows import ShapedDataset, UpstreamYaml, unused_note
 from mmprompt.tasks.yaml_text import FunctionName
 

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.errors import TaskError, TemplateError, shown
 from mmprompt.templates.jinja_bounds import (
     COUNTED,
+    FAULTS,
     LARGEST_OUTPUT,
     begin_text,
     bounded_environment,
     bounded_filter,
     bounded_range,
     counted,
+    filled_text,
     text_of,
 )
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 _VALUES = "values of mmprompt"  # a variable that no text can name
 _MARK = re.compile("\ue000([0-9]+)\ue001")
-_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 _OPERATORS = {"===": "==", "!==": "!=", "&&": "and", "||": "or"}
 _JAVASCRIPT = {
@@ -142,23 +143,17 @@ class NunjucksText:
         from jinja2 import TemplateError as JinjaError  # noqa: PLC0415  # loaded already
         from jinja2 import UndefinedError  # noqa: PLC0415  # loaded already
 
-        filled = Filled("", Values())
-        pieces: list[str] = []
-        size = 0
+        values = Values()
         begin_text()
         try:
-            for piece in self._render({"range": bounded_range(), **variables, _VALUES: filled.values}):
-                size += len(piece)
-                if size > LARGEST_OUTPUT:
-                    raise TemplateError(f"the text has more than {LARGEST_OUTPUT} characters", "shorten its loop")
-                pieces.append(piece)
+            pieces = self._render({"range": bounded_range(), **variables, _VALUES: values})
+            return Filled(filled_text(pieces, "the text"), values)
         except UndefinedError as error:
             hint = "give it under vars, or test it with {% if NAME %}"
             raise TemplateError(f"the prompt fails: {error.message}", hint, code="MM603") from None
-        except (JinjaError, *_FAULTS) as error:
+        except (JinjaError, *FAULTS) as error:
             what = f"the prompt fails: {type(error).__name__}: {error}"
             raise TemplateError(what, "correct the expression") from None
-        return filled._replace(text="".join(pieces))
 
 
 def _check(tree: Any, known: Iterable[str]) -> None:
