@@ -64,12 +64,14 @@ class SampleView:
 
     def with_columns(self, columns: Mapping[str, object]) -> SampleView:
         """Return the view in which these columns read as given."""
-        return self.changed({**self.raw, **columns}, self.hidden, self.outright)
-
-    def changed(self, columns: Mapping[str, object], hidden: str | None, outright: str | None) -> SampleView:
-        """Return a view of these columns that reads them as this one does."""
-        scanned, tagged, cells = self.scanned, self.tagged, self.list_cells
-        return SampleView(columns, scanned=scanned, tagged=tagged, list_cells=cells, hidden=hidden, outright=outright)
+        return SampleView(
+            {**self.raw, **columns},
+            scanned=self.scanned,
+            tagged=self.tagged,
+            list_cells=self.list_cells,
+            hidden=self.hidden,
+            outright=self.outright,
+        )
 
     def segments(self, column: str) -> list[Segment] | None:
         """Return the segments of a tagged column; None if the sample lacks the column or the column is not tagged.
@@ -168,7 +170,14 @@ def view_of(
         return SampleView(sample, hidden=hidden, outright=outright)
     if hidden is None and outright is None:
         return sample
-    return sample.changed(sample.raw, hidden or sample.hidden, outright or sample.outright)
+    return SampleView(
+        sample.raw,
+        scanned=sample.scanned,
+        tagged=sample.tagged,
+        list_cells=sample.list_cells,
+        hidden=hidden or sample.hidden,
+        outright=outright or sample.outright,
+    )
 
 
 def null_column(column: str) -> TemplateError:
