@@ -238,7 +238,7 @@ def test_a_plain_run_after_an_engine_that_failed_leaves_nothing_to_ask(command, 
             answer(self)
             return
         self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(403)
+        self.send_response(400)
         self.send_header("content-length", "0")
         self.end_headers()
 
