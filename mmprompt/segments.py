@@ -25,10 +25,9 @@ _HEAD = "<AIS_"
 _OPENS = {**START_TAGS, TERMINATOR: ""}  # tag to the modality it opens; the terminator opens none
 _SHORT, _LONG = sorted({len(tag) for tag in _OPENS})
 _NAMES = {tag[1:-1]: tag for tag in _TAGS}
-_MARK = re.compile(
-    rf"<[\s/]{{0,3}}({'|'.join(_NAMES)}|ais[\s_-]{{0,3}}[a-z]{{1,12}}(?:[\s_-]{{1,3}}[a-z]{{1,12}})?)[\s/]{{0,3}}>?",
-    re.IGNORECASE,
-)
+_MARK = rf"<[\s/]{{0,3}}({'|'.join(_NAMES)}|ais[\s_-]{{0,3}}[a-z]{{1,12}}(?:[\s_-]{{1,3}}[a-z]{{1,12}})?)[\s/]{{0,3}}>?"
+"""What may be a misspelt tag; compiled on use, which few texts make."""
+
 _LITTLE = 4096  # characters: below, two counts take less time than one search for each tag
 _MARKS = 100
 """Most marks of one text that are compared with the tags."""
@@ -203,7 +202,8 @@ def near_miss(text: str, start: int = 0, end: int | None = None) -> tuple[int, s
     It begins with ``<`` and is like a tag but for case, blanks, ``-`` or ``/``, or by a few letters, or its ``>`` is
     missing.
     """
-    for mark in islice(_MARK.finditer(text, start, len(text) if end is None else end), _MARKS):
+    marks = re.compile(_MARK, re.IGNORECASE).finditer(text, start, len(text) if end is None else end)
+    for mark in islice(marks, _MARKS):
         name = "_".join(re.split(r"[\s_-]+", mark[1].upper()))
         if not mark[0].endswith(">") and name not in _NAMES:  # prose
             continue

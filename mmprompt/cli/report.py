@@ -31,7 +31,7 @@ _OF_A_KIND = 20
 
 _KINDS = 100
 _OTHER = ("", "of several kinds", "")
-_VALUES = re.compile(r"'[^']*'|\d+")
+_VALUES = r"'[^']*'|\d+"
 
 Message = tuple[str, str, str]
 """A code, what is wrong or odd, and what to do about it."""
@@ -138,7 +138,7 @@ class _AlikeMessages:
 
     def shows(self, message: Message, most: int, most_of_kind: int = _OF_A_KIND) -> bool:
         """Return whether to show a message; one that is not shown is counted."""
-        kind = (message[0], _VALUES.sub("…", message[1]), _VALUES.sub("…", message[2]))
+        kind = (message[0], re.sub(_VALUES, "…", message[1]), re.sub(_VALUES, "…", message[2]))
         if kind not in self._kinds and len(self._kinds) >= _KINDS:
             kind = _OTHER
         of_kind = self._kinds.setdefault(kind, _Kind())

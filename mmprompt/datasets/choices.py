@@ -16,7 +16,7 @@ from mmprompt.errors import RowError
 OPTIONS = "options"
 LISTS = (OPTIONS, "choices", "candidates")
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
-_LIKE_A_CHOICE = re.compile(r"(?:option|choice|opt)s?[ _-]?(?:[a-z]|[0-9]{1,2})|[a-d]", re.IGNORECASE)
+_LIKE_A_CHOICE = r"(?:option|choice|opt)s?[ _-]?(?:[a-z]|[0-9]{1,2})|[a-d]"
 _T = TypeVar("_T")
 _SPELT = tuple([
     f"{word}{mark}{letter}"
@@ -67,7 +67,7 @@ def unread_choices(columns: Mapping[str, object]) -> list[str]:
     A text in ``options``, ``choices`` or ``candidates``, or several columns such as ``option_a``.
     """
     texts = [name for name in LISTS if isinstance(columns.get(name), str) and not is_empty(columns[name])]
-    named = [name for name in columns if _LIKE_A_CHOICE.fullmatch(name)]
+    named = [name for name in columns if re.fullmatch(_LIKE_A_CHOICE, name, re.IGNORECASE)]
     return texts or (named if sum(not is_empty(columns[name]) for name in named) > 1 else [])
 
 

@@ -61,7 +61,6 @@ def _plain(path: str) -> str:
 
 
 _HOW_TO_ADD = "--media-root DIR, media: {roots: [DIR]} or MediaPolicy(roots=[DIR])"
-_SEPARATORS = re.compile(r"[,;|\s]+")
 LONGEST_PATH = 4096
 """Bytes; Linux takes no longer one."""
 
@@ -87,7 +86,7 @@ def name_hint(path: str) -> str:
         return f"; write the folder out: {path[0]} means nothing here"
     if len(path) > _LONG_NAME:
         return "; if it is base64, write nothing before or behind it"
-    if len([name for name in _SEPARATORS.split(path) if suffix_type(name)]) > 1:
+    if len([name for name in re.split(r"[,;|\s]+", path) if suffix_type(name)]) > 1:
         return '; several names are a list: ["a.jpg", "b.jpg"]'
     return ""
 

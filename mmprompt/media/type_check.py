@@ -69,7 +69,7 @@ _TEXTS = (
     ("%!ps", NotMedia("PostScript", _AS_PICTURES)),
 )
 _HTML = NotMedia("an HTML page", "download the file again: a page came in its place", code="MM205")
-_MARKUP = re.compile(r"<(svg|!doctype\s+html|!doctype\s+svg|html|head|body|mpd)\b")
+_MARKUP = r"<(svg|!doctype\s+html|!doctype\s+svg|html|head|body|mpd)\b"
 _TAGS = {
     "svg": NotMedia("an SVG drawing", "convert it to PNG"),
     "mpd": NotMedia("a DASH playlist, which names other files", _THE_VIDEO),
@@ -100,7 +100,7 @@ def not_media(data: bytes) -> NotMedia:
         if text.startswith(start):
             return found
     if text.startswith("<"):
-        tag = _MARKUP.search(text)
+        tag = re.search(_MARKUP, text)
         return NotMedia("XML text", code="MM205") if tag is None else _TAGS.get(tag.group(1).split()[-1], _HTML)
     if text.startswith("file ") and "'" in text:
         return _CONCAT

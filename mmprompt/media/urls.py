@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from urllib.parse import quote, unquote_to_bytes
 
 from mmprompt.errors import SourceError, shown
 
@@ -102,6 +101,8 @@ def unescaped(text: str, url: str) -> str:
     """Return a piece of a ``file://`` URL with its ``%XX`` decoded; errors show ``url``."""
     if "%" not in text:
         return text
+    from urllib.parse import unquote_to_bytes  # noqa: PLC0415  # 2 ms, and few paths need it
+
     try:
         path = unquote_to_bytes(text).decode("utf-8")
     except UnicodeError:
@@ -117,4 +118,6 @@ def file_url(path: str) -> str:
     """Return the absolute ``file://`` URL of a path, escaped."""
     if os.name == "nt":
         path = "/" + path.replace("\\", "/")
+    from urllib.parse import quote  # noqa: PLC0415  # 2 ms, and few rows need it
+
     return "file://" + quote(os.fsencode(path), safe="/~")

@@ -22,7 +22,6 @@ from mmprompt.render.settings import RequestSettings, batch_settings, no_model
 from mmprompt.render.wire_request import RenderedRow, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
-from mmprompt.tasks.prompt_items import plain_prompt
 from mmprompt.tasks.shard_task import rows_of
 from mmprompt.tasks.task import Task
 
@@ -194,6 +193,8 @@ class Renderer:
             return failed(row, error)
 
     def _prompt(self, _sample: Sample, made: Assembled) -> Record:
+        from mmprompt.tasks.prompt_items import plain_prompt  # noqa: PLC0415  # loads with the first prompt
+
         return {"prompt": plain_prompt(made.prompt, self.builder.media.reader)}
 
     def _string(self, sample: Sample, made: Assembled) -> Record:

@@ -67,7 +67,6 @@ class Limits(NamedTuple):
         return video is None or VIDEO_FRAMES not in video.formats
 
 
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _TARGETS: dict[str, Limits] = {}
 _REGISTERED: dict[str, Limits] = {}
 
@@ -168,7 +167,7 @@ def _schemes(schemes: Iterable[str] | str) -> frozenset[str]:
     """Return URL schemes in lower case. A string is one scheme."""
     names = frozenset(str(name).lower() for name in ((schemes,) if isinstance(schemes, str) else schemes))
     for name in names:
-        if not _SCHEME.fullmatch(name):
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*", name):
             raise TargetError(f"{shown(name)} is not a URL scheme", "write the part before ://, such as https")
     return names
 

@@ -1,4 +1,4 @@
-"""The in-context examples of a task: the rows they are chosen from, and how many fit into a prompt."""
+"""The prompts of a task with their in-context examples: the rows these are chosen from, and how many fit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,32 @@ if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
     from mmprompt.datasets.sample import Sample
     from mmprompt.icl.assembly import Assembly, Fits, Prompt
+    from mmprompt.tasks.task import Task
 
 
-def bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | None, chosen: slice) -> None:
+def compiled_assembly(
+    task: Task, dataset: Dataset | None, train: Dataset | None, count_tokens: CountTokens | None, *, list_cells: bool
+) -> Assembly | None:
+    """Compile the templates of a task and bind its examples; None if it has a meta template alone.
+
+    Raises:
+        TaskError: a setting is wrong, or a length in tokens is asked for without a tokenizer.
+        TemplateError: a template or the meta template is malformed.
+        RowError: an example that cannot be read.
+    """
+    meta, config = task.meta_template, task.config
+    if config.infer_cfg is None:
+        return None
+    from mmprompt.icl.assembly import Assembly  # noqa: PLC0415  # loads with the first template
+
+    assembly = Assembly(config.infer_cfg, config.columns, meta, list_cells=list_cells)
+    if assembly.needs_examples and assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
+        raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
+    _bind_examples(assembly, dataset, train, config.train_range)
+    return assembly
+
+
+def _bind_examples(assembly: Assembly, dataset: Dataset | None, train: Dataset | None, chosen: slice) -> None:
     """Read the rows ``chosen`` of the training set, if the task takes examples from it.
 
     A task without a dataset is left as it is: it can be compiled, and given a dataset later.

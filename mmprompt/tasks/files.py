@@ -19,17 +19,15 @@ from mmprompt.tasks.section_values import ConfigValue
 if TYPE_CHECKING:
     from mmprompt.tasks.upstream.shaped_rows import UpstreamRows
 
-_NUMBER = re.compile(r"\d+")
 _HINT = "correct the text there"
 _LARGEST = 1 << 20
 """Most bytes of a task file. A larger file of JSON is a dataset, and is not read whole to find out."""
 
 _MOST_DOTS = 100
 _MOST_BITS = 63
-_NO_KEYS = re.compile(
-    r""""{3}(?:[^"\\]+|\\.?|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}(?:[^']+|'{1,2}(?!'))*(?:'{3,5}|\Z)"""
-    r"""|"(?:[^"\\\n]+|\\.?)*"?|'[^'\n]*'?|\#[^\n]*""",
-    re.DOTALL,
+_NO_KEYS = (
+    r"""(?s)"{3}(?:[^"\\]+|\\.?|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}(?:[^']+|'{1,2}(?!'))*(?:'{3,5}|\Z)"""
+    r"""|"(?:[^"\\\n]+|\\.?)*"?|'[^'\n]*'?|\#[^\n]*"""
 )
 """Strings and comments of TOML, closed or not: what is left has dots in keys, numbers and times only."""
 
@@ -136,14 +134,14 @@ def _toml(path: str) -> ConfigValue:
     else:
         import tomli as tomllib  # noqa: PLC0415  # Python 3.10
     text = _text(path)
-    if any(key.count(".") > _MOST_DOTS for key in re.split(r"[=\n,{}\[\]]", _NO_KEYS.sub("", text))):
+    if any(key.count(".") > _MOST_DOTS for key in re.split(r"[=\n,{}\[\]]", re.sub(_NO_KEYS, "", text))):
         # the parser keeps each beginning of a key: 40,000 dots take gigabytes
         raise malformed("TOML", f"a key with more than {_MOST_DOTS} dots", "flatten it", None, None)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).rpartition(" (at ")
-        line, column = [int(number) for number in _NUMBER.findall(place)] or (None, None)
+        line, column = [int(number) for number in re.findall(r"\d+", place)] or (None, None)
         raise malformed("TOML", what if line else str(error), _HINT, line, column) from None
     except ValueError as error:
         raise _unread_number(error) from None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Union
 
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, part_dict
+from mmprompt.meta_template.meta_template import role_dict
 from mmprompt.templates.part_skeleton import part_in
-from mmprompt.templates.prompt_list import PromptItem, RoleDict
+from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict
 
 if TYPE_CHECKING:
     from mmprompt.icl.assembly import Prompt
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
 
 PlainPrompt = Union[str, list[PromptItem], dict[str, "PlainPrompt"]]
 """A prompt as JSON has it; under PPL an object from label to prompt."""
+
+
+def default_prompt(messages: Iterable[Message]) -> PromptList:
+    """Return the messages of a row without a template as its prompt."""
+    return PromptList(map(role_dict, messages))
+
+
+def shown_prompt(messages: Iterable[Message]) -> PromptList:
+    """Return the same as plain data."""
+    return PromptList(map(shown_item, default_prompt(messages)))
 
 
 def shown_item(item: RoleDict, reader: MediaReader | None = None) -> RoleDict:

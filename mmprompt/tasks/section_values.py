@@ -14,7 +14,7 @@ ConfigValue = Union[
 ]
 """A value in a task: what YAML, TOML, JSON and Python files hold. Rows given in Python are not looked into."""
 
-_RANGE = re.compile(r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?")
+_RANGE = r"\[?\s*(\d*)\s*:\s*(\d*)\s*(?::\s*([1-9]\d*)\s*)?\]?"
 
 
 def range_of(value: ConfigValue, place: str) -> slice:
@@ -23,7 +23,7 @@ def range_of(value: ConfigValue, place: str) -> slice:
         return slice(None)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return slice(value)
-    match = _RANGE.fullmatch(value) if isinstance(value, str) else None
+    match = re.fullmatch(_RANGE, value) if isinstance(value, str) else None
     if match is None:
         raise TaskError(f"{place} is {shown(value)}", "give a number of rows, or a range such as '[0:100]'")
     return slice(*[int(number) if number else None for number in match.groups()])

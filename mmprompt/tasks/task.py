@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from mmprompt.datasets.sample import Row, Sample
@@ -11,16 +12,13 @@ from mmprompt.errors.findings import Note
 from mmprompt.icl.slot_rules import Columns
 from mmprompt.media.sources import RootedPath
 from mmprompt.messages import Message
-from mmprompt.meta_template.meta_template import MetaTemplate, role_dict
 from mmprompt.tasks.config import MediaSection, TaskConfig
 from mmprompt.tasks.default_prompt import content_messages, default_messages
-from mmprompt.tasks.examples import CountTokens, bind_examples, length_check
+from mmprompt.tasks.examples import CountTokens, compiled_assembly, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import SlotTally, with_media_slots
 from mmprompt.tasks.message_plans import MessagePlans
 from mmprompt.tasks.notes import RowNotes, prompt_notes
-from mmprompt.tasks.prompt_items import shown_item
-from mmprompt.templates.prompt_list import PromptList
 from mmprompt.templates.sample_view import CONTENT, SampleView
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from mmprompt.icl.assembly import Assembled, Assembly, Prompt
     from mmprompt.media.changes import Changes
     from mmprompt.media.policy import MediaPolicy
+    from mmprompt.meta_template.meta_template import MetaTemplate
     from mmprompt.meta_template.text import RenderedString
     from mmprompt.render.request import Request
 
@@ -51,7 +50,6 @@ class Task:
     train: Dataset | None
     config: TaskConfig
     assembly: Assembly | None
-    meta_template: MetaTemplate
     map_columns: Mapping[str, str]
     policy: MediaPolicy | None
     _columns: Columns
@@ -73,27 +71,17 @@ class Task:
         policy: MediaPolicy | None = None,
         notes: Sequence[Note] = (),
     ) -> None:
-        infer = config.infer_cfg
-        columns = config.columns
         cells = dataset is not None and dataset.format in {"csv", "tsv"}
-        meta = MetaTemplate(config.meta_template)
-        assembly = None
-        if infer is not None:
-            from mmprompt.icl.assembly import Assembly  # noqa: PLC0415  # loads with the first template
-
-            assembly = Assembly(infer, columns, meta, list_cells=cells)
-            if assembly.needs_examples and assembly.arguments.get("max_seq_len") is not None and count_tokens is None:
-                raise TaskError("max_seq_len needs the model's tokenizer", "load_task(…, tokenizer=…), or leave it out")
-            bind_examples(assembly, dataset, train, config.train_range)
+        templated = config.infer_cfg is not None or config.meta_template is not None
+        vars(self)["config"] = config
+        assembly = compiled_assembly(self, dataset, train, count_tokens, list_cells=cells) if templated else None
         vars(self).update(
-            config=config,
             dataset=dataset,
             train=train,
             assembly=assembly,
-            meta_template=meta,
             map_columns=dict(map_columns or {}),
-            _columns=columns,
-            _plain=infer is None and config.meta_template is None and not config.input_columns and not map_columns,
+            _columns=config.columns,
+            _plain=not (templated or config.input_columns or map_columns),
             _list_cells=cells,
             _count_tokens=count_tokens,
             policy=policy,
@@ -103,6 +91,13 @@ class Task:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a task is immutable: '{name}' cannot be set")
+
+    @cached_property
+    def meta_template(self) -> MetaTemplate:
+        """The compiled meta template; one that adds nothing if the task names none."""
+        from mmprompt.meta_template.meta_template import MetaTemplate  # noqa: PLC0415  # 3 ms, and many tasks name none
+
+        return MetaTemplate(self.config.meta_template)
 
     @property
     def output_column(self) -> str:
@@ -209,7 +204,9 @@ class Task:
         """
         if self.assembly is not None:
             return self._each(lambda sample: [made.prompt for made in self.assembled(sample)], on_error)
-        return self._each(lambda sample: [PromptList(map(shown_item, self._default_items(sample)))], on_error)
+        from mmprompt.tasks.prompt_items import shown_prompt  # noqa: PLC0415  # loads with the first prompt
+
+        return self._each(lambda sample: [shown_prompt(self._default(sample))], on_error)
 
     def strings(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Strings]]:
         """Give ``(id, string)`` after the meta template, for language models; ``.media`` holds the media beside it."""
@@ -229,8 +226,9 @@ class Task:
         """
         if self.assembly is None:
             from mmprompt.icl.assembly import Assembled  # noqa: PLC0415  # loads with the first prompt
+            from mmprompt.tasks.prompt_items import default_prompt  # noqa: PLC0415  # loads with the first prompt
 
-            return [Assembled(self._default_items(sample))]
+            return [Assembled(default_prompt(self._default(sample)))]
         most, mode = self.assembly.arguments.get("max_seq_len"), self.assembly.mode
         fits = None
         if (most is not None or max_images is not None) and self.assembly.needs_examples:
@@ -262,9 +260,6 @@ class Task:
         if self.assembly is None:
             return [self.plain_messages(sample)]
         return [self.messages_of(made) for made in self.assembled(sample)]
-
-    def _default_items(self, sample: Sample) -> PromptList:
-        return PromptList(map(role_dict, self._default(sample)))
 
     def _default(self, sample: Sample) -> list[Message]:
         self._columns.check_input(sample.columns)
