@@ -255,7 +255,8 @@ class Assembly:
         """Return the examples as one, in new items that the prompt may change."""
         kept = self._kept.get(ids) if ids else ""
         if kept is None:
-            examples = [self._example(number) for number in ids]
+            again = [number in ids[:place] for place, number in enumerate(ids)]  # has to be rounds of its own
+            examples = [self._rendered(n) if twice else self._example(n) for n, twice in zip(ids, again, strict=True)]
             dialogue = any(isinstance(e, list) for e in examples)
             joined = join_examples(examples, self.retriever, dialogue)
             kept = PrecompiledPrompt(joined) if isinstance(joined, list) else joined

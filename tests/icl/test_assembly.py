@@ -73,6 +73,16 @@ def test_examples_without_a_place_without_rows_or_without_a_template_are_errors(
         prompts({"ice_template": WITH_ICE, "retriever": fixk(7)})
 
 
+def test_an_example_that_is_shown_twice_is_shown_twice_in_rounds_of_its_own():
+    backwards = {"template": {"round": [{"role": "BOT", "prompt": "{answer}"}, {"role": "HUMAN", "prompt": "{q}"}]}}
+    asked = {"template": {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "{q}"}]}, "ice_token": "</E>"}
+    meta = {"round": [{"role": "HUMAN", "begin": "<H>"}, {"role": "BOT", "begin": "<B>", "generate": True}]}
+    infer = {"ice_template": backwards, "prompt_template": asked, "retriever": fixk(1, 1)}
+    dataset = {"rows": [{"q": "9+9=?", "answer": "18"}], "train_rows": TRAIN}
+    ((_, string),) = load_task({"dataset": dataset, "infer_cfg": infer, "model": {"meta_template": meta}}).strings()
+    assert string == "<H><B>2<H>1+1=?<B>" * 2 + "<H>9+9=?<B>"
+
+
 def test_a_label_dict_of_examples_takes_the_label_of_the_examples_answer():
     ice = {"template": {"2": "{q} is two", "4": "{q} is four"}}
     infer = {"ice_template": ice, "prompt_template": WITH_ICE, "retriever": fixk(1, 2)}
