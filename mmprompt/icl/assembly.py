@@ -117,7 +117,8 @@ class Assembly:
         known = {*columns, *_MEDIA_SLOTS, *media, *(("question",) if CONTENT in columns else ())}
         texts = {name for template in templates for name in template.text_slots}
         names = [name for template in templates for name in template.slot_names if name not in known]
-        fates = {name: self._columns.fate(name, in_text=name in texts) for name in names}
+        hides = self.mode == "gen"
+        fates = {name: self._columns.fate(name, in_text=name in texts, hides=hides) for name in names}
         return {name: fate for name, fate in fates.items() if fate}
 
     @property

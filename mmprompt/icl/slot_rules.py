@@ -41,14 +41,14 @@ class Columns(NamedTuple):
                 where = Where(column=name, setting=NO_COLUMN)
                 raise RowError(f"no column '{name}', which input_columns lists", hint, where, "MM006")
 
-    def fate(self, name: str, *, in_text: bool) -> str:
+    def fate(self, name: str, *, in_text: bool, hides: bool) -> str:
         """Return what happens to a slot without a column; empty if ``reader_cfg`` names it, or the row is an error.
 
-        ``in_text`` is False for a variable that only Jinja texts have.
+        ``in_text`` is False for a variable that only Jinja texts have. ``hides``: prompts hide the answer.
         """
         if self.strict and (name in self.optional or name in self.literal):
             return ""
-        if self.strict and name == self.masked:
+        if name == self.masked and (self.strict or hides):
             return "is empty"
         if not in_text:
             return "is undefined in a Jinja text"

@@ -147,7 +147,8 @@ class MetaTemplate:
         for spec, item, text, generates in steps:
             if spec is None:
                 self._warn_loose(text)
-                drafts.append(MessageDraft("", [TextPart(text)] if text else []))
+                if text:
+                    drafts.append(MessageDraft("", [TextPart(text)]))
             elif not generates and (draft := _draft(spec, item)) is not None:
                 drafts.append(draft)
         if not (steps and steps[-1].generates):

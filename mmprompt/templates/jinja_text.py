@@ -67,7 +67,7 @@ class JinjaText:
         from jinja2 import UndefinedError  # noqa: PLC0415  # loaded already
 
         shown = dict(columns)
-        if masked is not None and masked in columns:
+        if masked is not None:
             shown[masked] = ""
         choices = _choices(columns) if self._has_choices else {}
         variables = {"row": shown, **shown, **choices, "range": bounded_range()}

@@ -59,7 +59,7 @@ class SampleView:
         """The columns, in which the hidden one reads as ``""``."""
         if self._visible is None:
             hidden = self.hidden
-            self._visible = self.raw if hidden is None or hidden not in self.raw else {**self.raw, hidden: ""}
+            self._visible = self.raw if hidden is None else {**self.raw, hidden: ""}
         return self._visible
 
     def with_columns(self, columns: Mapping[str, object]) -> SampleView:

@@ -58,7 +58,7 @@ class SlotText(NamedTuple):
         return bool(self.markers)
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:
-        """Return the text with its slots filled from ``columns``; the column ``masked`` reads as ``""``.
+        """Return the text with its slots filled from ``columns``; the column ``masked`` reads as ``""``, also without a value.
 
         Raises:
             TemplateError: the sample lacks a column that ``column_token_map`` names.
@@ -68,10 +68,11 @@ class SlotText(NamedTuple):
             return literal
         out = list(texts)
         for place, column, written, required in slots:
+            if column == masked:
+                continue
             if column in columns:
-                if column != masked:
-                    value = columns[column]
-                    out[place] = value if type(value) is str else str(value)
+                value = columns[column]
+                out[place] = value if type(value) is str else str(value)
             elif required:
                 what = f"column '{column}' of column_token_map is not in the sample"
                 raise TemplateError(what, nearest(column, columns), code="MM603")

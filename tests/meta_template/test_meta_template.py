@@ -161,6 +161,13 @@ def test_a_role_without_item_and_default_gives_no_message():
     assert messages(API, [b("hi"), h("a")], "ppl") == [("assistant", "hi"), ("user", "a")]
 
 
+def test_a_prompt_whose_only_text_is_empty_gives_no_message():
+    """The token of the examples leaves an empty text where there are none; the model speaks first."""
+    prompt = PromptTemplate({"begin": ["</E>"], "round": [{"role": "BOT", "prompt": "{a}"}]}, ice_token="</E>")
+    with pytest.raises(PromptError, match="the prompt gives no message"):
+        MetaTemplate(None).to_messages(prompt.generate_item({}))
+
+
 def test_neighbours_of_one_role_merge_with_a_line_break_between_texts():
     assert messages(API, [s("be brief"), h("a"), h("b")]) == [("user", "be brief\na\nb")]
 

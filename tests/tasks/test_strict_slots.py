@@ -69,8 +69,9 @@ def test_no_note_says_that_a_slot_stays_where_it_is_filled_or_an_error(template:
     assert not [note for note in task.notes() if "stays as it is" in note]
 
 
-def test_a_masked_answer_that_no_column_has_is_said_to_be_empty() -> None:
-    task = task_of("{q} A: {answer}", [{"q": "x"}])
+@pytest.mark.parametrize("reader", [{}, {"missing": "keep"}])
+def test_a_masked_answer_that_no_column_has_is_said_to_be_empty(reader: dict[str, Any]) -> None:
+    task = task_of("{q} A: {answer}", [{"q": "x"}], **reader)
     assert run(task) == (["x A: "], [])
     assert task.notes() == ["the row: {answer} in a template names no column, so it is empty; known: q"]
 

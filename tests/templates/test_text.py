@@ -18,6 +18,19 @@ def test_the_answer_reads_as_nothing_in_generation_and_stays_in_examples_and_lab
     assert template.generate_label_prompt_item(ROW) == "Q: 1+1=?\nA: 2"
 
 
+@pytest.mark.parametrize("text", ["{question} {answer}|", {"jinja": "{{ question }} {{ answer }}|"}])
+def test_the_hidden_answer_reads_as_nothing_where_the_sample_has_none(text):
+    """As in OpenCompass and AISBench: rows of a test set often have no answers."""
+    assert PromptTemplate(text).generate_item({"question": "1+1=?"}, "answer") == "1+1=? |"
+    (said,) = PromptTemplate({"round": [{"role": "HUMAN", "prompt": text}]}).generate_item({"question": "x"}, "answer")
+    assert said["prompt"] == "x |"
+
+
+def test_a_token_of_the_hidden_answer_reads_as_nothing_where_the_sample_has_none():
+    template = PromptTemplate("{question} <a>", column_token_map={"answer": "<a>"})
+    assert template.generate_item({"question": "1+1=?"}, "answer") == "1+1=? "
+
+
 def test_a_question_that_names_the_answer_slot_does_not_get_it():
     row = {"question": "{answer}", "answer": "SECRET"}
     for template in (PromptTemplate("{question} {answer}"), PromptTemplate(DIALOGUE, ice_token="</E>")):
