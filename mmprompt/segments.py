@@ -253,7 +253,7 @@ def join_segments(segments: Iterable[Segment | tuple[str, str]]) -> str:
             )
         if found := _first_tag(value) or (modality != "text" and near_miss(value)) or None:
             raise TagError(
-                f"the value of a {modality} segment contains the tag {found[1]}",
+                f"the {modality} segment contains the tag {found[1]}",
                 "remove the tag from the value",
                 code="MM105",
             ).located(offset=found[0])

@@ -58,7 +58,7 @@ class SlotText(NamedTuple):
         return bool(self.markers)
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:
-        """Return the text with its slots filled from ``columns``; the column ``masked`` reads as ``""``, also without a value.
+        """Return the text with its slots filled from ``columns``; the column ``masked`` reads as ``""`` always.
 
         Raises:
             TemplateError: the sample lacks a column that ``column_token_map`` names.
