@@ -17,10 +17,11 @@ OPTIONS = "options"
 LISTS = (OPTIONS, "choices", "candidates")
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s+")
 _LIKE_A_CHOICE = r"(?:option|choice|opt)s?[ _-]?(?:[a-z]|[0-9]{1,2})|[a-d]"
+_MOST = len(ascii_uppercase)
 _T = TypeVar("_T")
 _SPELT = tuple([
     f"{word}{mark}{letter}"
-    for letter in "aA"
+    for letter in "aA01"
     for name in ("option", "choice", "opt")
     for word in (name, name.title(), name.upper())
     for mark in ("_", "", " ", "-")
@@ -29,6 +30,19 @@ _ORDER = {name: place for place, name in enumerate(dict.fromkeys((*LISTS, "A", "
 """The columns of which a row with choices has one; where it has several, the first that holds choices counts."""
 
 _NAMES = frozenset(_ORDER)
+FROM_1 = frozenset([name for name in _ORDER if name.endswith("1")])
+"""The first columns of choices that are numbered from 1."""
+
+_ENDS = {
+    "a": ascii_lowercase,
+    "A": ascii_uppercase,
+    "0": [str(number) for number in range(_MOST)],
+    "1": [str(number) for number in range(1, _MOST + 1)],
+}
+"""How the columns of choices end, by the end of the first."""
+
+MISSING = frozenset(("NA", "<NA>", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "undefined"))
+"""How programs write a missing value. People write ``N/A`` and ``None`` as choices, so these are not among them."""
 
 
 class Choices(NamedTuple):
@@ -44,10 +58,10 @@ _NONE = Choices()
 def choices_in(columns: Mapping[str, object]) -> Choices:
     """Return a row's choices; empty if it has none.
 
-    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, …, also spelt ``option_a``, ``optionA`` or
-    ``Option A`` if no letter is missing, or in ``options``, ``choices`` or ``candidates`` as a list, a mapping from
-    letter to text, a mapping with a list ``text``, or a list written as JSON or Python. Empty choices after the last
-    are left out; an empty one before it is ``""``.
+    They stand in the columns ``A``, ``B``, … or ``choice_a``, ``choice_b``, …, also spelt ``option_a``, ``optionA``,
+    ``Option A``, ``option_0`` or ``option_1`` if none between is missing, or in ``options``, ``choices`` or
+    ``candidates`` as a list, a mapping from letter to text, a mapping with a list ``text``, or a list written as JSON
+    or Python. Empty choices after the last are left out; an empty one before it is ``""``.
     """
     if _NAMES.isdisjoint(columns):
         return _NONE
@@ -120,8 +134,7 @@ def is_empty(value: object) -> bool:
 
 
 def _lettered(first: str, columns: Mapping[str, object]) -> tuple[str, ...]:
-    letters = ascii_uppercase if first[-1] == "A" else ascii_lowercase
-    spelt = [first[:-1] + letter for letter in letters]
+    spelt = [first[:-1] + end for end in _ENDS[first[-1]]]
     names = tuple(takewhile(columns.__contains__, spelt))
     return names if first in ("A", "choice_a") or columns.keys().isdisjoint(spelt[len(names) :]) else ()
 

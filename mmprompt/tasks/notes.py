@@ -12,6 +12,7 @@ from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.choices import FROM_1
 from mmprompt.datasets.line_columns import LineColumns, LineShape
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
@@ -20,11 +21,11 @@ from mmprompt.errors.findings import Note
 from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
+from mmprompt.tasks.odd_values import RowNote, number_note
 from mmprompt.tasks.unsent import (
     ANSWERS,
     USE_TEMPLATE,
     Groups,
-    RowNote,
     SentColumns,
     empty_note,
     has_more,
@@ -58,7 +59,8 @@ class RowNotes:
     def __init__(
         self, config: TaskConfig, assembly: Assembly | None, mapped: Mapping[str, str], *, list_cells: bool
     ) -> None:
-        sent = SentColumns(mapped, config.output_column, list_cells, config.meta_template is None)
+        expected = config.masked is not None and not config.names_output
+        sent = SentColumns(mapped, config.output_column, list_cells, config.meta_template is None, expected)
         self._counts = partial(RowCounts, config, assembly, sent)
         self._last = self._counts()
 
@@ -159,6 +161,7 @@ class RowCounts:
         media = {} if sample.messages else self._sent.media(columns, self._media_slots)
         texts = [name for name in columns if name == CONTENT or tagged is None or name in tagged]
         shape = Shape(media, self._unplaced(sample), texts, self._assembly is None and has_more(sample, self._sent))
+        shape.valued |= not FROM_1.isdisjoint(columns)
         if len(self._shapes) < _MOST_SHAPES:
             self._shapes[columns] = shape
         else:
@@ -179,6 +182,8 @@ class RowCounts:
                 _count(self._found, ("MM605", what, hint), 1)
         if seen.media and self._sent.lacks_media(sample.columns, seen.media):
             seen.empty += 1
+        if self._config.index_base is None and (note := number_note(sample.columns, self._config.output_column)):
+            _count(self._found, note, 1)
         if seen.looks:
             notes, left = unsent_notes(sample, self._sent)
             for note in notes:

@@ -17,14 +17,11 @@ from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import scan
 from mmprompt.tasks.default_prompt import SYSTEM
-from mmprompt.tasks.unsent import looks_like
+from mmprompt.tasks.unsent import LIKE_ANSWERS, looks_like
 from mmprompt.templates.sample_view import CONTENT
 
 _QUESTIONS = ("question", "query", "prompt", "instruction", "problem", "text", "input", "caption")
-_ANSWERS = (
-    "answer", "answers", "label", "target", "gt_answer", "answer_gt", "ground_truth", "gt", "output", "response",
-    "reference", "solution",
-)  # fmt: skip
+_ANSWERS = ("answer", "answers", *LIKE_ANSWERS)
 _HINTS = ("hint", "context", "passage", "lecture")
 _JINJA_LINE = "{{% if {name} %}}{{{{ {name} }}}}\n{{% endif %}}"
 _JINJA_CHOICES = (

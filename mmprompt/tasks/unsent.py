@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choices
+from mmprompt.datasets.choices import LISTS, Choices, choices_in, is_empty, unread_choices
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
@@ -19,10 +19,17 @@ from mmprompt.messages import MODALITIES, TextPart
 from mmprompt.segments import START_TAGS, begins_tagged, near_miss, near_miss_in_text
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
+from mmprompt.tasks.odd_values import RowNote, odd_texts
 from mmprompt.templates.sample_view import CONTENT, CONTENT_SLOTS
 
 ANSWERS = frozenset(name for word in (ANSWER, f"{ANSWER}s") for name in (word, word.title(), word.upper()))
 """Columns that another note is about: they look like the answer's."""
+
+LIKE_ANSWERS = (
+    "label", "labels", "target", "gt_answer", "answer_gt", "ground_truth", "gt", "correct_answer", "correct_option",
+    "answer_idx", "answer_key", "answerkey", "cls", "output", "response", "reference", "solution",
+)  # fmt: skip
+"""Other names of the answer's column, in small letters."""
 
 USE_TEMPLATE = "use a task with a template"
 _MOST_COLUMNS = 20
@@ -47,12 +54,13 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
         fed = ""
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
         text = columns.get(QUESTION) not in (None, "")
-    choices = () if fed else choices_in(columns).columns
-    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices}
+    choices = Choices() if fed else choices_in(columns)
+    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices.columns}
     used |= {*ID_COLUMNS, *ANSWERS, *GROUPS, *sample.sent, sent.output_column}
     if fed == "messages" and "body" in columns:
         used |= {*BATCH_KEYS}
-    beside = {name: value for name, value in columns.items() if name not in used}
+    gold = _like_answer(columns, used, sent) if text and fed != "messages" else None
+    beside = {name: value for name, value in columns.items() if name not in used and name != gold}
     notes = list(_unsent_mapped(sent.mapped, columns, fed))
     mapped = bool(notes)
     if not (text or media):  # the row's error says that there is nothing to send
@@ -60,11 +68,13 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
     question = columns.get(QUESTION)
     if not fed and isinstance(question, (list, Mapping)):
         notes.append(("MM007", f"'question' is {type(question).__name__}, sent as Python writes it", USE_TEMPLATE))
+    notes += () if gold is None else [_unnamed_answer(gold)]
+    notes += () if fed else odd_texts(columns.get(QUESTION), columns.get(HINT), choices, media)
     noted: list[str] = []
     if not text:
         noted += [name for name, value in beside.items() if _has_text(value) and not media_column(name)]
         notes += _unsent_texts(noted, fed)
-    elif not (fed or choices):
+    elif not (fed or choices.columns):
         noted += unread_choices(beside)
         notes += _unsent_choices(noted)
     if not media and not mapped:
@@ -77,6 +87,20 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
         notes.append(("MM615", "the last message is the assistant's, and it is sent to the model", hint))
     others = [name for name, value in beside.items() if name not in noted and not is_empty(value)]
     return notes, [name for name in others if fed or not _sends_media(name, columns[name], sent)]
+
+
+def _like_answer(columns: Mapping[str, object], used: Collection[str], sent: SentColumns) -> str | None:
+    """Return the column that looks like the answer's, if no column of the row is named so; None if none does."""
+    if not sent.expects_answer or not ANSWERS.isdisjoint(columns):
+        return None
+    free = {name.lower(): name for name, value in columns.items() if name not in used and not is_empty(value)}
+    named = (free[low] for low in LIKE_ANSWERS if low in free)
+    return next((name for name in named if looks_like(columns[name], sent.list_cells) is None), None)
+
+
+def _unnamed_answer(gold: str) -> RowNote:
+    what = f"no column {shown(ANSWER)}, so rows go out without an answer, and {shown(gold)} looks like it"
+    return "MM612", what, f"add --map {names_in_short([gold])}={ANSWER}"
 
 
 def has_more(sample: Sample, sent: SentColumns) -> bool:
@@ -188,13 +212,15 @@ class SentColumns(NamedTuple):
     """The columns that a task sends.
 
     ``mapped`` are those that ``--map`` names, column to modality. ``output_column`` is the answer's. With
-    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows.
+    ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows, and
+    ``expects_answer`` where the task names the answer's column itself, or says that there is none.
     """
 
     mapped: Mapping[str, str]
     output_column: str
     list_cells: bool
     shows_answer: bool
+    expects_answer: bool
 
     def media(self, columns: Collection[str], slots: Sequence[str] | None) -> Groups:
         """Return the media columns among the columns of a row.
@@ -233,10 +259,6 @@ def empty_note(
         return None
     fact = f"a media column ({names_in_short(map(repr, asked))}) is missing, null or blank, so it gives no media"
     return rows, fact, nearest(strange[0], shapes[0][0]) if strange else "fill it where a row should have media"
-
-
-RowNote = tuple[str, str, str]
-"""The code of a note on a row, what was found, and what to do about it."""
 
 
 def tag_note(name: str, text: str, *, by_rule: bool) -> RowNote | None:

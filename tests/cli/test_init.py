@@ -100,10 +100,10 @@ def test_choices_as_one_text_stand_in_the_prompt(tmp_path: Path, command: Any, h
 
 
 def test_columns_that_look_like_choices_are_named_with_the_names_that_count(tmp_path: Path, command: Any) -> None:
-    (tmp_path / "rows.csv").write_text("question,option_1,option_2,answer\nq,cat,dog,2\n", encoding="utf-8")
+    (tmp_path / "rows.csv").write_text("question,option_2,option_3,answer\nq,cat,dog,2\n", encoding="utf-8")
     done = command("init", tmp_path / "rows.csv", "-o", tmp_path / "task.yaml")
     assert done.returncode == 0
-    note = "note: MM606 the prompt leaves out the choices in 'option_1', 'option_2'; rename the columns to A, B, …"
+    note = "note: MM606 the prompt leaves out the choices in 'option_2', 'option_3'; rename the columns to A, B, …"
     assert note in done.stderr.decode()
 
 

@@ -70,8 +70,8 @@ def test_media_in_a_column_of_another_name_are_a_note(value: object, modality: s
     [
         ({"page": "https://example.com/cats"}, "'page' is"),
         (
-            {"theme": "cats. And dogs", "answer_gt": ["cat"], "distractors": {"a": 1}},
-            "'theme', 'answer_gt', 'distractors' are",
+            {"theme": "cats. And dogs", "years": ["cat"], "distractors": {"a": 1}},
+            "'theme', 'years', 'distractors' are",
         ),
         ({"size": 3, "nothing": None, "blank": " ", "nan": float("nan")}, "'size' is"),
         ({"image": "cat.jpg", "image_name": "cat.jpg"}, "'image_name' is"),
@@ -96,7 +96,7 @@ def test_a_column_that_is_not_sent_is_a_note(beside: dict[str, object], unsent: 
             "'option_a', 'option_b', 'option_d'",
             "rename the columns to A, B, …",
         ),
-        ({"Option 1": "cat", "Option 2": "dog"}, "'Option 1', 'Option 2'", "rename the columns to A, B, …"),
+        ({"Option 1": "cat", "Option 3": "dog"}, "'Option 1', 'Option 3'", "rename the columns to A, B, …"),
         ({"a": "cat", "b": "dog", "c": ""}, "'a', 'b', 'c'", "rename the columns to A, B, …"),
     ],
 )

@@ -10,11 +10,9 @@ from mmprompt.check.answer_forms import choice_of, readings_of
 from mmprompt.check.facts import kind_of
 from mmprompt.check.rule import CheckedRow, Fix, Hit, dataset_rule, row_rule
 from mmprompt.check.store import Store
-from mmprompt.datasets.choices import without_letters
+from mmprompt.datasets.choices import MISSING, without_letters
 from mmprompt.errors import names_in_short, shown
-
-_MISSING = frozenset(("NA", "<NA>", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "undefined"))
-"""How programs write a missing value. People write ``N/A`` and ``None`` as choices, so these are not among them."""
+from mmprompt.tasks.default_prompt import HINT
 
 _MANY = 50
 """Fewer answers than these may well be uneven by chance."""
@@ -25,13 +23,16 @@ _UNEVEN = 0.75
 
 @row_rule("MM010")
 def missing_value_text(row: CheckedRow) -> Iterator[Hit]:
-    """A choice or the answer is a text that stands for a missing value."""
+    """A choice, the hint or the answer is a text that stands for a missing value."""
     named = "remove it, or write what is meant: a program wrote it for a missing value"
     columns = [*row.choice_columns] if len(row.choice_columns) > 1 else [*row.choice_columns] * len(row.choices)
     for column, choice in zip(columns, row.choices, strict=False):
-        if choice.strip() in _MISSING:
+        if choice.strip() in MISSING:
             yield Hit(f"a choice is {shown(choice)}", named, column)
-    if isinstance(row.answer, str) and row.answer.strip() in _MISSING and row.answer not in row.choices:
+    for text in row.texts:
+        if text.column == HINT and text.text.strip() in MISSING:
+            yield Hit(f"the hint is {shown(text.text)}", named, HINT)
+    if isinstance(row.answer, str) and row.answer.strip() in MISSING and row.answer not in row.choices:
         yield Hit(f"the answer is {shown(row.answer)}", named, row.task.output_column)
 
 

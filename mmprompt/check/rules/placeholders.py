@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from mmprompt.check.rule import CheckedRow, Hit, row_rule
+from mmprompt.datasets.placeholders import MARKUP
 from mmprompt.errors import shown
 
 _KINDS = "image|img|picture|video|audio|vision|speech|sound"
@@ -16,9 +17,6 @@ _PLACEHOLDER = re.compile(
     rf"|\[(?:IMG|img|IMAGE)(?:_(?:BREAK|END))?\]|<(?:start|end)_of_image>|<IMG_CONTEXT>|</?img>|<AUDIO>"
 )
 """The marks of LLaVA, Qwen, InternVL, Phi, Pixtral, Gemma and MMMU."""
-
-_MARKUP = re.compile(r"\b(?:HTML5?|SVG|XML|elements?|tags?)\b")
-"""Words of texts that speak of elements of HTML."""
 
 _SPECIAL = re.compile(
     r"<\|[A-Za-z][A-Za-z0-9_ ]{1,30}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos)>"
@@ -32,7 +30,7 @@ def placeholder_without_medium(row: CheckedRow) -> Iterator[Hit]:
     """A placeholder of a medium that is sent as text."""
     for text in row.texts:
         if ("<" in text.text or "[" in text.text) and (found := _PLACEHOLDER.search(text.text)):
-            if _is_prose(text.text, found) and (not row.media or _MARKUP.search(text.text)):
+            if _is_prose(text.text, found) and (not row.media or MARKUP.search(text.text)):
                 continue
             what = f"the text holds {shown(found[0])}, which is sent as text and stands for no medium"
             hint = "remove it" if row.media else "remove it, and name the medium in a column, such as 'image'"

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from mmprompt.datasets.layouts import arc, conversations, inspect_samples, pictures, recordings, vlmevalkit
+from mmprompt.datasets.layouts import arc, conversations, inspect_samples, medmcqa, pictures, recordings, vlmevalkit
 from mmprompt.datasets.layouts.layout import Layout
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import Row, Sample, each, no_column
@@ -28,6 +28,7 @@ LAYOUTS: dict[str, Layout] = {
         recordings.VIDEOMME,
         recordings.MVBENCH,
         arc.LAYOUT,
+        medmcqa.LAYOUT,
         recordings.AIR_BENCH,
         recordings.AUDIOBENCH,
         inspect_samples.LAYOUT,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mmprompt.datasets.layouts.layout import Layout, beside, choice_list, has, required_choices, text_of, with_columns
+from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.placeholders import MediaQueue
 from mmprompt.datasets.sample import Sample, column_error
 from mmprompt.errors import RowError
@@ -84,7 +87,8 @@ _MOST = 7
 def _mmmu(sample: Sample) -> Sample:
     """``question`` and ``options`` with marks ``<image 1>``, and the pictures in ``image_1`` to ``image_7``.
 
-    The answer of a question with options is a letter. ``options`` is a list written as Python text.
+    The answer of a question with options is a letter, else one text or several. ``options`` and several answers are
+    lists written as Python text. MMMU-Pro has no ``question_type``.
     """
     columns = sample.columns
     names = [f"image_{number}" for number in range(1, _MOST + 1)]
@@ -99,9 +103,17 @@ def _mmmu(sample: Sample) -> Sample:
         head = ("\n" if asked and isinstance(asked[-1], TextPart) else "") + f"{chr(ord('A') + number)}. "
         asked += [TextPart(head), *_placed(queue, str(choice), "options")]
     queue.close("question")
-    changed = with_columns(sample, {"content": content, "question": columns["question"], "options": choices})
+    answer = columns.get("answer") if choices else _answers(columns.get("answer"))
+    new = {"content": content, "question": columns["question"], "options": choices, "answer": answer}
+    changed = with_columns(sample, new)
     sent = frozenset(("content", "question", "options", "question_type", *names))
     return changed._replace(messages=(Message("user", _joined_texts(asked)),), sent=sent)
+
+
+def _answers(answer: object) -> object:
+    """Return the texts of an answer such as ``"['24', 'twenty-four']"``; any other as it is."""
+    texts = list_of_cell(answer, cells=True)
+    return texts if len(texts) > 1 and all(isinstance(text, str) for text in texts) else answer
 
 
 def _placed(queue: MediaQueue, text: str, column: str) -> list[Part]:
@@ -122,5 +134,12 @@ def _joined_texts(parts: list[Part]) -> list[Part]:
     return joined
 
 
-_OF_MMMU = has("question", "options", "image_1", "question_type")
-MMMU = Layout("mmmu", ("question", "options", "image_1"), _OF_MMMU, _mmmu)
+def _is_mmmu(columns: Mapping[str, object]) -> bool:
+    """Its columns of pictures are numbered as its marks are."""
+    if not columns.keys() >= _OF_MMMU:
+        return False
+    return "question_type" in columns or "<image 1>" in f"{columns['question']} {columns['options']}"
+
+
+_OF_MMMU = frozenset(("question", "options", "image_1"))
+MMMU = Layout("mmmu", ("question", "options", "image_1"), _is_mmmu, _mmmu)
