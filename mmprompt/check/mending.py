@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from mmprompt.check.kept import KeptFix
 from mmprompt.check.store import Store
-from mmprompt.datasets.delimiters import cells_of, header_delimiter
+from mmprompt.datasets.delimiters import cells_of, declared_delimiter, header_delimiter
 from mmprompt.errors import TaskError, shown
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -91,9 +91,12 @@ class MendedFile:
                 line += record.count(b"\n")
 
     def _names(self, record: bytes) -> Sequence[str]:
-        """Return the names of a header, and mend cells with its delimiter from now on."""
+        """Return the names of a header, and mend cells with its delimiter from now on; none for a line ``sep=;``."""
         lines = io.StringIO(record.removeprefix(_BOM).decode("utf-8", "replace"), newline="").readlines()
-        self._delimiter = header_delimiter(lines, DELIMITERS[self._kind])
+        if not self._delimiter and (declared := declared_delimiter(lines)):
+            self._delimiter = declared
+            return ()
+        self._delimiter = header_delimiter(lines, self._delimiter or DELIMITERS[self._kind])
         return cells_of(lines, self._delimiter)
 
     def _record(self, file: BinaryIO, *, delimited: bool) -> bytes:

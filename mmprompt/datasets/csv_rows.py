@@ -9,7 +9,7 @@ from functools import partial
 from typing import TextIO
 
 from mmprompt.datasets.dataset_file import DatasetFile
-from mmprompt.datasets.delimiters import cells_of, header_delimiter, how_to_mend, other_mark
+from mmprompt.datasets.delimiters import cells_of, declared_delimiter, header_delimiter, how_to_mend, other_mark
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, id_of, too_long
 from mmprompt.datasets.span import WHOLE, Cuts, Span
@@ -70,16 +70,29 @@ class _Records:
         self._text = self._lines(text)
         self._reader = csv.reader(self._text, delimiter=delimiter)
 
+    def is_declaration(self) -> bool:
+        """Return whether the first record is a line such as ``sep=;``; if so, read on with its delimiter."""
+        delimiter = declared_delimiter(self._first or ())
+        if delimiter is None:
+            return False
+        self._first = None
+        self._read_on(delimiter)
+        return True
+
     def names(self, cells: list[str]) -> list[str]:
         """Return the names of the header, of which ``cells`` are the cells; read on with its delimiter."""
         header, self._first = self._first or [], None
         delimiter = header_delimiter(header, self.delimiter)
         if delimiter == self.delimiter:
             return cells
+        self._read_on(delimiter)
+        return cells_of(header, delimiter)
+
+    def _read_on(self, delimiter: str) -> None:
+        """Read the records that follow with another delimiter."""
         self._line = self.next_line
         self.delimiter = delimiter
         self._reader = csv.reader(self._text, delimiter=delimiter)
-        return cells_of(header, delimiter)
 
     @property
     def next_line(self) -> int:
@@ -248,6 +261,8 @@ def _header(records: _Records, content: Iterable[_Record], file: str) -> list[st
     for line, cells, fault in content:
         if fault is not None:
             raise DatasetError(fault.what, fault.hint, code=fault.code).located(file=file, line=line)
+        if records.is_declaration():
+            continue
         header = records.names(cells)
         names: set[str] = set()
         for position, name in enumerate(header):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 
 _READ = (";", "\t")
@@ -10,6 +11,15 @@ _READ = (";", "\t")
 
 _OTHERS = (*_READ, "|")
 """Delimiters of files that look like CSV."""
+
+
+_DECLARED = re.compile(r'\s*"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
+
+
+def declared_delimiter(lines: Sequence[str]) -> str | None:
+    """Return what separates the cells, if these lines are the line with which Excel says so: ``sep=;``."""
+    found = _DECLARED.fullmatch("".join(lines))
+    return found[1] if found else None
 
 
 def header_delimiter(lines: Sequence[str], delimiter: str = ",") -> str:

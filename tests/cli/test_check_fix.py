@@ -160,16 +160,20 @@ def test_odd_base64_and_wrong_types_become_plain(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("name", "mark"), [("data.csv", ","), ("data.tsv", "\t"), ("data.csv", ";"), ("data.csv", "\t")]
-)
-def test_cells_are_mended_in_place(name: str, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ("name", "mark", "start"),
+    [
+        ("data.csv", ",", ""), ("data.tsv", "\t", ""), ("data.csv", ";", ""), ("data.csv", "\t", ""),
+        ("data.csv", "|", "sep=|\r\n"),
+    ],
+)  # fmt: skip
+def test_cells_are_mended_in_place(name: str, mark: str, start: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = odd_rows()
     held = io.StringIO()
     writer = csv.writer(held, delimiter=mark, lineterminator="\r\n")
     writer.writerow(rows[0])
     writer.writerow(["0", 'a "b"\nc, d', "", "x"])
     writer.writerows(row.values() for row in rows)
-    text = held.getvalue()
+    text = start + held.getvalue()
     Path(name).write_bytes(text.encode())
     assert check(capsys, name, "--fix", "--select", "MM204,MM219")[0] == 0
     mended = Path(name.replace(".", ".fixed.")).read_bytes().decode()

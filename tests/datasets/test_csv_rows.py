@@ -136,7 +136,7 @@ def test_text_is_utf8_whatever_the_locale(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
-@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n", "sep=;\r\n", '\ufeff"sep=;"\n', "\n\nSEP=;\n"])
 def test_a_header_without_commas_is_read_by_the_semicolons_or_tabs_in_it(tmp_path, mark, start):
     text = start + '"Frage,\n(kurz)";id;"a b"\r\n"x;y\nz";1;p, q\r\n2;3\r\n\r\n4;caf\udce9;5\r\n6;7;8\r\n'
     data = text.replace(";", mark).encode("utf-8", "surrogateescape")
@@ -154,6 +154,17 @@ def test_a_header_without_commas_is_read_by_the_semicolons_or_tabs_in_it(tmp_pat
     note = dataset.notes[-1]
     assert note == f"{path}:1: {mark!r} separates the columns, so the file is read with it instead of a comma"
     assert note.code == "MM026"
+
+
+@pytest.mark.parametrize("mark", [",", "|", ";"])
+def test_the_line_with_which_excel_names_the_delimiter_is_no_row(tmp_path, mark):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"sep={mark}\nid{mark}a b\n1{mark}x\n2\n3{mark}y\n", "utf-8")
+    dataset = open_dataset(path)
+    first, ragged, last = dataset
+    assert (first.columns, first.line, first.row) == ({"id": "1", "a b": "x"}, 3, 0)
+    assert (ragged.where.line, last.id, last.line) == (4, "3", 5)
+    assert [note.code for note in dataset.notes] == ["MM026"] * (mark != ",")
 
 
 @pytest.mark.parametrize("header", ["a;b\tc", "a;b|c", "a|b", "Text; as it stands", "question;", "a;b\t"])

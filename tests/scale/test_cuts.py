@@ -65,12 +65,22 @@ def semicolon_text(chance: random.Random) -> str:
     return csv_text(chance).replace(";", " ").replace(",", ";")
 
 
+def declared_text(chance: random.Random) -> str:
+    return "sep=|\n" + csv_text(chance).removeprefix("\ufeff").replace(",", "|")
+
+
 def jsonl_text(chance: random.Random) -> str:
     return "\n".join(chance.choices(LINES, k=chance.randrange(12))) + chance.choice(["", "\n", "\n\n", "\n "])
 
 
 @pytest.mark.parametrize(
-    ("make", "name"), [(csv_text, "rows.csv"), (semicolon_text, "rows.csv"), (jsonl_text, "rows.jsonl")]
+    ("make", "name"),
+    [
+        (csv_text, "rows.csv"),
+        (semicolon_text, "rows.csv"),
+        (declared_text, "rows.csv"),
+        (jsonl_text, "rows.jsonl"),
+    ],
 )
 def test_any_cut_gives_the_rows_of_the_whole_file(make: Callable[..., str], name: str, tmp_path: Path) -> None:
     chance, cuts = random.Random(17), 0  # the same texts each time
