@@ -17,8 +17,8 @@ from mmprompt.datasets.readers.references import with_referenced_pictures
 from mmprompt.datasets.recognise import as_text_hint, binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.datasets.span import WHOLE, Span
-from mmprompt.errors import DatasetError, RowError, shown
-from mmprompt.targets.exact_json import loads
+from mmprompt.errors import DatasetError, RowError, names_in_short, shown
+from mmprompt.targets.exact_json import Remark, loads
 
 Reader = Callable[[DatasetFile, Notes, bool], Iterator[Row]]
 
@@ -76,7 +76,7 @@ class Part(NamedTuple):
     """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them.
 
     ``split`` is the split of its rows that is read, None for all. ``own_folder``: its media paths begin at its own
-    folder, and those of another file at another.
+    folder, and those of another file at another. ``missing`` are the shards that its set lacks, told with its rows.
     """
 
     source: DatasetFile
@@ -86,6 +86,7 @@ class Part(NamedTuple):
     folder: bool = False
     split: str | None = None
     own_folder: bool = False
+    missing: Sequence[str] = ()
 
     @property
     def files(self) -> list[str]:
@@ -134,7 +135,10 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
         parts += [part._replace(split=split) for part in opened]
     if not parts:
         raise DatasetError("the list of files is empty", "name a file")
-    return parts, given
+    if list(paths) == [part.source.name for part in parts[:1]]:
+        return parts, given  # one shard, named by its caller
+    missing = folder.missing_shards([part.source.name for part in parts])
+    return [part._replace(missing=missing.get(part.source.name, ())) for part in parts], given
 
 
 def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:
@@ -207,6 +211,9 @@ def rows_of(
 
     ``join`` adds the columns of other files.
     """
+    if part.missing and not part.source.span.start:
+        what = f"the set of shards lacks {names_in_short(part.missing)}, so their rows are missing too; add the files"
+        notes.add([Remark("shards", None, what, "MM023")], part.source.name, None)
     if part.reader == "json" and (part.key is not None or _is_object(part.source.head)):
         rows = json_members.read(part.source, notes, asked.thorough, part.key)
     else:
@@ -235,7 +242,8 @@ def rows_of(
 
 def holds_plain_lines(part: Part, asked: Settings) -> bool:
     """Return whether the lines of a file are its rows, with nothing between them and the dataset."""
-    changed = part.layout or part.folder or part.split is not None or asked.columns or asked.join or asked.thorough
+    own = part.layout or part.folder or part.split is not None or part.missing
+    changed = own or asked.columns or asked.join or asked.thorough
     return part.reader == "jsonl" and part.source.root is not None and not changed
 
 

@@ -55,6 +55,8 @@ def test_medmcqa_sends_its_choices_and_its_number_counts_from_0(tmp_path: Path) 
     assert {request.choices for request in requests} == {("ice", "fire", "air", "4")}
     assert texts_of(rows) == ["q\nA. ice\nB. fire\nC. air\nD. 4"] * 3
     assert task.notes() == []
+    mapped = dataset_task(tmp_path / "med.jsonl", map_columns={"cop": "answer"})
+    assert next(mapped.requests()).answers == (2,)
     assert scorer_of(None)("C", requests[0].answers, requests[0].choices) == 1
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mmprompt import dataset_task
 from mmprompt.datasets.read import open_dataset, rows_dataset
 from mmprompt.datasets.sample import Sample
 from mmprompt.errors import RowError
@@ -135,3 +136,30 @@ def test_a_bad_chat_row_is_an_error_and_reading_goes_on(tmp_path, messages):
     assert (bad.where.file, bad.where.line, bad.where.sample) == (path, 2, "x")
     assert isinstance(first, Sample)
     assert last.row == 2
+
+
+@pytest.mark.parametrize(
+    ("held", "total", "lacks"),
+    [
+        ((0, 2), 3, "test-00001-of-00003.jsonl"),
+        ((1, 3), 3, "test-00002-of-00003.jsonl"),
+        ((0,), 3, "test-00001-of-00003.jsonl, test-00002-of-00003.jsonl"),
+        ((0, 1, 2), 3, ""),
+        ((1, 2, 3), 3, ""),
+    ],
+)
+def test_shards_that_are_missing_from_a_set_are_told(tmp_path, held, total, lacks):
+    files = [tmp_path / f"test-{number:05}-of-{total:05}.jsonl" for number in held]
+    for number, file in enumerate(files):
+        file.write_text(json.dumps({"question": f"q{number}"}) + "\n", "utf-8")
+    for path in (tmp_path, tmp_path / "*.jsonl"):
+        dataset = open_dataset(path)
+        assert len(list(dataset)) == len(held)
+        what = f"{files[0]}: the set of shards lacks {lacks}, so their rows are missing too; add the files"
+        assert dataset.notes == ([what] if lacks else [])
+        assert [note.code for note in dataset.notes] == ["MM023"] * bool(lacks)
+        task = dataset_task(path)
+        assert len(list(task.requests())) == len(held)
+        assert task.notes() == dataset.notes
+    alone = open_dataset(files[0])
+    assert (len(list(alone)), alone.notes) == (1, [])

@@ -13,7 +13,7 @@ _CHOICES = ("opa", "opb", "opc", "opd")
 
 def _read(sample: Sample) -> Sample:
     columns = sample.columns
-    number = columns.get("cop")
+    number = columns.get("cop", columns.get("answer"))
     new = {
         "question": text_of(sample, "question"),
         "options": [columns[name] for name in _CHOICES],

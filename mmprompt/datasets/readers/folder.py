@@ -15,8 +15,10 @@ from mmprompt.errors import DatasetError, nearest, shown
 _T = TypeVar("_T")
 
 _SHARD = re.compile(r"(.+?)[-_.](?:\d{3,}|\d+-of-\d+)(?:-[0-9a-f]{6,})?\.")
-_SHARD_OF = re.compile(r"(.+?)[-_.]\d+-of-\d+(?:-[0-9a-f]{6,})?\.")
+_SHARD_OF = re.compile(r"(.+?)[-_.](\d+)-of-(\d+)(?:-[0-9a-f]{6,})?\.")
 """A shard of a text file. A number alone may be a year."""
+
+_MOST_SHARDS = 100_000
 
 _TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
@@ -74,6 +76,30 @@ def expanded(path: str) -> list[str]:
     if not found:
         raise DatasetError(f"no file matches {shown(path)}", "check the pattern")
     return found
+
+
+def missing_shards(files: Sequence[str]) -> dict[str, list[str]]:
+    """Return the shards that sets such as ``test-00000-of-00003.parquet`` lack, by the first file of each set."""
+    sets: dict[tuple[str, str], dict[int, str]] = {}
+    for file in files:
+        if found := _SHARD_OF.match(os.path.basename(file)):
+            sets.setdefault((os.path.join(os.path.dirname(file), found[1]), found[3]), {})[int(found[2])] = file
+    missing = {}
+    for (_, total), held in sets.items():
+        first = int(int(total) in held)  # some count from 1
+        lacks = [n for n in range(first, int(total) + first) if n not in held] if int(total) <= _MOST_SHARDS else []
+        if lacks:
+            file = next(iter(held.values()))
+            missing[file] = [_renumbered(os.path.basename(file), number) for number in lacks]
+    return missing
+
+
+def _renumbered(name: str, number: int) -> str:
+    """Return the name of another shard of the same set."""
+    found = _SHARD_OF.match(name)
+    if found is None:
+        return name
+    return f"{name[: found.start(2)]}{number:0{len(found[2])}}-of-{found[3]}{name[found.end() - 1 :]}"
 
 
 def _saved_dataset(folder: str, split: str | None) -> Contents | None:
