@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mmprompt.cli import OK, say
 from mmprompt.cli.dataset_options import named_files, tell_format
 from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, port, task_of
-from mmprompt.errors import TaskError
+from mmprompt.errors import TaskError, nearest, shown
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from mmprompt.viewer.exhibit import Exhibit
     from mmprompt.viewer.terminal import TerminalText
     from mmprompt.viewer.viewed_rows import Choice, ViewedRow
+
+_MOST_KNOWN = 1000
+"""Of how many rows the ids are known, for an id that no row has."""
 
 _EPILOG = """\
 examples:
@@ -36,6 +39,10 @@ On a terminal one prompt is shown after the other: Enter shows the next one, q
 ends. Text from the template is dim, text from the row is plain. Media are shown
 in short; what mmprompt check finds stands below.
 """
+
+
+_MOST_KNOWN = 1000
+"""Of how many rows the ids are known, for an id that no row has."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -89,6 +96,43 @@ def run(arguments: argparse.Namespace) -> int:
     return _in_terminal(arguments)
 
 
+class _Picked:
+    """Says which rows are picked by their ids, and remembers which ids there are."""
+
+    def __init__(self, ids: list[str], pattern: str | None) -> None:
+        self._pattern = pattern
+        self._ids = frozenset(ids)
+        self._unmet = {*ids, *([] if pattern is None else [pattern])}
+        self._known: list[str] = []
+        self.count = 0
+
+    def __call__(self, row: Row) -> bool:
+        if isinstance(row, Exception):
+            return False
+        label = row.label
+        if len(self._known) < _MOST_KNOWN:
+            self._known.append(label)
+        by_pattern = self._pattern is not None and fnmatchcase(label, self._pattern)
+        picked = {*([label] if label in self._ids else []), *([self._pattern] if by_pattern else [])}
+        self._unmet -= picked
+        self.count += bool(picked)
+        return bool(picked)
+
+    def require_all(self, limit: int | None) -> None:
+        """Refuse ids that no row has, unless the rows were not all read.
+
+        Raises:
+            TaskError: no row has an id, or matches the pattern.
+        """
+        wanted = min(self._unmet, default=None)
+        if wanted is None or (limit is not None and self.count >= limit):
+            return
+        what = "no row has an id that matches" if wanted == self._pattern else "no row has the id"
+        near = nearest(wanted, self._known)
+        first = f"the first id is {shown(self._known[0])}" if self._known else "there are no rows"
+        raise TaskError(f"{what} {shown(wanted)}", near if near.startswith("did") else first)
+
+
 def _exhibit(arguments: argparse.Namespace, name: str, journal: str | None = None) -> Exhibit:
     """Return a task, a dataset or a journal as the options say."""
     from mmprompt.viewer.exhibit import Exhibit  # noqa: PLC0415  # loads with the command
@@ -110,9 +154,11 @@ def _page(arguments: argparse.Namespace) -> int:
     check_apart(arguments.html, *named_files(arguments), arguments.other, arguments.journal)
     exhibits = [_exhibit(arguments, arguments.input, arguments.journal)]
     exhibits += [] if arguments.other is None else [_exhibit(arguments, arguments.other)]
-    report = write_page(exhibits, arguments.html, _choice(arguments, exhibits[0].task))
+    choice = _choice(arguments, exhibits[0].task)
+    report = write_page(exhibits, arguments.html, choice)
     beside = "" if report.folder is None else f", its media in {report.folder}"
     say(f"mmprompt: {report.rows:,} samples, {report.size:,} bytes written to {report.path}{beside}")
+    _require_picked(choice)
     return OK
 
 
@@ -137,20 +183,12 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _choice(arguments: argparse.Namespace, task: Task) -> Choice:
-    from mmprompt.datasets.sample import Sample  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.viewed_rows import Choice  # noqa: PLC0415  # loads with the command
-
-    ids, pattern = set(arguments.id), arguments.pattern
-
-    def chosen(row: Row) -> bool:
-        if not isinstance(row, Sample):
-            return False
-        return row.label in ids or (pattern is not None and fnmatchcase(row.label, pattern))
 
     limit = arguments.limit
     if arguments.non_interactive and not arguments.all:
         limit = min(limit or sys.maxsize, arguments.count or 1)
-    picks = chosen if ids or pattern is not None else None
+    picks = _Picked(arguments.id, arguments.pattern) if arguments.id or arguments.pattern is not None else None
     check, decode = not arguments.no_check, not arguments.no_decode
     policy, workers, fit = policy_of(arguments, task), arguments.workers, arguments.fit
     return Choice(arguments.target, policy, limit, picks, check, decode, workers=workers, fit=fit)
@@ -168,6 +206,7 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
     exhibit = _exhibit(arguments, arguments.input, arguments.journal)
     task, choice, shown = exhibit.task, _choice(arguments, exhibit.task), 0
     faults: list[Finding] = []
+    ended = False
     if legend := text.legend():
         print(f"{legend}\n", flush=True)  # noqa: T201  # it has styles, which say would escape
     with closing(RowViews(task, choice.target, choice.policy, targets=(), fit=choice.fit)) as views:
@@ -175,7 +214,7 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
             if viewed.view is None:
                 faults += [each for each in viewed.findings if each.row is None and each.severity == "error"]
                 continue
-            if shown and waits and not _goes_on():
+            if ended := bool(shown and waits and not _goes_on()):
                 break
             shown += 1
             _show(text, viewed, exhibit)
@@ -186,7 +225,14 @@ def _in_terminal(arguments: argparse.Namespace) -> int:
     for note in [] if arguments.no_check else task.notes():
         if note.code.startswith("MM6") and note.finding.severity == "warning":  # what is not sent, or should not be
             say(f"note: {note.finding}")
+    if not ended:
+        _require_picked(choice)
     return OK
+
+
+def _require_picked(choice: Choice) -> None:
+    if isinstance(choice.chosen, _Picked):
+        choice.chosen.require_all(choice.limit)
 
 
 def _show(text: TerminalText, viewed: ViewedRow, exhibit: Exhibit) -> None:

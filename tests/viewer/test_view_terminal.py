@@ -48,6 +48,27 @@ def test_options_choose_the_rows(
     assert capsys.readouterr().out.count("\n── ") + 1 == count
 
 
+@pytest.mark.parametrize(
+    ("options", "count", "said"),
+    [
+        (["--id", "tuor-04"], 0, "no row has the id 'tuor-04'; did you mean 'tour-04'?"),
+        (["--id", "tour-04", "--id", "7"], 1, "no row has the id '7'; the first id is 'tour-01'"),
+        (["-p", "geo-*"], 0, "no row has an id that matches 'geo-*'; the first id is 'tour-01'"),
+        (["--id", "tour-04", "--id", "7", "--limit", "1"], 1, ""),
+        (["--id", "tour-04", "-p", "tour-0[4]"], 1, ""),
+    ],
+)
+def test_an_id_that_no_row_has_is_refused(
+    options: list[str], count: int, said: str, tour: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["view", str(tour / "tour.jsonl"), "--no-check", *options]
+    for further in ([], ["--html", str(tmp_path / "page.html")]):
+        assert main([*words, *further]) == (2 if said else 0)
+        done = capsys.readouterr()
+        assert further or done.out.count("── tour") == count
+        assert said in done.err
+
+
 def test_a_row_that_cannot_be_sent_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "rows.jsonl").write_text('{"question": "Why?", "image": "none.png"}\nbroken\n')
     assert main(["view", str(tmp_path / "rows.jsonl")]) == 0
