@@ -13,12 +13,12 @@ _OTHERS = (*_READ, "|")
 """Delimiters of files that look like CSV."""
 
 
-_DECLARED = re.compile(r'\s*"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
+_DECLARED = r'\s*"?sep=([^\w"\r\n])"?\s*'
 
 
 def declared_delimiter(lines: Sequence[str]) -> str | None:
     """Return what separates the cells, if these lines are the line with which Excel says so: ``sep=;``."""
-    found = _DECLARED.fullmatch("".join(lines))
+    found = re.fullmatch(_DECLARED, "".join(lines), re.IGNORECASE)
     return found[1] if found else None
 
 

@@ -12,7 +12,7 @@ from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Part, TextPart
 MARK = re.compile(r"<(image|video|audio)(?: (\d{1,3}))?>")
 """``<image>`` stands for the next image, ``<image 2>`` for the second."""
 
-MARKUP = re.compile(r"\b(?:HTML5?|SVG|XML|elements?|tags?)\b")
+MARKUP = r"\b(?:HTML5?|SVG|XML|elements?|tags?)\b"
 """Words of texts that speak of elements of HTML."""
 
 

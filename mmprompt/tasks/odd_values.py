@@ -12,13 +12,13 @@ from mmprompt.errors import shown
 RowNote = tuple[str, str, str]
 """The code of a note on a row, what was found, and what to do about it."""
 
-_MARK = re.compile(r"<(image|video|audio)[ _]?\d{0,3}>")
+_MARK = r"<(image|video|audio)[ _]?\d{0,3}>"
 
 
 def odd_texts(question: object, hint: object, choices: Choices, media: bool) -> Iterator[RowNote]:
     """Yield notes on texts that are sent: a mark beside media, and what a program wrote for a missing value."""
     text = question if media and isinstance(question, str) and "<" in question else ""
-    if (mark := _MARK.search(text)) and not MARKUP.search(text):
+    if text and (mark := re.search(_MARK, text)) and not re.search(MARKUP, text):
         what = f"the question holds a mark such as <{mark[1]}>, which is sent as text and stands for no medium"
         yield "MM107", what, "remove it: media are sent before the text"
     sent = (hint.strip() if isinstance(hint, str) else "", *choices.texts)

@@ -30,7 +30,7 @@ def placeholder_without_medium(row: CheckedRow) -> Iterator[Hit]:
     """A placeholder of a medium that is sent as text."""
     for text in row.texts:
         if ("<" in text.text or "[" in text.text) and (found := _PLACEHOLDER.search(text.text)):
-            if _is_prose(text.text, found) and (not row.media or MARKUP.search(text.text)):
+            if _is_prose(text.text, found) and (not row.media or re.search(MARKUP, text.text)):
                 continue
             what = f"the text holds {shown(found[0])}, which is sent as text and stands for no medium"
             hint = "remove it" if row.media else "remove it, and name the medium in a column, such as 'image'"
