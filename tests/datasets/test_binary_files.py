@@ -195,6 +195,11 @@ def test_the_shards_of_a_split_are_one_dataset(tmp_path, end):
         (["test/rows.jsonl", "train/rows.jsonl"], ["test", "train"]),
         (["en/test-0-of-1.jsonl", "en/train.jsonl", "fr/test.jsonl"], ["en/test", "en/train", "fr"]),
         (["rows.csv", "rows.jsonl"], ["rows.csv", "rows.jsonl"]),
+        (["2023.jsonl", "2024.jsonl"], ["2023", "2024"]),
+        (
+            ["en/rows.csv", "en/rows.jsonl", "fr/rows.csv", "fr/rows.jsonl"],
+            ["en/rows.csv", "en/rows.jsonl", "fr/rows.csv", "fr/rows.jsonl"],
+        ),
     ],
 )
 def test_no_file_of_a_folder_hides_another(tmp_path, names, splits):
@@ -218,6 +223,22 @@ def test_the_shards_of_parquet_files_are_one_split_in_each_folder(tmp_path):
     with pytest.raises(DatasetError, match="several splits or datasets: 'test', 'train'"):
         open_dataset(tmp_path)
     assert [row.columns["question"] for row in open_dataset(tmp_path, split="test")] == ["test/0000", "test/0001"]
+
+
+def test_a_split_has_its_shards_in_all_folders_if_their_names_say_it(tmp_path):
+    """As of MMMU, which has a folder for each subject."""
+    pa = pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    import pyarrow.parquet as pq
+
+    for name in ("Art/dev-00000-of-00001", "Art/test-00000-of-00001", "Math/dev-00000-of-00001"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"question": [name]}), tmp_path / f"{name}.parquet")
+    with pytest.raises(DatasetError, match="several splits or datasets: 'dev', 'test'"):
+        open_dataset(tmp_path)
+    assert [row.columns["question"] for row in open_dataset(tmp_path, split="dev")] == [
+        "Art/dev-00000-of-00001",
+        "Math/dev-00000-of-00001",
+    ]
 
 
 def test_a_split_is_a_file_of_a_folder_or_a_column_of_the_rows(tmp_path):

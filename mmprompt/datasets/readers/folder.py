@@ -20,6 +20,9 @@ _SHARD_OF = re.compile(r"(.+?)[-_.](\d+)-of-(\d+)(?:-[0-9a-f]{6,})?\.")
 
 _MOST_SHARDS = 100_000
 
+_SPLITS = frozenset(("train", "training", "test", "testing", "dev", "val", "valid", "validation", "eval", "evaluation"))
+"""What splits are called. A shard with such a name is of this split in whatever folder it lies."""
+
 _TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 _PACKED = ("", ".gz", ".zst")
@@ -160,16 +163,19 @@ def _found(folder: str, ends: tuple[str, ...]) -> list[str]:
 def _by_split(paths: Sequence[str], shard: re.Pattern[str] = _SHARD) -> dict[str, tuple[str, ...]]:
     """Return paths by the name before the number of the shard: ``test-00000-of-00002.parquet`` is of ``test``.
 
-    If a name is in several folders, as ``train/0000.parquet`` and ``test/0000.parquet``, each folder is a split.
+    If a name is in several folders, as ``train/0000.parquet`` and ``test/0000.parquet``, each folder is a split, unless
+    all are shards that name their split, as ``Art/test-00000-of-00001.parquet``.
     """
     splits: dict[str, list[str]] = {}
+    named = True
     for path in paths:
         name = os.path.basename(path)
         found = shard.match(name)
+        named = named and found is not None and found[1] in _SPLITS
         splits.setdefault(found[1] if found else name.partition(".")[0], []).append(path)
-    if any(len(set(map(os.path.dirname, files))) > 1 for files in splits.values()):
+    if not named and any(len(set(map(os.path.dirname, files))) > 1 for files in splits.values()):
         return _by_folder(paths, shard)
-    if len(splits) > 1 and all(len(files) == 1 and name.isdecimal() for name, files in splits.items()):
+    if shard is _SHARD and len(splits) > 1 and all(len(f) == 1 and name.isdecimal() for name, f in splits.items()):
         return {"": tuple([file for files in splits.values() for file in files])}  # 00000.tar, 00001.tar
     return {name: tuple(files) for name, files in splits.items()}
 
@@ -210,5 +216,5 @@ def _texts(folder: str) -> dict[str, tuple[str, ...]]:
     splits: dict[str, tuple[str, ...]] = {}
     for name, files in _by_split(questions or found, _SHARD_OF).items():
         is_one = len(files) == 1 or all(_SHARD_OF.match(os.path.basename(file)) for file in files)
-        splits |= {name: files} if is_one else {os.path.basename(file): (file,) for file in files}
+        splits |= {name: files} if is_one else {os.path.relpath(file, folder): (file,) for file in files}
     return splits
