@@ -150,7 +150,7 @@ def _listed(value: object) -> list[object]:
             if len(value) != len(texts):
                 return list(texts)
         named = {str(key).upper(): text for key, text in value.items()}
-        if len(named) != len(value) or any(len(key) != 1 or key not in ascii_uppercase for key in named):
+        if not named or len(named) != len(value) or any(len(key) != 1 or key not in ascii_uppercase for key in named):
             return list(value.values())
         return [named.get(letter) for letter in ascii_uppercase[: ascii_uppercase.index(max(named)) + 1]]
     if not isinstance(value, str) or value.lstrip().startswith("["):

@@ -82,8 +82,9 @@ def transcoded(stream: BinaryIO, encoding: str | None, *, final: bool = True) ->
         yield stream
         return
     try:
+        "".encode(encoding)  # codecs such as rot13 are not of text
         decoder = codecs.getincrementaldecoder(encoding)()
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise DatasetError(f"unknown encoding {shown(encoding)}", "name one such as utf-16 or gb18030") from None
     try:
         yield stream_of(_utf8_pieces(stream, decoder, final))

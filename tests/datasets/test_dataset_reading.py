@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import pickle
 import re
 from pathlib import Path
@@ -172,3 +173,12 @@ def test_a_file_that_is_no_text_says_how_to_give_its_rows(tmp_path: Path, name: 
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DatasetError, match=re.escape(hint)):
         open_dataset(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["utf-99", "rot13", "base64", "undefined"])
+@pytest.mark.parametrize("end", ["csv", "csv.gz"])
+def test_an_encoding_that_is_none_of_texts_is_unknown(tmp_path, name, end):
+    data = b"question\nWhat?\n"
+    (tmp_path / f"rows.{end}").write_bytes(gzip.compress(data) if end.endswith("gz") else data)
+    with pytest.raises(DatasetError, match=f"unknown encoding '{name}'; name one such as utf-16"):
+        open_dataset(tmp_path / f"rows.{end}", encoding=name)

@@ -167,6 +167,16 @@ def test_load_tests_and_evaluation_sets_hold_the_media(tmp_path):
     assert made["general-vqa"] == {"id": "a", "messages": made["evalscope-perf"], "answer": "a cup"}
 
 
+def test_a_row_without_right_answers_is_a_test_of_promptfoo_without_an_assertion(tmp_path):
+    import json
+
+    source = tmp_path / "rows.jsonl"
+    source.write_text(json.dumps({"question": "What?", "answer": []}) + "\n", "utf-8")
+    convert_dataset(source, tmp_path / "tests.jsonl", to="promptfoo")
+    (test,) = json.loads((tmp_path / "tests.jsonl").read_text("utf-8"))
+    assert test == {"vars": {"messages": [{"role": "user", "content": "What?"}]}}
+
+
 def test_general_vqa_holds_sounds_and_texts_as_evalscope_reads_them(tmp_path, tour):
     import json
 

@@ -197,6 +197,11 @@ def test_a_question_that_only_quotes_a_tag_is_text() -> None:
     assert parts_of({"question": f"What does {IMAGE}x{END} mean?"}) == [f"What does {IMAGE}x{END} mean?"]
 
 
+@pytest.mark.parametrize("nothing", [{}, [], {"text": [], "label": []}])
+def test_choices_that_hold_nothing_are_no_choices(nothing: object) -> None:
+    assert parts_of({"question": "What?", "options": nothing}) == ["What?"]
+
+
 def test_a_mapped_column_is_media(tmp_path: Path) -> None:
     text = json.dumps({"question": "q", "photo": "p.jpg", "image": "a.jpg"})
     given = of_file(tmp_path / "rows.jsonl", text, map_columns={"photo": "image"})

@@ -169,9 +169,9 @@ def missing_answer(store: Store) -> Iterator[Hit]:
     column = store.output_column
     if column not in shapes.kinds:
         return
-    if not shapes.filled(column):
+    if shapes.rows > 1 and not shapes.filled(column):
         what = f"{shown(column)} is null or blank in all {shapes.rows} rows"
-        yield Hit(what, "give the answers, if replies are to be scored", column, row=None if shapes.rows > 1 else 0)
+        yield Hit(what, "give the answers, if replies are to be scored", column)
         return
     for row, shape in shapes.where(lambda shape: shape.get(column, "null") in _EMPTY):
         what = f"{shown(column)} is {shape[column]}" if column in shape else f"the row has no {shown(column)}"

@@ -20,8 +20,8 @@ def promptfoo(record: Record, store: MediaStore) -> Row:
     """Return a test of promptfoo: its messages as the variable ``messages``, and an assertion on the answer."""
     test: Row = {} if record.id is None else {"description": str(record.id)}
     test["vars"] = {"messages": wire_messages(record, store)}
-    if record.answer is not None:
-        answers = record.answer if isinstance(record.answer, list) else [record.answer]
+    answers = record.answer if isinstance(record.answer, list) else [record.answer]
+    if record.answer is not None and answers:
         checks = [{"type": "equals", "value": answer} for answer in answers]
         test["assert"] = (
             checks if len(checks) == 1 else [{"type": "assert-set", "threshold": 1 / len(checks), "assert": checks}]
