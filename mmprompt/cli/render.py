@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import INTERRUPTION, NoteReport, error_report, recorded  # noqa: PLC0415  # loads with the command  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.report import INTERRUPTION, NoteReport, error_report, recorded  # noqa: PLC0415  # for the run
     from mmprompt.cli.shards import check_shards  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command

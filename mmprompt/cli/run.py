@@ -130,11 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         OSError: the journal cannot be written.
     """
     from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
-    from mmprompt.cli.report import (  # noqa: PLC0415  # loads with the command
-        NoteReport,  # loads with the command
-        error_report,
-        recorded,
-    )
+    from mmprompt.cli.report import NoteReport, error_report, recorded  # noqa: PLC0415  # loads with the command
 
     check_engine_options(arguments)
     check_output(arguments.errors)

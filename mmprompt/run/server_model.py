@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mmprompt.errors import ServerError
 from mmprompt.render.request import Request
@@ -18,11 +18,6 @@ from mmprompt.run.model import Answer
 from mmprompt.run.options import checked_options
 from mmprompt.run.reply import Reply
 from mmprompt.targets.json_values import JSONValue
-
-if TYPE_CHECKING:
-    from mmprompt.render.request import Request
-    from mmprompt.run.client import ChatClient
-    from mmprompt.targets.json_values import JSONValue
 
 CONCURRENCY = 16
 

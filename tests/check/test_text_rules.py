@@ -231,9 +231,7 @@ def test_the_only_row_without_an_answer_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('["no row"]\n{"question": "What?", "answer": null}\n')
     (finding,) = [found for found in findings_of(path) if found.code == "MM701"]
-    assert str(finding) == (
-        f"{path}:2: MM701 'answer' is null; give the answer, or drop the row (answer, sample 1)"
-    )
+    assert str(finding) == (f"{path}:2: MM701 'answer' is null; give the answer, or drop the row (answer, sample 1)")
 
 
 @pytest.mark.parametrize(
