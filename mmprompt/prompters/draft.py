@@ -44,7 +44,8 @@ class PromptDraft(NamedTuple):
         if form == "anthropic":  # its system turns join the system text
             said = [turn.content or "" for turn in turns if turn.role == "system"]
             request["messages"] = [wire_turn(turn) for turn in turns if turn.role != "system"]
-            request["system"] = wire_content(joined(system, *[c for text in said for c in ("\n", text)]))
+            if system or empty_system or said:
+                request["system"] = wire_content(joined(system, *[c for text in said for c in ("\n", text)]))
         else:
             messages: list[JSONValue] = [wire_turn(turn) for turn in turns]
             if system or empty_system:

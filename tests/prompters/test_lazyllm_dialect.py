@@ -156,3 +156,9 @@ def test_a_float_is_no_input(prompter, as_messages):
         made.generate_prompt(1.5, return_dict=as_messages)
     assert "7" in str(made.generate_prompt(7, return_dict=as_messages))
     assert "True" in str(made.generate_prompt(True, return_dict=as_messages))
+
+
+def test_an_empty_prompter_has_no_system_text_in_the_anthropic_format():
+    got = EmptyPrompter(dialect="lazyllm").generate_prompt("q", format="anthropic")
+    assert got == {"messages": [{"role": "user", "content": "q"}]}
+    assert chat("", system="").generate_prompt("q", format="anthropic")["system"] == ""
