@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import warnings
@@ -243,6 +244,20 @@ def test_a_system_prompt_beside_media_for_a_model_without_system(media: Any) -> 
     [message] = Parser(meta, RunnerBuilder()).parse_template(prompt, "gen")
     assert message["role"] in ("HUMAN", "user")
     assert [p["type"] for p in message["prompt"]] == ["text", "image_url", "text"]
+
+
+def test_the_system_message_of_a_task_s_meta_template_goes_through_the_stock_model(tmp_path: Path) -> None:
+    begin = [{"role": "SYSTEM", "prompt": "Be brief."}]
+    template = {"begin": begin, "round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    own = {"round": [{"role": "HUMAN"}, {"role": "BOT", "generate": True}], "reserved_roles": [{"role": "SYSTEM"}]}
+    task = {"dataset": "rows.jsonl", "infer_cfg": {"prompt_template": {"template": template}}}
+    (tmp_path / "task.json").write_text(json.dumps({**task, "model": {"meta_template": own}}), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"q": "1+1=?", "answer": "2"}', encoding="utf-8")
+    path = str(tmp_path / "task.json")
+    row = MMPromptDataset(path=path, reader_cfg={"input_columns": ["id"], "output_column": "answer"}).test[0]
+    prompt = MMPromptTask(path).generate_item(row)
+    for parser in (APITemplateParser(META), Parser(None, RunnerBuilder())):
+        assert [message["prompt"] for message in parser.parse_template(prompt, "gen")] == ["Be brief.", "1+1=?"]
 
 
 def test_what_a_role_of_the_meta_template_says_around_media(media: Any) -> None:

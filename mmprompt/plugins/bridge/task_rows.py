@@ -22,7 +22,7 @@ from mmprompt.plugins.bridge.table_rows import CARRIED, TableRow, carried, row_t
 from mmprompt.render.builder import FailedRow
 from mmprompt.targets.json_values import JSONObject
 from mmprompt.targets.wire_json import decoded
-from mmprompt.templates.prompt_list import PromptList
+from mmprompt.templates.prompt_list import PromptList, Section, in_section
 
 
 class TaskRows:
@@ -136,5 +136,11 @@ def _of_label(by_label: Any, label: object) -> Any:
 
 
 def _prompt(messages: Iterable[Message]) -> PromptList:
-    """Return messages as a prompt whose content parts are values, not dicts."""
-    return PromptList({**role_dict(m._replace(parts=())), "prompt": list(m.parts)} for m in messages)
+    """Return messages as a prompt whose content parts are values, not dicts.
+
+    The system messages at its head are its begin: AISBench's own parser takes no such role in a round.
+    """
+    items = [{**role_dict(m._replace(parts=())), "prompt": list(m.parts)} for m in messages]
+    first = next((n for n, item in enumerate(items) if item["role"] != "SYSTEM"), len(items))
+    begin = Section("begin")
+    return PromptList([*(in_section(item, begin) for item in items[:first]), *items[first:]])
