@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Union
 
@@ -18,7 +18,7 @@ from mmprompt.tasks.load import dataset_task, load_task
 from mmprompt.tasks.task import Task
 
 Path = Union[str, "os.PathLike[str]"]
-Source = Union[Task, Path, Sequence[Path], Mapping[str, Any]]
+Source = Union[Task, Path, Iterable[Path], Mapping[str, Any]]
 """A task, the name of a task file or a dataset, several files of one dataset, or a task as a mapping."""
 
 Codes = Union[str, Sequence[str]]
@@ -80,9 +80,10 @@ def _task(source: Source, policy: MediaPolicy | None) -> Task:
         return source
     if isinstance(source, (str, os.PathLike, Mapping)):
         return load_task(source, policy=policy)
-    for path in source:
+    paths = list(source)  # it may be an iterator, such as that of a glob
+    for path in paths:
         expect(path, (str, os.PathLike), "the name of a file", 'give load_task({}, {"rows": rows}) to check rows')
-    return dataset_task(source, policy=policy)
+    return dataset_task(paths, policy=policy)
 
 
 def _name(source: Source) -> str | None:

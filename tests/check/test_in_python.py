@@ -37,6 +37,12 @@ def test_rows_in_place_of_names_are_refused_with_what_to_give() -> None:
         list(check_dataset([{"question": "What?"}]))  # type: ignore[list-item]  # what a user would try
 
 
+def test_files_may_be_named_one_after_the_other(data: Path) -> None:
+    named = list(check_dataset(data.parent.glob(data.name)))
+    assert named == list(check_dataset([data]))
+    assert len(named) > 1
+
+
 def test_findings_are_yielded_in_the_order_of_rows(data: Path) -> None:
     found = [(f.code, f.row, f.id) for f in check_dataset(data, select=CHOSEN)]
     assert sorted(found, key=str) == [("MM002", 2, None), ("MM201", 0, "a"), ("MM701", 1, "b")]
