@@ -1,7 +1,9 @@
 """Which server a run asks, and what it sends there beside the requests.
 
 A task file may come from a stranger. The server that it names is asked only where it is this machine or the caller
-names the same host, and a host that it alone names gets no key.
+names the same host, and a host that it alone names gets no key. ``OPENAI_API_KEY`` goes only to
+``https://api.openai.com``. Any other server gets ``MMPROMPT_API_KEY``, or the variable that the *command line* names: a
+task file cannot choose it.
 """
 
 from __future__ import annotations
