@@ -108,8 +108,7 @@ class WorkFolder:
             raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
         except (OSError, ValueError, KeyError, TypeError):
             raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
-        # an option that the version before lacked is one that was not given
-        changed = [n for n in dict.fromkeys([*before, *about]) if (before.get(n) or None) != (about.get(n) or None)]
+        changed = [n for n in dict.fromkeys([*before, *about]) if _given(before.get(n)) != _given(about.get(n))]
         if made_by != (VERSION, __version__):
             changed.insert(0, f"mmprompt ({made_by[1]}, now {__version__})")
         if changed:
@@ -124,6 +123,11 @@ class WorkFolder:
             for name in sorted(os.listdir(self.path), key=lambda name: (name == _PLAN, name[:1].isdigit())):
                 os.unlink(os.path.join(self.path, name))
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _given(value: object) -> object:
+    """Return what an option holds; None if it is not given, as one that the version before lacked."""
+    return value if value or type(value) in (int, float) else None
 
 
 @contextmanager

@@ -107,6 +107,16 @@ def test_a_run_goes_on_that_a_version_with_fewer_options_began(tmp_path: Path) -
         folder.resumed({"--limit": 3, "--drop-last-assistant": True})
 
 
+def test_an_option_of_0_is_given(tmp_path: Path) -> None:
+    folder = WorkFolder(str(tmp_path / "work"))
+    folder.begin({"--temperature": 0.0, "--seed": None}, [])
+    assert folder.resumed({"--temperature": 0.0, "--seed": None}) == []
+    with pytest.raises(TaskError, match="was begun with another --temperature;"):
+        folder.resumed({"--temperature": None, "--seed": None})
+    with pytest.raises(TaskError, match="was begun with another --seed;"):
+        folder.resumed({"--temperature": 0.0, "--seed": 0})
+
+
 def test_a_folder_of_something_else_is_left_alone(dataset: Path, tmp_path: Path) -> None:
     work = tmp_path / "out.jsonl.shards"
     work.mkdir()
