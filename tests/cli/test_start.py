@@ -15,7 +15,7 @@ UNUSED = {
     "tempfile", "random", "hashlib", "secrets", "concurrent.futures", "sqlite3", "tarfile", "zipfile", "gzip",
     "fractions", "difflib", "signal", "numpy", "PIL", "av", "soundfile", "requests", "urllib3", "transformers", "torch",
     "yaml", "jinja2", "tqdm", "pyarrow", "datasets",
-    "mmprompt.icl.assembly", "mmprompt.icl.retrievers", "mmprompt.icl.types", "mmprompt.templates.text",
+    "urllib.parse", "mmprompt.meta_template.meta_template", "mmprompt.templates.prompt_list", "mmprompt.icl.assembly", "mmprompt.icl.retrievers", "mmprompt.icl.types", "mmprompt.templates.text",
     "mmprompt.templates.multiturn", "mmprompt.templates.raw", "mmprompt.tasks.upstream", "mmprompt.tasks.yaml_text",
     "mmprompt.media.sandbox.process", "mmprompt.media.engine", "mmprompt.media.fetch", "mmprompt.media.cache.cache",
     "mmprompt.targets.fitting", "mmprompt.datasets.likely_encoding", "mmprompt.datasets.readers.webdataset",
@@ -56,3 +56,22 @@ def test_rendering_a_row_loads_nothing_that_it_does_not_use(
     assert "mmprompt.render.builder" in found
     found -= loaded("import orjson", command_environment)  # which loads subprocess on Python 3.10
     assert {name for name in found if name in UNUSED or name.startswith(BELOW_UNUSED)} == set()
+
+
+def test_only_a_process_of_our_own_collects_garbage_rarely(tmp_path: Path, command_environment: dict[str, str]) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_text(ROW)
+    code = """
+import atexit, gc, sys
+from mmprompt.cli import main
+before = gc.get_threshold()
+assert main(*eval(sys.argv.pop())) == 0
+print(gc.get_threshold() > before, gc.get_freeze_count() > 0, file=sys.stderr)
+atexit._run_exitfuncs()
+print(gc.get_freeze_count() > 0, file=sys.stderr)
+"""
+    words = ["render", str(source)]
+    for given, found in (((), "True False True"), ((words,), "False False False")):
+        command = [sys.executable, "-c", code, *words, repr(given)]
+        ran = subprocess.run(command, env=command_environment, capture_output=True, text=True, timeout=60, check=True)
+        assert ran.stderr.split()[-3:] == found.split()
