@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import cast
 
 from mmprompt.check.facts import digest_of
 from mmprompt.check.rule import CheckedMedium
-from mmprompt.errors import MMPromptError, shown
+from mmprompt.errors import MMPromptError
 from mmprompt.media.inspection import Content, inspect
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.sandbox.decoders import decoder
 from mmprompt.media.sandbox.jobs import name_of, run_each
-from mmprompt.media.sources import in_short
 from mmprompt.media.thumbnail import thumbnail
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 
@@ -171,20 +169,3 @@ def medium_key(part: MediaPart | MediaRef) -> object:
     """Return what is the same for media with the same modality and source."""
     held = part.source if isinstance(part, MediaRef) else part
     return (part.modality, held, getattr(held, "root", None)) if isinstance(held, str) else (part.modality, id(held))
-
-
-def name_of_medium(part: MediaRef) -> str:
-    """Return the name of a medium in short; bytes and objects without one are called by their modality.
-
-    The path of bytes in a tar file is their suffix alone.
-    """
-    source = part.source
-    named = "." in str(source.get("path")) if isinstance(source, Mapping) else isinstance(source, (str, os.PathLike))
-    return in_short(source) if named else f"the {part.modality}"
-
-
-def naming(medium: CheckedMedium, error: MMPromptError) -> MMPromptError:
-    """Return the error with the name of its medium before its words, unless they hold it or a setting is at fault."""
-    if error.where.setting is not None or medium.name in error.what or shown(medium.name) in error.what:
-        return error
-    return type(error)(f"{medium.name}: {error.what}", error.hint, error.where, error.code)

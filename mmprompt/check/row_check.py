@@ -12,8 +12,6 @@ from mmprompt.check.media_check import (
     ReadAhead,
     media_of,
     medium_key,
-    name_of_medium,
-    naming,
     with_media,
 )
 from mmprompt.check.media_fixes import medium_fix
@@ -177,7 +175,7 @@ class RowCheck:
                 self._media.look(medium, part, ahead)
             except FAULTS as error:
                 where = {"column": medium.column, "offset": medium.offset, "part": number}
-                row.errors.append(naming(medium, _ours(error)).located(**where))
+                row.errors.append(naming(medium.name, _ours(error)).located(**where))
         if not row.errors and not shared_errors:
             held = [[with_media(message, read) for message in messages] for messages in requests]
             row.errors += self._target.errors(sample, held)
@@ -225,7 +223,7 @@ class RowCheck:
             try:
                 self._media.look(medium, part, ahead)
             except FAULTS as error:
-                fault = naming(medium, _ours(error)).located(part=medium.number)
+                fault = naming(medium.name, _ours(error)).located(part=medium.number)
             if len(self._shared) >= _KEPT_SHARED:
                 self._shared.clear()
             known = self._shared[key] = medium, fault

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MediaError, MMPromptError, Where
+from mmprompt.errors import MediaError, MMPromptError, SourceError
 from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
@@ -22,7 +22,6 @@ from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import PartWriter
 from mmprompt.targets.wire_json import Payload, writer_for
-from mmprompt.tasks.locate import Place
 from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
 
@@ -209,14 +208,24 @@ class RequestBuilder:
         try:
             return self.write(self.media.in_place(placed) if in_place else placed)
         except MMPromptError as error:
-            raise error.located(**self._place_of(sample, messages, error.where)) from None
+            raise self._placed(sample, messages, error) from None
 
-    def _place_of(self, sample: Sample, messages: list[Message], where: Where) -> Place:
-        """Return the column and offset of the part that an error names; empty if it is about no single one."""
+    def _placed(self, sample: Sample, messages: list[Message], error: MMPromptError) -> MMPromptError:
+        """Return an error with the column and offset of the medium that it is about, if it is about a single one.
+
+        What a decoder says of a medium begins with its name.
+        """
+        where = error.where
         if where.message is None or where.part is None:
-            return {}
+            return error
         part = messages[where.message - 1].parts[where.part - 1]
-        return self.task.place_of(sample, part.source) if isinstance(part, MediaRef) else {}
+        if not isinstance(part, MediaRef):
+            return error
+        if isinstance(error, SourceError):
+            from mmprompt.media.medium_names import name_of_medium, naming  # noqa: PLC0415  # only for a fault
+
+            error = naming(name_of_medium(part), error)
+        return error.located(**self.task.place_of(sample, part.source))
 
 
 def prepared_rows(
