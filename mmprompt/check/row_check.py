@@ -23,6 +23,7 @@ from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError, RowError, Where
 from mmprompt.errors.findings import Finding
 from mmprompt.media.inspection import ImageContent, VideoContent
+from mmprompt.media.medium_names import name_of_medium, naming
 from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message
 from mmprompt.render.builder import FAULTS, RequestBuilder
 from mmprompt.tasks.task import Task
