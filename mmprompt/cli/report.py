@@ -64,10 +64,11 @@ class ErrorReport:
         self.record(fault.finding)
         of_kind = TOLD if self.missing.holds(fault.finding) else _OF_A_KIND
         shows = self._alike.shows((fault.finding.code, fault.what, fault.hint), self._most(fault), of_kind)
-        text = str(fault.finding) if shows else f"… {self.missing.news}" if self.missing.news else ""
-        if text:
-            if self.make_room is not None:
-                self.make_room()
+        texts = [str(fault.finding)] if shows else []
+        texts += [f"… {self.missing.news}"] if self.missing.news else []
+        if texts and self.make_room is not None:
+            self.make_room()
+        for text in texts:
             say(text)
 
     def _most(self, fault: RowFault) -> int:

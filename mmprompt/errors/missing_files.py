@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from mmprompt.errors import names_in_short, shown
 from mmprompt.errors.findings import Finding
@@ -10,11 +13,16 @@ from mmprompt.errors.findings import Finding
 TOLD = 3
 """How many of these rows are told one by one."""
 
+_NAMED = r"no such file: '([^']+)'"
+_MOST_FOLDERS = 1000
+"""How many folders of one are looked into."""
+
 
 class MissingFiles:
     """Counts the rows of a dataset that each miss a file, from the first row to the first that misses none.
 
-    ``roots`` are the folders in which files are looked for. ``news`` is what the last finding gives to say, or ``""``.
+    ``roots`` are the folders in which files are looked for. ``news`` is what the last finding gives to say, or ``""``:
+    of the first row, in which folder nearby its file lies.
     """
 
     def __init__(self, roots: Sequence[str] = ()) -> None:
@@ -32,11 +40,42 @@ class MissingFiles:
         if finding.code != "MM201" or row is None:
             return False
         if row in (0, self._rows):
+            first = row == 0 and self._rows != 1
             self._rows = row + 1
-            if row == TOLD:
+            if first:
+                self.news = self._nearby(finding.message)
+            elif row == TOLD:
                 self.news = self._words()
         return row < self._rows
 
     def _words(self) -> str:
         where = f"relative paths begin at {names_in_short(map(shown, self.roots))}: " if self.roots else ""
         return f"each of the first {self._rows} rows misses a file; {where}check --media-root DIR"
+
+    def _nearby(self, message: str) -> str:
+        found = re.fullmatch(_NAMED, message)
+        name = found[1] if found else os.curdir
+        if os.path.isabs(name) or not {os.curdir, os.pardir}.isdisjoint(name.split("/")):
+            return ""
+        for folder in _folders_near(self.roots):
+            if os.path.isfile(os.path.join(folder, name)):
+                return f"{shown(name)} lies in {shown(folder)}: pass --media-root {folder}"
+        return ""
+
+
+def _folders_near(roots: Sequence[str]) -> Iterator[str]:
+    """Yield the folders in each root, the folder that holds it, and the folders beside it."""
+    for root in roots:
+        above = os.path.normpath(os.path.join(root, os.pardir))
+        yield from _folders_in(os.path.normpath(root))
+        yield above
+        yield from _folders_in(above)
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [os.path.join(folder, entry.name) for entry in islice(entries, _MOST_FOLDERS) if entry.is_dir()]
+    except OSError:
+        return []
+    return sorted(map(os.path.normpath, found))

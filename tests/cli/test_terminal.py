@@ -211,6 +211,29 @@ def test_rows_that_all_miss_their_files_are_told_with_the_folders_that_are_searc
     assert len(errors.read_text().splitlines()) == 15
 
 
+@pytest.mark.parametrize(
+    ("data", "name", "lies", "root"),
+    [
+        ("data.jsonl", "a.jpg", "pics/a.jpg", "pics"),
+        ("coco/notes/data.jsonl", "a.jpg", "coco/val/a.jpg", "coco/val"),
+        ("coco/notes/data.jsonl", "val/a.jpg", "coco/val/a.jpg", "coco"),
+        ("data.jsonl", "a.jpg", "pics/b.jpg", ""),
+        ("data.jsonl", "../a.jpg", "pics/a.jpg", ""),
+    ],
+)
+def test_the_folder_nearby_that_holds_a_missing_file_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], data: str, name: str, lies: str, root: str
+) -> None:
+    for path in (data, lies):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / lies).write_bytes(b"no picture")
+    path = write_rows(tmp_path / data, {"image": name, "question": "q"}, {"question": "q"})
+    said = f"… {name!r} lies in '{tmp_path / root}': pass --media-root {tmp_path / root}"
+    assert (said in rendered(capfd, path)[2].splitlines()) is bool(root)
+    assert main(["check", str(path)]) == 1
+    assert capfd.readouterr().out.count(f"{path}: {said}\n") == bool(root)
+
+
 def test_missing_files_of_later_rows_are_told_one_by_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows = [{"image": f"{n}.jpg"} for n in range(7)]
     data = write_rows(tmp_path / "data.jsonl", *rows[:5], {"question": "q"}, *rows[5:])

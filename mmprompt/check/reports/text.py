@@ -35,15 +35,15 @@ class TextReport(Report):
     def finding(self, finding: Finding) -> None:
         """Write the line of a finding, or count it."""
         message = "no such file: …" if self.missing.holds(finding) else finding.message
-        if self.missing.news:
-            place = f"{finding.file}: " if finding.file else ""
-            self.write(f"{printable(place)}… {printable(self.missing.news)}\n")
         kind = (finding.file or "", finding.code, message, finding.hint)
         count = self._kinds.get(kind, 0)
         if count or len(self._kinds) < _KINDS:
             self._kinds[kind] = count + 1
         if count < _ALIKE:
             self.write(f"{printable(str(finding))}\n")
+        if self.missing.news:
+            place = f"{finding.file}: " if finding.file else ""
+            self.write(f"{printable(place)}… {printable(self.missing.news)}\n")
 
     def end(self, summary: Summary) -> None:
         """Write how many findings were only counted; say so if there is nothing to tell."""
