@@ -13,6 +13,7 @@ import mmprompt.check.rules  # noqa: F401  # registers the rules
 from mmprompt.check.kept import Progress
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.mending import FORMATS
+from mmprompt.check.row_batches import batches_of
 from mmprompt.check.row_check import FAULT, RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
 from mmprompt.check.store import Store
@@ -39,9 +40,8 @@ _ONCE = ("MM003",)
 _SAME = {"MM611": "MM715", "MM102": "MM105"}
 """Notes on all rows that a rule tells better, row by row."""
 
-
-_TOGETHER, _TOGETHER_OF_SEVERAL, _TOGETHER_BYTES = 16, 4, 4 << 20
-"""Rows that are checked together at most, by one worker or by each of several; bytes after which no row joins them."""
+_TOGETHER, _TOGETHER_OF_SEVERAL = 16, 4
+"""Rows that are checked together at most, by one worker or by each of several."""
 
 SharedFinding = tuple["int | None", str, str]
 """Row, code and message of a finding on a medium that many rows send, told for the first of them."""
@@ -218,7 +218,7 @@ class Checker:
     def _reports(
         self, rows: Iterable[tuple[Row, int | None]], workers: int, together: int
     ) -> Generator[RowReport, None, None]:
-        batches = _batches(iter(rows), together)
+        batches = batches_of(iter(rows), together)
         if workers == 1:
             for batch in batches:
                 yield from self._rows.reports(batch)
@@ -274,20 +274,6 @@ def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:
 def dataset_fault(error: MMPromptError, path: str | None) -> Finding:
     """Return the finding of a dataset or task that cannot be opened."""
     return Finding.of(error.located(file=path))
-
-
-def _batches(rows: Iterator[tuple[Row, int | None]], most: int) -> Iterator[list[tuple[Row, int | None]]]:
-    """Yield rows with their numbers together: the first alone, so that its findings come soon, then more and more."""
-    batch: list[tuple[Row, int | None]] = []
-    count, size = 1, 0
-    for numbered in rows:
-        batch.append(numbered)
-        size += sample_bytes(numbered[0]) if count > 1 else 0
-        if len(batch) >= count or size >= _TOGETHER_BYTES:
-            yield batch
-            batch, size, count = [], 0, min(2 * count, most)
-    if batch:
-        yield batch
 
 
 def read_against(task: Task, dataset: Dataset, store: Store, policy: MediaPolicy) -> None:

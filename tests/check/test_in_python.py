@@ -7,12 +7,15 @@ import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mmprompt import check_dataset, testing
+from mmprompt import check_dataset, load_task, testing
 from mmprompt.errors import TargetError, TaskError
 
 ROWS = [
@@ -154,3 +157,17 @@ def test_a_file_that_is_no_dataset_is_a_failed_test(tmp_path: Path) -> None:
     code, out = run(tmp_path)
     assert code == 1
     assert "MM000" in out
+
+
+def test_the_findings_of_a_row_that_came_late_wait_for_no_other_row() -> None:
+    asked = 0
+
+    def late_rows() -> Iterator[dict[str, Any]]:
+        nonlocal asked
+        for number in range(6):
+            asked += 1
+            time.sleep(0.07)
+            yield {"id": number, "question": "<image>\nWhat is this?", "answer": "a"}
+
+    found = [(finding.row, asked) for finding in check_dataset(load_task({}, {"rows": late_rows()}), select=["MM107"])]
+    assert found == [(number, number + 1) for number in range(6)]
