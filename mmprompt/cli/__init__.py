@@ -149,22 +149,37 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **options})
 
     def error(self, message: str) -> NoReturn:
-        """Exit with an error, which also names the option nearest to the first one that does not exist."""
+        """Exit with an error, which also names the option nearest to the first one that does not exist.
+
+        Of an option that other commands have, these are named.
+        """
         from mmprompt.errors import nearest  # noqa: PLC0415  # only for a fault
 
         known = self._option_string_actions
         names = [word.partition("=")[0] for word in self.words if word[:2] == "--" and word != "--"]
         unknown = next((name for name in names if not any(option.startswith(name) for option in known)), None)
         if unknown is not None:
-            message += (
-                f"; {nearest(unknown, known)}" if unknown in message else f"; {unknown}: {nearest(unknown, known)}"
-            )
+            others = ", ".join(_commands_with(unknown))
+            hint = f"it is an option of {others}" if others else nearest(unknown, known)
+            message += f"; {hint}" if unknown in message else f"; {unknown}: {hint}"
         say(f"{self.prog}: {message}; see {self.prog} --help")
         sys.exit(USAGE)
+
+    def takes(self, option: str) -> bool:
+        """Return whether there is an option of this name."""
+        return option in self._option_string_actions
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Exit with an error that names the unknown arguments."""
         self.error(f"unrecognized arguments: {' '.join(word or repr('') for word in unknown)}")
+
+
+def _commands_with(option: str) -> list[str]:
+    """Return the commands that take an option."""
+    commands = _Parser().add_subparsers()
+    for name in _COMMANDS:
+        importlib.import_module(f"mmprompt.cli.{name}").add_parser(commands)
+    return [name for name, each in commands.choices.items() if each.takes(option)]
 
 
 class _Version(argparse.Action):

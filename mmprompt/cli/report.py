@@ -65,7 +65,7 @@ class ErrorReport:
         of_kind = TOLD if self.missing.holds(fault.finding) else _OF_A_KIND
         shows = self._alike.shows((fault.finding.code, fault.what, fault.hint), self._most(fault), of_kind)
         texts = [str(fault.finding)] if shows else []
-        texts += [f"… {self.missing.news}"] if self.missing.news else []
+        texts += [f"… {self.missing.news}"] if self.missing.news and not (shows and fault.finding.row) else []
         if texts and self.make_room is not None:
             self.make_room()
         for text in texts:

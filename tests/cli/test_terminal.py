@@ -545,6 +545,8 @@ def test_the_bar_has_no_total_where_it_is_not_known(command_environment: dict[st
         (["plugin"], "unknown command 'plugin'; did you mean 'plugins'?"),
         (["render", "--hlep"], "--hlep: did you mean '--help'?"),
         (["render", "a", "--strict-note"], None),  # an abbreviation
+        (["stats", "a", "--target", "gpt"], "--target gpt; it is an option of render, run, check, view; see"),
+        (["score", "a", "--temperature=0"], "--temperature=0; it is an option of run; see"),
         (["render", "a", "--eror", "x"], "did you mean '--errors'?"),
         (["render", "a", "--drop-last-asistant"], "did you mean '--drop-last-assistant'?"),
         (["render", "--lmit=3", "--workers", "0", "a"], "--lmit: did you mean '--limit'?"),
