@@ -66,9 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise TaskError(what, f"render it: mmprompt render {arguments.dataset}, or give a dataset")
     options = dataset_options(arguments)
     columns = options.pop("map_columns")
+    within = _roots_within(arguments)
     text, notes = starter_task(
         open_dataset(arguments.dataset, columns=columns, templates=True, **options),
         _section(arguments, columns),
+        list(within.values()),
     )
     try:
         with open(arguments.o, "x", encoding="utf-8") as file:
@@ -86,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"note: {note.finding}")
     if request is not None:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
-    again = "".join([f" --media-root {root}" for root in arguments.media_root])
+    again = "".join([f" --media-root {root}" for root in arguments.media_root if root not in within])
     again += " --drop-last-assistant" if arguments.drop_last_assistant else ""
     say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}{again}")
     return OK if request is not None else FINDINGS
@@ -105,3 +107,10 @@ def _section(arguments: argparse.Namespace, columns: dict[str, str]) -> dict[str
         "encoding": arguments.encoding,
     }
     return {name: value for name, value in section.items() if value}
+
+
+def _roots_within(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the media roots below the folder of the task file, which it may name itself, and their names there."""
+    folder = os.path.dirname(arguments.o) or "."
+    names = {root: os.path.relpath(root, folder) for root in arguments.media_root}
+    return {root: name for root, name in names.items() if name.split(os.sep)[0] != os.pardir}

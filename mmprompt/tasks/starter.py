@@ -58,11 +58,12 @@ class FoundColumns(NamedTuple):
     unread: tuple[str, ...] = ()
 
 
-def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, list[Note]]:
+def starter_task(dataset: Dataset, section: Mapping[str, Any], roots: Sequence[str] = ()) -> tuple[str, list[Note]]:
     """Return the text of a YAML task file for a dataset, and notes on it.
 
     ``section`` is the section ``dataset`` of the task file. The first 50 rows show what the columns of the dataset
-    hold; where ``section`` gives them roles, the template uses the roles.
+    hold; where ``section`` gives them roles, the template uses the roles. ``roots`` are folders of media below that of
+    the task file.
 
     Raises:
         TaskError: the dataset has no rows, no column with a question or media, or not one that has a role.
@@ -82,8 +83,11 @@ def starter_task(dataset: Dataset, section: Mapping[str, Any]) -> tuple[str, lis
     ]
     if not found.is_whole:
         lines += [*_reader_lines(found), *_template_lines(found)]
+    media = "# media: {fit: true}  # scale or re-encode media that the target would refuse"
+    if roots:
+        media = f"media: {{roots: {_quoted(list(roots))}}}  # where names of media begin, beside the dataset's folder"
     lines += [
-        "# media: {fit: true}  # scale or re-encode media that the target would refuse",
+        media,
         f"eval_cfg: {{scorer: {'choice' if found.choices else _SCORERS.get(dataset.format, 'exact')}}}",
     ]
     return "\n".join(lines) + "\n", _notes(found)

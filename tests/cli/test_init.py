@@ -238,3 +238,21 @@ def test_a_role_of_a_column_that_no_row_has_is_an_error_with_the_nearest(
     name = item.partition("=")[0]
     assert f"no column '{name}', which has the role {item.partition('=')[2]}" in done.stderr.decode()
     assert not (tmp_path / "task.yaml").exists()
+
+
+def test_a_folder_of_media_below_the_task_file_stands_in_it_and_any_other_is_told(
+    tmp_path: Path, tour: Path, command: Any
+) -> None:
+    for folder in ("own/pics", "other"):
+        (tmp_path / folder).mkdir(parents=True)
+        shutil.copy(tour / "media" / "coffee.jpg", tmp_path / folder / f"{Path(folder).name}.jpg")
+    rows = [{"image": f"{name}.jpg", "question": "What?", "answer": "a"} for name in ("pics", "other")]
+    data, made = tmp_path / "own" / "rows.jsonl", tmp_path / "own" / "task.yaml"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    own, other = tmp_path / "own" / "pics", tmp_path / "other"
+    done = command("init", data, "-o", made, "--media-root", own, "--media-root", other)
+    told = done.stderr.decode()
+    assert (done.returncode, f"next: mmprompt render {made} --media-root {other}\n" in told) == (0, True)
+    assert 'media: {roots: ["pics"]}' in made.read_text()
+    alone, both = command("render", made), command("render", made, "--media-root", other)
+    assert (alone.returncode, alone.stdout.count(b"\n"), both.stdout.count(b"\n")) == (1, 1, 2)
