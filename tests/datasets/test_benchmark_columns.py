@@ -124,3 +124,17 @@ def test_a_mark_or_a_missing_value_that_is_sent_as_text_is_told(row: dict[str, A
     assert said in str(task.notes())
     found = check_dataset(task, select=("MM107", "MM010"), decode=False)
     assert [finding.code for finding in found] == ([code] if code else [])
+
+
+def test_mathvision_sends_the_picture_and_not_its_name() -> None:
+    row = {
+        "id": "1",
+        "question": "Which?",
+        "image": "images/1.jpg",
+        "decoded_image": {"bytes": b"GIF89a", "path": None},
+    }
+    chosen, asked = {**row, "options": ["2", "3"], "answer": "B"}, {**row, "options": [], "answer": "4"}
+    assert texts_of([chosen, asked]) == ["<image>Which?\nA. 2\nB. 3", "<image>Which?"]
+    first, second = rows_dataset([chosen, asked])
+    assert first.columns["image"] == second.columns["image"] == row["decoded_image"]
+    assert "options" not in second.columns

@@ -22,6 +22,7 @@ LAYOUTS: dict[str, Layout] = {
         *conversations.LAYOUTS,
         pictures.MMMU,
         pictures.MATHVISTA,
+        pictures.MATHVISION,
         pictures.SCIENCEQA,
         pictures.TEXTVQA,
         pictures.DOCVQA,

@@ -81,6 +81,18 @@ def _mathvista(sample: Sample) -> Sample:
 _OF_MATHVISTA = has("pid", "question", "choices", "question_type")
 MATHVISTA = Layout("mathvista", ("question", "image", "choices"), _OF_MATHVISTA, _mathvista)
 
+
+def _mathvision(sample: Sample) -> Sample:
+    """``decoded_image`` holds the picture, whose name among the owners' files is ``image``."""
+    columns = sample.columns
+    picture = columns["decoded_image"] or columns.get("image")
+    new = {"image": picture, "question": text_of(sample, "question"), "options": choice_list(sample, "options")}
+    return with_columns(sample, new, drop=("decoded_image", "options"))
+
+
+_OF_MATHVISION = ("question", "options", "decoded_image")
+MATHVISION = Layout("mathvision", _OF_MATHVISION, has(*_OF_MATHVISION), _mathvision)
+
 _MOST = 7
 
 
