@@ -17,6 +17,9 @@ _NAMED = r"no such file: '([^']+)'"
 _MOST_FOLDERS = 1000
 """How many folders of one are looked into."""
 
+_OF_TEXTS = frozenset(("annotations", "annotation", "labels", "metadata", "meta", "json", "questions"))
+"""Names of folders of text, whose media lie in a folder beside them."""
+
 
 class MissingFiles:
     """Counts the rows of a dataset that each miss a file, from the first row to the first that misses none.
@@ -64,12 +67,13 @@ class MissingFiles:
 
 
 def _folders_near(roots: Sequence[str]) -> Iterator[str]:
-    """Yield the folders in each root, the folder that holds it, and the folders beside it."""
+    """Yield the folders in each root, the folder that holds it, and those beside it if it is one of texts."""
     for root in roots:
         above = os.path.normpath(os.path.join(root, os.pardir))
         yield from _folders_in(os.path.normpath(root))
         yield above
-        yield from _folders_in(above)
+        if os.path.basename(os.path.abspath(root)).lower() in _OF_TEXTS:
+            yield from _folders_in(above)
 
 
 def _folders_in(folder: str) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import MediaError, MMPromptError, SourceError
+from mmprompt.errors import MediaError, MMPromptError
 from mmprompt.media.request_reader import Files, RequestReader
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
@@ -213,7 +213,7 @@ class RequestBuilder:
     def _placed(self, sample: Sample, messages: list[Message], error: MMPromptError) -> MMPromptError:
         """Return an error with the column and offset of the medium that it is about, if it is about a single one.
 
-        What a decoder says of a medium begins with its name.
+        What a decoder says of a file begins with its name.
         """
         where = error.where
         if where.message is None or where.part is None:
@@ -221,10 +221,10 @@ class RequestBuilder:
         part = messages[where.message - 1].parts[where.part - 1]
         if not isinstance(part, MediaRef):
             return error
-        if isinstance(error, SourceError):
-            from mmprompt.media.medium_names import name_of_medium, naming  # noqa: PLC0415  # only for a fault
+        if error.code.startswith(("MM3", "MM4", "MM5")):
+            from mmprompt.media.medium_names import naming_file  # noqa: PLC0415  # only for a fault
 
-            error = naming(name_of_medium(part), error)
+            error = naming_file(part, error)
         return error.located(**self.task.place_of(sample, part.source))
 
 

@@ -215,8 +215,9 @@ def test_rows_that_all_miss_their_files_are_told_with_the_folders_that_are_searc
     ("data", "name", "lies", "root"),
     [
         ("data.jsonl", "a.jpg", "pics/a.jpg", "pics"),
-        ("coco/notes/data.jsonl", "a.jpg", "coco/val/a.jpg", "coco/val"),
+        ("coco/Annotations/data.jsonl", "a.jpg", "coco/val/a.jpg", "coco/val"),
         ("coco/notes/data.jsonl", "val/a.jpg", "coco/val/a.jpg", "coco"),
+        ("coco/notes/data.jsonl", "a.jpg", "coco/val/a.jpg", ""),
         ("data.jsonl", "a.jpg", "pics/b.jpg", ""),
         ("data.jsonl", "../a.jpg", "pics/a.jpg", ""),
     ],

@@ -90,7 +90,7 @@ def test_a_picture_whose_palette_is_missing_costs_its_own_row(policy, tmp_path, 
     files = [WHOLE["image"], NO_PALETTE, WHOLE["image"]]
     code, ids = rendered(tmp_path, "image", files, "--policy", policy, "--max-side", "2")
     assert (code, ids) == (1, [0, 2])
-    assert "rows.jsonl:2: MM300 the PNG is cut or damaged (AssertionError); " in capsys.readouterr().err
+    assert "rows.jsonl:2: MM300 1.bin: the PNG is cut or damaged (AssertionError); " in capsys.readouterr().err
     for look in (image_facts, decode_image, check_image):
         with pytest.raises(SourceError, match="the PNG is cut or damaged"):
             look(NO_PALETTE, HERE)
