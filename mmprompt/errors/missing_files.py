@@ -62,7 +62,7 @@ class MissingFiles:
             return ""
         for folder in _folders_near(self.roots):
             if os.path.isfile(os.path.join(folder, name)):
-                return f"{shown(name)} lies in {shown(folder)}: pass --media-root {folder}"
+                return f"{shown(name)} lies in another folder: pass --media-root {folder}"
         return ""
 
 
