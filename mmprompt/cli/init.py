@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.o)
+    if arguments.dataset == "-":
+        raise TaskError("a task file cannot name standard input", "save it to a file, and give its name")
     if is_task_file(arguments.dataset):
         what = f"{shown(arguments.dataset)} is a task file already"
         raise TaskError(what, f"render it: mmprompt render {arguments.dataset}, or give a dataset")

@@ -25,6 +25,7 @@ SLIPS = [
     (("init", "vqa.jsonl", "-o", "no/task.yaml"), "the folder of the output 'no/task.yaml' does not exist; create it"),
     (("init", "vqa.jsonl", "-o", "data"), "the output 'data' is a folder; name a file in it"),
     (("init", "task.yaml"), "'task.yaml' is a task file already; render it: mmprompt render task.yaml, or"),
+    (("init", "-"), "a task file cannot name standard input; save it to a file, and give its name"),
     ((*RUN, "--temperature", "hot"), "argument --temperature: 'hot' is not a number"),
     ((*RUN, "--top-p", "2"), "argument --top-p: '2' is not a number from 0 to 1"),
     ((*RUN, "--seed", "1.5"), "argument --seed: '1.5' is not a whole number"),
