@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from mmprompt.datasets.crash_record import rows_done
 from mmprompt.datasets.dataset_file import line_count
 
 if TYPE_CHECKING:
@@ -125,6 +124,8 @@ class _Watch:
             self._shown = rows
 
     def _in_progress(self, number: str) -> int:
+        from mmprompt.datasets.crash_record import rows_done  # noqa: PLC0415  # only for a run in shards
+
         with suppress(OSError):  # the shard is done since
             return rows_done(self._folder.file(int(number), "row"))
         return 0

@@ -13,9 +13,7 @@ from mmprompt.errors import MediaError, PolicyError, SourceError, expect, neares
 from mmprompt.errors.findings import Note
 from mmprompt.media.data_uri import decode_payload, parse_data_uri
 from mmprompt.media.files import GuardedFiles
-from mmprompt.media.frame_list import Frames, check_count, check_is_video, frames_of_base64, frames_of_objects
 from mmprompt.media.media_types import VIDEO_FRAMES, agree, normal_type
-from mmprompt.media.objects import encode_object, is_frames
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.request_reader import Read, RequestReader
 from mmprompt.media.sources import RootedPath, Source, classify, in_short
@@ -25,6 +23,7 @@ from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, c
 
 if TYPE_CHECKING:
     from mmprompt.media.fetch.fetcher import Fetcher
+    from mmprompt.media.frame_list import Frames
 
 MODES = ("inline", "file", "url", "keep")
 _ADDRESS = {"file": "file:// address", "url": "URL"}
@@ -162,6 +161,9 @@ class MediaReader:
         if kind == "bytes":
             self._check_bytes(value)
             return self._part(ref, value)
+        from mmprompt.media.frame_list import check_is_video, frames_of_objects  # noqa: PLC0415  # for objects in memory
+        from mmprompt.media.objects import encode_object, is_frames  # noqa: PLC0415  # for objects in memory
+
         if is_frames(value):
             check_is_video(ref.modality)  # first: however deep a list of lists of frames is, it ends here
             return _video_of(ref, frames_of_objects(value, self.policy, self._as_inline().read))
@@ -170,6 +172,8 @@ class MediaReader:
 
     def _decoded(self, ref: MediaRef, text: str, declared: str, is_base64: bool, frames: bool) -> MediaPart:
         if frames and is_base64:
+            from mmprompt.media.frame_list import check_is_video, frames_of_base64  # noqa: PLC0415  # for a video
+
             check_is_video(ref.modality)
             return _video_of(ref, frames_of_base64(text, self.policy))
         data, findings = decode_payload(text, is_base64, self.policy.max_bytes)
@@ -204,6 +208,8 @@ class MediaReader:
         Raises:
             PolicyError: the first of them.
         """
+        from mmprompt.media.frame_list import check_count  # noqa: PLC0415  # loads with media in memory
+
         limit = self.policy.max_bytes
         for message in messages:
             for part in message.parts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import select
 from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO, Union
@@ -95,6 +94,8 @@ def _write_vector(fd: int, chunks: list[_Buffer], size: int) -> None:
         try:
             taken = os.writev(fd, chunks[at : at + most])
         except BlockingIOError:
+            import select  # noqa: PLC0415  # rarely needed
+
             select.select([], [fd], [])  # a pipe that the process at its other end made non-blocking
             continue
         if taken == size:

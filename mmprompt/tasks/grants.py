@@ -7,7 +7,6 @@ inside its own folder, and it sets limits up to those of the default policy. Eve
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
 
@@ -144,4 +143,6 @@ def _hosts(names: Iterable[str]) -> set[str]:
 
 def _word(text: str) -> str:
     """Return a text as a word of a command, if it is not too long to be typed."""
+    import shlex  # noqa: PLC0415  # only for a hint
+
     return shlex.quote(text) if len(text) <= _LONGEST_PATH else "…"

@@ -17,7 +17,6 @@ from mmprompt.tasks.default_prompt import content_messages, default_messages
 from mmprompt.tasks.examples import CountTokens, compiled_assembly, length_check
 from mmprompt.tasks.locate import Place, place_of
 from mmprompt.tasks.media_slots import SlotTally, with_media_slots
-from mmprompt.tasks.message_plans import MessagePlans
 from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.templates.sample_view import CONTENT, SampleView
 
@@ -214,6 +213,8 @@ class Task:
 
     def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Messages]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
+        from mmprompt.tasks.message_plans import MessagePlans  # noqa: PLC0415  # loads with the first messages
+
         return self._each(MessagePlans(self, self._all_messages).of, on_error)
 
     def assembled(
