@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import pickle
 import re
 from pathlib import Path
@@ -182,3 +183,10 @@ def test_an_encoding_that_is_none_of_texts_is_unknown(tmp_path, name, end):
     (tmp_path / f"rows.{end}").write_bytes(gzip.compress(data) if end.endswith("gz") else data)
     with pytest.raises(DatasetError, match=f"unknown encoding '{name}'; name one such as utf-16"):
         open_dataset(tmp_path / f"rows.{end}", encoding=name)
+
+
+@pytest.mark.parametrize("annotations", [[], [None], [True], [5], ["caption"]])
+def test_a_file_of_pictures_without_captions_is_none_of_coco(tmp_path, annotations):
+    text = json.dumps({"images": [{"file_name": "a.jpg", "id": 1}], "annotations": annotations})
+    assert opened(tmp_path, text, "captions.json").format == "json"
+    assert opened(tmp_path, text.replace("file_name", "name"), "captions.json").format == "json"

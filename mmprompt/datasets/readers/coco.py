@@ -29,9 +29,15 @@ def recognises(members: list[Member]) -> bool:
         return False
     annotations = held["annotations"].value if "annotations" in held else None
     if isinstance(annotations, list):
-        return "caption" in annotations[0]
+        return _begins_with(annotations, "caption")
     pictures = images.value
-    return not isinstance(pictures, list) or "file_name" in pictures[0]
+    return not isinstance(pictures, list) or _begins_with(pictures, "file_name")
+
+
+def _begins_with(values: list[object], key: str) -> bool:
+    """Return whether the first value is an object with this key."""
+    first = values[0] if values else None
+    return isinstance(first, dict) and key in first
 
 
 def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
