@@ -29,21 +29,8 @@ with warnings.catch_warnings():
 
 SEEDS = 800
 TEXTS = (
-    "Q: {q}",
-    "{q}",
-    "{answer}",
-    "{q2} ",
-    "{missing}",
-    "{{q}}",
-    "{ q }",
-    "{0}",
-    "}",
-    "\n",
-    "问题",
-    "</Q>",
-    "%s",
-    "",
-)
+    "Q: {q}", "{q}", "{answer}", "{q2} ", "{missing}", "{{q}}", "{ q }", "{0}", "}", "\n", "问题", "</Q>", "%s", "",
+)  # fmt: skip
 VALUES = ("1+1=?", "two words", "答案", "a\nb", "", " ", None, 3, 2.5, 1e20, True, [1, "a"], {"k": 1}, "😀", "</Q>")
 LABELS = ("A", "no", "0", "是")
 TOKEN = "</E>"
@@ -104,10 +91,10 @@ def drawn_config(seed: int) -> Config:
 
 
 def theirs(config: Config) -> list[Any]:
-    """Return the prompts and what the model gets of them, of OpenCompass's classes."""
     ice, prompt = [None if c is None else Stock(**copy.deepcopy(c)) for c in (config["ice"], config["prompt"])]
-    reader = SimpleNamespace(output_column="answer")
-    dataset = SimpleNamespace(reader=reader, train=config["train"], test=config["rows"])
+    dataset = SimpleNamespace(
+        reader=SimpleNamespace(output_column="answer"), train=config["train"], test=config["rows"]
+    )
     retriever = FixKRetriever(dataset, config["ids"]) if config["ids"] else ZeroRetriever(dataset)
     parser = (APITemplateParser if config["api"] else LMTemplateParser)(config["meta"])
     mode = "ppl" if config["labels"] else "gen"
