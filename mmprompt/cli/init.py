@@ -54,18 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
     from mmprompt.errors import MMPromptError, TaskError, shown  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import load_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.starter import starter_task  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.o)
-    if arguments.dataset == "-":
-        raise TaskError("a task file cannot name standard input", "save it to a file, and give its name")
-    if is_task_file(arguments.dataset):
-        what = f"{shown(arguments.dataset)} is a task file already"
-        raise TaskError(what, f"render it: mmprompt render {arguments.dataset}, or give a dataset")
+    _check_input(arguments.dataset)
     options = dataset_options(arguments)
     columns = options.pop("map_columns")
     within = _roots_within(arguments)
@@ -94,6 +89,23 @@ def run(arguments: argparse.Namespace) -> int:
     again += " --drop-last-assistant" if arguments.drop_last_assistant else ""
     say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}{again}")
     return OK if request is not None else FINDINGS
+
+
+def _check_input(name: str) -> None:
+    """Refuse what is no dataset that a task file can name.
+
+    Raises:
+        TaskError: it is standard input, or a task file.
+    """
+    from mmprompt.errors import TaskError, shown  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
+
+    if name == "-":
+        raise TaskError("a task file cannot name standard input", "save it to a file, and give its name")
+    if is_task_file(name):
+        raise TaskError(
+            f"{shown(name)} is a task file already", f"render it: mmprompt render {name}, or give a dataset"
+        )
 
 
 def _section(arguments: argparse.Namespace, columns: dict[str, str]) -> dict[str, Any]:

@@ -119,13 +119,14 @@ def convert_task(
             raise NothingWrittenError(report)
     read = () if task.dataset is None else task.dataset.notes
     kept = _kept_names(policy.roots, output) if media.keeps_relative else []
-    return report._replace(notes=(*read, *report.notes, *_text_only(to), *kept, *writing.notes))
+    return report._replace(notes=(*read, *report.notes, *_text_only(task, to), *kept, *writing.notes))
 
 
-def _text_only(to: str) -> list[Note]:
-    """Return a note if a format has no types."""
+def _text_only(task: Task, to: str) -> list[Note]:
+    """Return a note if a format has no types, and rows of columns may have had some."""
     what = f"{to} holds text only: numbers and lists were written as text"
-    return [Note("MM007", what)] if to in _TEXT_IDS else []
+    had_types = task.dataset is None or task.dataset.format not in ("csv", "tsv", "vlmevalkit")
+    return [Note("MM007", what)] if to in _TEXT_IDS and had_types else []
 
 
 def _kept_names(roots: Sequence[str | os.PathLike[str]], output: str) -> list[Note]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from command_line import run_here
 
 MEDIA = Path(__file__).parents[2] / "fixtures" / "tour" / "media"
@@ -291,3 +292,12 @@ def test_errors_of_a_conversion_overwrite_no_other_file_of_it(tmp_path: Path) ->
         done = mmprompt(tmp_path, "convert", "rows.jsonl", "out.tsv", "--to", "vlmevalkit", "--errors", errors)
         assert (done.returncode, "is also an input or output" in done.stderr) == (2, True)
         assert ((tmp_path / "rows.jsonl").read_bytes(), (tmp_path / "out.tsv").read_text()) == (before, "old")
+
+
+@pytest.mark.parametrize(("name", "noted"), [("rows.csv", False), ("rows.tsv", False), ("rows.jsonl", True)])
+def test_only_rows_that_may_have_types_are_told_to_become_text(tmp_path: Path, name: str, noted: bool) -> None:
+    mark = "\t" if name.endswith("tsv") else ","
+    text = '{"id": 1, "question": "q"}\n' if noted else f"id{mark}question\n1{mark}q\n"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    done = mmprompt(tmp_path, "convert", name, "out.csv", "--to", "csv")
+    assert (done.returncode, "MM007 csv holds text only" in done.stderr) == (0, noted)
