@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,8 +19,17 @@ from mmprompt.cli import main
 
 
 def run_here(*arguments: object, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run the command with files as its standard streams, those of C libraries and child processes too."""
-    words = [str(argument) for argument in arguments]
+    """Run the command."""
+    return called_here(main, [str(argument) for argument in arguments], stdin, cwd)
+
+
+def called_here(
+    call: Callable[[list[str]], int], words: list[str], stdin: bytes = b"", cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Call the main function of a command with files as its standard streams.
+
+    They are those of C libraries and child processes too.
+    """
     with pytest.MonkeyPatch.context() as here, ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         files[0].write(stdin)
@@ -36,7 +46,7 @@ def run_here(*arguments: object, stdin: bytes = b"", cwd: Path | None = None) ->
         if cwd is not None:
             here.chdir(cwd)
         try:
-            code = main(words)
+            code = call(words)
         except SystemExit as left:
             code = int(str(left.code))
         sys.stdout.flush()

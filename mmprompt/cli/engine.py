@@ -24,7 +24,7 @@ from mmprompt.run.side_lock import SideLock
 from mmprompt.scale.local import run_local
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, in_order, inputs_of
 from mmprompt.scale.plan import plan_shards
-from mmprompt.scale.render_shard import RenderSpec, render_shard
+from mmprompt.scale.shard_render import RenderSpec, render_shard
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.task import Task
 

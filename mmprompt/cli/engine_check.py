@@ -17,9 +17,9 @@ from mmprompt.cli.progress import RowCounter
 from mmprompt.cli.task_options import other_dataset, policy_of
 from mmprompt.datasets.span import Shard
 from mmprompt.errors.findings import Finding
-from mmprompt.scale.check_shard import CheckMerge, CheckSpec, check_shard
 from mmprompt.scale.merge import chosen_shards
 from mmprompt.scale.plan import plan_shards
+from mmprompt.scale.shard_check import CheckMerge, CheckSpec, check_shard
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.task import Task
 

@@ -26,7 +26,7 @@ from mmprompt.run.runner import Counts, RunSettings
 from mmprompt.run.task_run import Plan, RunReport, planned_run, scored
 from mmprompt.scale.journals import ShardJournals
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards
-from mmprompt.scale.run_shard import RunSpec, run_shard
+from mmprompt.scale.shard_run import RunSpec, run_shard
 from mmprompt.scale.stop_file import stop_file
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.shard_task import shard_task

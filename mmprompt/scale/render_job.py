@@ -14,7 +14,7 @@ from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import RenderReport
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, inputs_of
 from mmprompt.scale.plan import ROWS, plan_shards
-from mmprompt.scale.render_shard import RenderSpec
+from mmprompt.scale.shard_render import RenderSpec
 from mmprompt.scale.work_folder import WorkFolder, written
 from mmprompt.targets.chunk_writer import ChunkWriter
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -14,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_command import pytest_here
 
 from mmprompt import check_dataset, load_task, testing
 from mmprompt.errors import TargetError, TaskError
@@ -113,10 +111,7 @@ def test_the_assertion_counts_what_it_does_not_list(tmp_path: Path) -> None:
 
 
 def run(folder: Path, *options: str) -> tuple[int, str]:
-    others = [f"-pno:{name}" for name in ("cacheprovider", "xdist", "hypothesispytest", "anyio")]  # they load slowly
-    words = [sys.executable, "-m", "pytest", *others, *options]
-    environment = {**os.environ, "COLUMNS": "300"}
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = pytest_here(folder, *options, COLUMNS="300")
     return done.returncode, done.stdout
 
 

@@ -6,7 +6,7 @@ import io
 import shutil
 import struct
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import av
@@ -81,6 +81,15 @@ def wav_header(rate: int, channels: int, body: bytes = bytes(4000)) -> bytes:
 def decoded_by_ffmpeg(file: Path, channels: int, *arguments: object) -> np.ndarray:
     raw = ffmpeg("-i", file, "-map", "0:a:0", *arguments, "-f", "f32le", "-")
     return np.frombuffer(raw, "<f4").reshape(-1, channels)
+
+
+def decoded_together(files: Sequence[Path], channels: int) -> list[np.ndarray]:
+    """What ``decoded_by_ffmpeg`` gives for each file, by one run of the program: to start takes it the longest."""
+    raw = [file.with_name(f"{file.name}.raw") for file in files]
+    read = (word for file in files for word in ("-i", file))
+    write = (word for at, out in enumerate(raw) for word in ("-map", f"{at}:a:0", "-f", "f32le", out))
+    ffmpeg(*read, *write)
+    return [np.frombuffer(out.read_bytes(), "<f4").reshape(-1, channels) for out in raw]
 
 
 def late_streams() -> bytes:

@@ -104,15 +104,24 @@ def test_upright_gives_the_picture_that_exif_means_pixel_by_pixel(orientation):
 
 
 @ffmpeg_only
-@pytest.mark.parametrize("orientation", range(1, 9))
-def test_upright_agrees_with_ffmpeg(orientation):
+def test_upright_agrees_with_ffmpeg(tmp_path):
     seen = np.full((48, 80), 40, np.uint8)
     seen[:16, :16], seen[:16, -16:], seen[-16:, :16], seen[-16:, -16:] = 250, 190, 130, 90
-    data = oriented(orientation, Image.fromarray(np.ascontiguousarray(STORED[orientation](seen))), "JPEG", quality=95)
-    theirs = by_ffmpeg(data, "gray", (48, 80)).astype(int)
-    assert abs(theirs - seen).max() <= 6  # ffmpeg turned it
-    for ours in (changed(data, upright=True, image_format="png"), changed(data, upright=True, quality=95)):
-        assert abs(pixels(ours).astype(int) - theirs).max() <= 6
+    words = ["ffmpeg", "-v", "error", "-nostdin"]
+    for orientation, stored in STORED.items():
+        picture = Image.fromarray(np.ascontiguousarray(stored(seen)))
+        (tmp_path / f"{orientation}.jpg").write_bytes(oriented(orientation, picture, "JPEG", quality=95))
+        words += ["-i", f"{orientation}.jpg"]
+    for at, orientation in enumerate(STORED):
+        words += ["-map", str(at), "-f", "rawvideo", "-pix_fmt", "gray", f"{orientation}.raw"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=60)  # once for all: to start takes it the longest
+    for orientation in STORED:
+        data = (tmp_path / f"{orientation}.jpg").read_bytes()
+        raw = (tmp_path / f"{orientation}.raw").read_bytes()
+        theirs = np.frombuffer(raw, np.uint8).reshape(48, 80).astype(int)
+        assert abs(theirs - seen).max() <= 6  # ffmpeg turned it
+        for ours in (changed(data, upright=True, image_format="png"), changed(data, upright=True, quality=95)):
+            assert abs(pixels(ours).astype(int) - theirs).max() <= 6, orientation
 
 
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "WEBP"])

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 from iso_files import u
-from sound_files import decoded_by_ffmpeg, encoded, ffmpeg, needs_ffmpeg, snr, sweep, tone, wav_header, written
+from sound_files import decoded_together, encoded, ffmpeg, needs_ffmpeg, snr, sweep, tone, wav_header, written
 from time_taken import wait_until
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
@@ -38,18 +38,29 @@ FORMS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory):
+    """A file of each form, and its samples as FFmpeg decodes them."""
+    folder = tmp_path_factory.mktemp("forms")
+    (folder / "in.wav").write_bytes(written(STEREO, 44100, subtype="FLOAT"))
+    ffmpeg("-i", folder / "in.wav", *(word for name, how, *_ in FORMS for word in (*how, folder / name)))
+    files = [folder / name for name, *_ in FORMS]
+    return {
+        file.name: (file.read_bytes(), samples) for file, samples in zip(files, decoded_together(files, 2), strict=True)
+    }
+
+
 @needs_ffmpeg
-@pytest.mark.parametrize(("name", "how", "container", "codec", "rate", "error"), FORMS, ids=[f[0] for f in FORMS])
-def test_every_form_is_decoded_as_ffmpeg_does(tmp_path, name, how, container, codec, rate, error):
+@pytest.mark.parametrize(
+    ("name", "container", "codec", "rate", "error"), [(f[0], *f[2:]) for f in FORMS], ids=[f[0] for f in FORMS]
+)
+def test_every_form_is_decoded_as_ffmpeg_does(forms, name, container, codec, rate, error):
     """The largest error of a sample is stated: none where nothing is lost, else 1e-6 of full scale."""
-    (tmp_path / "in.wav").write_bytes(written(STEREO, 44100, subtype="FLOAT"))
-    file = tmp_path / name
-    ffmpeg("-i", tmp_path / "in.wav", *how, file)
-    facts = audio_facts(file.read_bytes(), POLICY)
+    data, wanted = forms[name]
+    facts = audio_facts(data, POLICY)
     assert facts[:4] == (container, codec, rate, 2)
     assert facts.seconds is None or facts.seconds == pytest.approx(2.0, abs=0.05)
-    wanted = decoded_by_ffmpeg(file, 2)
-    sound = decode_audio(file.read_bytes(), POLICY)
+    sound = decode_audio(data, POLICY)
     assert sound.samples.dtype == np.float32
     assert (sound.rate, sound.broken, sound.more) == (rate, 0, False)
     if name == "sound.m4a":  # FFmpeg before 9 gives the padding of the last frame too
@@ -63,15 +74,15 @@ def test_every_form_is_decoded_as_ffmpeg_does(tmp_path, name, how, container, co
 def test_the_sound_of_a_video_is_its_first_sound_track(tmp_path):
     picture = ["-f", "lavfi", "-i", "testsrc=d=1:s=64x64"]
     noise = ["-f", "lavfi", "-i", "anoisesrc=d=1:r=48000:a=0.2:seed=1"]
-    for name in ("video.mp4", "video.mkv", "video.mov", "video.avi", "video.ts", "video.mpg"):
-        file = tmp_path / name
-        ffmpeg(*picture, *noise, "-c:a", "mp2" if name.endswith(("ts", "mpg", "avi")) else "aac", file)
-        wanted = decoded_by_ffmpeg(file, 1)
+    files = [tmp_path / f"video.{name}" for name in ("mp4", "mkv", "mov", "avi", "ts", "mpg")]
+    codecs = ("aac", "aac", "aac", "mp2", "mp2", "mp2")
+    made = (word for file, codec in zip(files, codecs, strict=True) for word in ("-c:a", codec, file))
+    ffmpeg(*picture, *noise, *made, "-an", tmp_path / "silent.mp4")
+    for file, wanted in zip(files, decoded_together(files, 1), strict=True):
         got = decode_audio(file.read_bytes(), POLICY).samples
         shortest = min(len(got), len(wanted))
         assert shortest > 45000
-        assert np.abs(got[:shortest] - wanted[:shortest]).max() <= 1e-6, name
-    ffmpeg(*picture, tmp_path / "silent.mp4")
+        assert np.abs(got[:shortest] - wanted[:shortest]).max() <= 1e-6, file.name
     with pytest.raises(SourceError, match="the MP4 file holds no sound"):
         audio_facts((tmp_path / "silent.mp4").read_bytes(), POLICY)
 

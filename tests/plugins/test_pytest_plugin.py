@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_command import pytest_here, pytest_process
 
 sys.path.insert(0, str(Path(__file__).parent))
 from recording_server import RecordingServer, recording_server  # beside this file
@@ -135,34 +137,14 @@ def server(tour: Path) -> Iterator[RecordingServer]:
 
 
 @pytest.fixture
-def run(project: Path, command_environment: dict[str, str]) -> Run:
-    def runs(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        given = {k: v for k, v in command_environment.items() if not k.startswith(("MMPROMPT_", "PYTEST_", "OPENAI_"))}
-        # other plugins, where they are installed, take longer to start than these projects
-        others = [
-            "cacheprovider",
-            "hypothesispytest",
-            "anyio",
-            *(["xdist", "xdist.looponfail"] if "-n" not in arguments else []),
-        ]
-        words = [
-            sys.executable,
-            "-m",
-            "pytest",
-            *(word for name in others for word in ("-p", f"no:{name}")),
-            *arguments,
-        ]
-        return subprocess.run(
-            words, cwd=project, env={**given, **environment}, capture_output=True, text=True, timeout=120, check=False
-        )
-
-    return runs
+def run(project: Path) -> Run:
+    return partial(pytest_here, project)
 
 
-def test_a_project_of_five_files(project: Path, server: RecordingServer, run: Run) -> None:
+def test_a_project_of_five_files(project: Path, server: RecordingServer) -> None:
     ini = project / "pyproject.toml"
     ini.write_text(ini.read_text().replace("BASE_URL", server.base_url))
-    done = run("-W", "error")
+    done = pytest_process(project, "-W", "error")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "3 failed, 7 passed" in done.stdout
     media = project / "tests" / "media"
@@ -318,9 +300,9 @@ def test_end(later):
 
 
 @pytest.mark.slow
-def test_in_several_processes(project: Path, server: RecordingServer, run: Run) -> None:
+def test_in_several_processes(project: Path, server: RecordingServer) -> None:
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
-    done = run("-n", "2", f"--vlm-base-url={server.base_url}")
+    done = pytest_process(project, "-n", "2", f"--vlm-base-url={server.base_url}")
     assert "3 failed, 7 passed" in done.stdout
     assert "user: [image/jpeg" in done.stdout
 
@@ -334,7 +316,7 @@ def test_the_example_of_plugins_init_runs(tmp_path: Path, command: Any, server: 
     assert sha(triangle) in arrived(server.bodies[0])[-1][1]
 
 
-def test_a_project_without_vlm_meets_nothing_of_it(tmp_path: Path, run: Run, project: Path) -> None:
+def test_a_project_without_vlm_meets_nothing_of_it(tmp_path: Path, project: Path) -> None:
     bare = tmp_path / "bare"
     bare.mkdir()
     (bare / "test_bare.py").write_text(
@@ -345,8 +327,8 @@ def test_a_project_without_vlm_meets_nothing_of_it(tmp_path: Path, run: Run, pro
         "    assert not {'requests', 'numpy', 'PIL', 'av', 'yaml', 'orjson'} & set(sys.modules)\n"
     )
     (bare / "rows.jsonl").write_text("{}\n")
-    done = run(str(bare), "-W", "error")
+    done = pytest_process(project, str(bare), "-W", "error")
     assert "collected 1 item" in done.stdout
     assert done.returncode == 0, done.stdout + done.stderr
-    off = run("-p", "no:mmprompt", "tests/test_dataset.py", "tests/test_talk.py", "-o", "addopts=")
+    off = pytest_process(project, "-p", "no:mmprompt", "tests/test_dataset.py", "tests/test_talk.py", "-o", "addopts=")
     assert "fixture 'vlm' not found" in off.stdout
