@@ -58,11 +58,12 @@ def code_of(given: str) -> str:
     return _CODES.get(given.lower(), given.upper())
 
 
-def nearest_code(given: str) -> str:
-    """Return which code or name was meant, or how one is written."""
-    known = [*_CODES] if "-" in given else [*RULES, *_FAMILIES, ALL]
+def nearest_code(given: str, *, prefixes: bool = True) -> str:
+    """Return which code or name was meant, or how one is written; with ``prefixes`` one may be cut short."""
+    known = [*_CODES] if "-" in given else [*RULES, *((*_FAMILIES, ALL) if prefixes else ())]
     meant = nearest(given.lower() if "-" in given else given.upper(), known)
-    return meant if meant.startswith("did") else "write a code, such as MM204, its beginning, such as MM2, or ALL"
+    more = "its beginning, such as MM2, or ALL" if prefixes else "or the name of its rule"
+    return meant if meant.startswith("did") else f"write a code, such as MM204, {more}"
 
 
 def covers(prefixes: Iterable[str], code: str) -> bool:

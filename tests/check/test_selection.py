@@ -52,6 +52,23 @@ def test_a_rule_may_be_named() -> None:
             explanation(wrong)
 
 
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("MM2", "name one of its rules, such as MM200"),
+        ("mm", "name one of its rules, such as MM000"),
+        ("ALL", "name one of its rules, such as MM000"),
+        ("MM2044", "did you mean 'MM204'?"),
+        ("", "write a code, such as MM204, or the name of its rule"),
+        ("XX", "write a code, such as MM204, or the name of its rule"),
+    ],
+)
+def test_one_rule_is_explained(given: str, hint: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        explanation(given)
+    assert (caught.value.what, caught.value.hint) == (f"unknown code '{given}'", hint)
+
+
 def test_the_nearest_code_is_named() -> None:
     with pytest.raises(TaskError, match="did you mean 'MM2'"):
         Selection(["MX2"])
