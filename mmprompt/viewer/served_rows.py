@@ -133,6 +133,7 @@ class ServedRows:
     @property
     def head(self) -> dict[str, Any]:
         """What the page says of all rows that were read so far."""
+        done = self.done  # looked at first: rows that come from here on are not counted below
         return {
             "sides": [
                 {
@@ -150,12 +151,13 @@ class ServedRows:
             "extensions": EXTENSIONS,
             "folder": "media",
             "served": True,
-            "done": self.done,
+            "done": done,
             "fault": self.fault,
         }
 
     def entries(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """Return the entries that match what is asked, from ``from``, at most ``count``, and how many match."""
+        done = self.done  # before the rows are looked up
         where, values = _condition(asked)
         first, count = _natural(asked.get("from")), min(_natural(asked.get("count")), MOST)
         with self._database() as database:
@@ -164,7 +166,7 @@ class ServedRows:
             found = database.execute(sql, [*values, count, first]).fetchall()
             [(every,)] = database.execute("SELECT COUNT(*) FROM rows")
         rows = [{"place": place, "entry": json.loads(entry)} for place, entry in found]
-        return {"total": total, "all": every, "done": self.done, "rows": rows}
+        return {"total": total, "all": every, "done": done, "rows": rows}
 
     def detail(self, place: int) -> dict[str, Any] | None:
         """Return all that the page shows of a row; None if there is no such row."""

@@ -206,7 +206,7 @@ def ended_by(process: subprocess.Popen[bytes], end: signal.Signals) -> bytes:
     for _ in range(4):
         process.send_signal(end)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(10)  # its standard input stays open: it ends by the signal, not because there are no more rows
+            process.wait(30)  # its standard input stays open: it ends by the signal, not because there are no more rows
             return process.stderr.read()
     raise AssertionError("the process goes on")
 

@@ -150,7 +150,7 @@ def test_an_interrupted_run_says_how_far_it_came(tmp_path: Path, interrupted_env
         for _ in range(4):
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                stderr = process.communicate(timeout=10)[1].decode()
+                stderr = process.communicate(timeout=30)[1].decode()
                 break
         process.kill()
     assert exit_code(process) == 130

@@ -193,11 +193,13 @@ def test_memory_holds_what_is_in_flight_or_about_to_be() -> None:
 
     with Flight(ask, concurrency=2) as flight:
         count = 0
-        end = time.monotonic() + 0.4
+        end = time.monotonic() + GENEROUS
         while time.monotonic() < end:
             if flight.room():
                 flight.add(count)
                 count += 1
+                if count == 8:
+                    end = time.monotonic() + 0.2  # one more would come at once
             else:
                 time.sleep(0.001)
         assert count == 8

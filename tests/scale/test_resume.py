@@ -43,16 +43,15 @@ def engine(*options: str) -> list[str]:
 
 def killed_after(command: list[str], folder: Path, shards: int, seconds: float) -> None:
     """Kill the command some time after so many shards are done."""
-    process = subprocess.Popen([sys.executable, "-m", "mmprompt", *command], stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + 60
-        while len(list(folder.glob("*.report"))) < shards and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.005)
-        time.sleep(seconds)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    time.sleep(0.2)  # its processes notice
+    with subprocess.Popen([sys.executable, "-m", "mmprompt", *command], stderr=subprocess.PIPE) as process:
+        try:
+            end = time.monotonic() + 60
+            while len(list(folder.glob("*.report"))) < shards and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.005)
+            time.sleep(seconds)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)  # its processes have the pipe too: where it ends, they are gone
 
 
 def test_a_run_killed_at_random_moments_goes_on(dataset: Path, tmp_path: Path) -> None:
