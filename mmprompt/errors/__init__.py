@@ -39,6 +39,7 @@ class Where(NamedTuple):
 
     ``setting`` names the setting at fault where the fault lies in the task or the command, so that other rows have it
     too. ``message`` and ``part`` are the 1-based numbers of a message of the request and of its content part.
+    ``medium`` is the name of a missing file, as the sample gives it.
     """
 
     file: str | None = None
@@ -50,6 +51,7 @@ class Where(NamedTuple):
     setting: str | None = None
     message: int | None = None
     part: int | None = None
+    medium: str | None = None
 
     def __str__(self) -> str:
         """Return ``vqa.jsonl:14 question @57 in round[0].prompt (sample q-14)``, leaving out what is unknown.

@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
     ``line`` counts from 1, ``row`` and ``offset`` from 0; ``part`` is the 1-based number of a content part of the
     request. What is unknown is None. ``fixable`` is True if ``mmprompt check --fix`` mends it. ``url`` names the page
-    of the rule.
+    of the rule. ``medium`` is the name of a missing file, as the sample gives it.
     """
 
     code: str
@@ -70,6 +70,7 @@ class Finding(NamedTuple):
     part: int | None = None
     fixable: bool = False
     url: str = ""
+    medium: str | None = None
 
     @classmethod
     def at(  # noqa: PLR0917  # the words, then the place
@@ -82,7 +83,7 @@ class Finding(NamedTuple):
         name = where.sample if name is None else name
         severity, url = RULES[code].severity, page_of(code)
         place = (where.file, where.line, row, name, where.column, where.offset, where.part)
-        return cls(code, severity, what, hint, *place, False, url)
+        return cls(code, severity, what, hint, *place, False, url, where.medium)
 
     @classmethod
     def of(cls, error: MMPromptError, row: int | None = None, name: object = None) -> Finding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -13,7 +12,6 @@ from mmprompt.errors.findings import Finding
 TOLD = 3
 """How many of these rows are told one by one."""
 
-_NAMED = r"no such file: '([^']+)'"
 _MOST_FOLDERS = 1000
 """How many folders of one are looked into."""
 
@@ -46,7 +44,7 @@ class MissingFiles:
             first = row == 0 and self._rows != 1
             self._rows = row + 1
             if first:
-                self.news = self._nearby(finding.message)
+                self.news = self._nearby(finding.medium or "")
             elif row == TOLD:
                 self.news = self._words()
         return row < self._rows
@@ -55,10 +53,8 @@ class MissingFiles:
         where = f"relative paths begin at {names_in_short(map(shown, self.roots))}: " if self.roots else ""
         return f"each of the first {self._rows} rows misses a file; {where}check --media-root DIR"
 
-    def _nearby(self, message: str) -> str:
-        found = re.fullmatch(_NAMED, message)
-        name = found[1] if found else os.curdir
-        if os.path.isabs(name) or not {os.curdir, os.pardir}.isdisjoint(name.split("/")):
+    def _nearby(self, name: str) -> str:
+        if os.path.isabs(name) or not {"", os.curdir, os.pardir}.isdisjoint(name.split("/")):
             return ""
         for folder in _folders_near(self.roots):
             if os.path.isfile(os.path.join(folder, name)):

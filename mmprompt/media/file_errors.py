@@ -172,7 +172,7 @@ def unreadable(error: OSError, name: str) -> MediaError:
     if code in (errno.ENOENT, errno.ENOTDIR):
         start = "check the name; relative paths begin at a media root, as a rule the dataset's folder"
         hint = f"{start}; {_HOW_TO_ADD} adds one{name_hint(name)}"
-        return MissingFileError(f"no such file: {shown(name)}", hint)
+        return MissingFileError(f"no such file: {shown(name)}", hint, Where(medium=name))
     if code in (errno.EACCES, errno.EPERM):
         return PolicyError(
             f"{shown(name)} may not be read: permission denied", "allow this user to read it", code="MM216"

@@ -64,7 +64,7 @@ def test_json_is_one_object_with_findings_and_summary(data: Path, capsys: pytest
     )
     assert set(first) == {
         *("code", "severity", "message", "hint", "file", "line", "row", "id", "column", "offset", "part"),
-        *("fixable", "url"),
+        *("fixable", "url", "medium"),
     }
     counts = {"rows": 3, "errors": 2, "warnings": 1, "infos": 0, "fixable": 0}
     assert told["summary"] == {**counts, "codes": {"MM002": 1, "MM201": 1, "MM701": 1}}

@@ -40,6 +40,7 @@ KEYS = [
     "part",
     "fixable",
     "url",
+    "medium",
 ]
 
 
