@@ -41,10 +41,6 @@ in short; what mmprompt check finds stands below.
 """
 
 
-_MOST_KNOWN = 1000
-"""Of how many rows the ids are known, for an id that no row has."""
-
-
 def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
