@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_input(name: str) -> None:
-    """Refuse what is no dataset that a task file can name.
+    """Refuse an input that a task file cannot name as its dataset.
 
     Raises:
         TaskError: it is standard input, or a task file.

@@ -213,7 +213,7 @@ class SentColumns(NamedTuple):
 
     ``mapped`` are those that ``--map`` names, column to modality. ``output_column`` is the answer's. With
     ``list_cells`` a cell may be a list written as text. ``shows_answer`` is False where a meta template follows, and
-    ``expects_answer`` where the task names the answer's column itself, or says that there is none.
+    ``expects_answer`` where the task names the answer's column itself, or says that no column has it.
     """
 
     mapped: Mapping[str, str]
