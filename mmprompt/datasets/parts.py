@@ -76,7 +76,7 @@ class Part(NamedTuple):
     """One file of a dataset: its reader, the layout of its rows if they have one, and the key that holds them.
 
     ``split`` is the split of its rows that is read, None for all. ``own_folder``: its media paths begin at its own
-    folder, and those of another file at another. ``missing`` are the shards that its set lacks, told with its rows.
+    folder, and those of another file at another. ``missing``: the shards that its set lacks; its notes name them.
     """
 
     source: DatasetFile

@@ -148,7 +148,7 @@ def question_in(text: str) -> Question:
     """Return the question that stands last in ``text``: in-context examples come before it.
 
     Raises:
-        ServerError: there is none of the two.
+        ServerError: the text asks neither question.
     """
     lower = text.lower()
     place, last = max((lower.rfind(question.text.lower()), question) for question in QUESTIONS)
