@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 import orjson
-
-if TYPE_CHECKING:
-    from mmprompt.targets.part_writer import Payload
 
 _BACKSLASH = ord("\\")
 
@@ -34,28 +31,44 @@ class LineShape(NamedTuple):
         return [name for name in names if name in self.texts]
 
 
-class LineColumns(Mapping[str, object]):
-    """The columns of a row of JSON that matched an expression, with what was made of its line.
+class AroundFile(NamedTuple):
+    """What is sent for a row before and after the base64 of its only file, if ``is_kind`` says yes to its bytes."""
 
-    ``made`` is JSON as bytes, with a hole for each of the ``media``, and ``plan`` is what made it. All are set by what
-    takes the line: an ``__init__`` would take twice as long.
+    path: str
+    is_kind: Callable[[bytes], object]
+    before: bytes
+    after: bytes
+
+
+class LineColumns(Mapping[str, object]):
+    """The columns of a row of JSON that matched an expression, and what is sent for it.
+
+    ``made`` is the JSON that is sent, empty if media have to be read first. ``form`` then makes it of the ``groups``
+    of the ``match``, or of what stands ``around`` the only file. All are set by what takes the line: an
+    ``__init__`` would take twice as long.
     """
 
-    __slots__ = ("id", "made", "match", "media", "plan", "shape")
+    __slots__ = ("around", "form", "groups", "id", "made", "match", "shape")
 
     id: str
     shape: LineShape
     match: re.Match[bytes]
     made: bytes
-    media: list[Payload]
-    plan: object
+    form: Any
+    groups: tuple[bytes, ...]
+    around: AroundFile | None
+
+    def as_read(self) -> dict[str, object]:
+        """Return the columns as they are read from the line."""
+        columns: dict[str, object] = orjson.loads(self.match.string)
+        return columns
 
     def __getitem__(self, name: str) -> object:
         if name in self.shape.texts:
             return text_of(self.match[self.shape.texts[name]])
         if name not in self.shape.names:
             raise KeyError(name)
-        return orjson.loads(self.match.string)[name]
+        return self.as_read()[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.shape.names

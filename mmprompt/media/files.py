@@ -30,7 +30,7 @@ from mmprompt.media.file_errors import (
     windows_same,
 )
 from mmprompt.media.policy import MediaPolicy
-from mmprompt.media.real_path import PLATFORM, blobs_folder, linkless_open, same_file_path
+from mmprompt.media.real_path import PLATFORM, blobs_folder, descriptor_path, linkless_open
 
 WINDOWS = os.name == "nt"
 HEAD_BYTES = 4096
@@ -99,6 +99,25 @@ class GuardedFiles:
             SourceError: the file is missing or empty, or the path belongs to another system (drive letter, UNC).
             PolicyError: the file is outside the roots, not regular, too large, or not readable for this user.
         """
+        root, linkless = self._only_root, self._linkless
+        if (
+            linkless is not None
+            and root
+            and not (path[:1] == "/" or ":" in path or "\\" in path or ".." in path or len(path) > _LONG_PATH)
+            and (descriptor := linkless(root + path)) >= 0
+        ):  # nearly every file; what is wrong with one is found below
+            try:
+                status = os.fstat(descriptor)
+                size = status.st_size
+                if status.st_mode & _FILE_TYPE == _REGULAR and 0 < size <= self._limit:
+                    data = os.read(descriptor, size + 1)
+                    if len(data) == size:
+                        self._judged = _FILES_BEFORE
+                        return data
+            except OSError:
+                pass
+            finally:
+                os.close(descriptor)
         name = name or path
         descriptor, size, _ = self._open(path, name)
         try:
@@ -211,7 +230,7 @@ class GuardedFiles:
         try:
             status = os.fstat(descriptor)
             regular = status.st_mode & _FILE_TYPE == _REGULAR
-            real = _descriptor_path(descriptor, status, full) if regular else ""
+            real = descriptor_path(descriptor, status, full) if regular else ""
             inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file
             self._judged += 1
             if self._judged == _FILES_BEFORE:
@@ -263,21 +282,6 @@ def _real_root(root: str) -> str:
     # realpath does not give the case of letters that macOS stores: ask as for the files
     descriptor = os.open(real, os.O_RDONLY)
     try:
-        return _descriptor_path(descriptor, os.fstat(descriptor), real)
+        return descriptor_path(descriptor, os.fstat(descriptor), real)
     finally:
         os.close(descriptor)
-
-
-def _descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
-    """Return the real path of an open file: from the kernel, or from ``full`` if that is still the same file."""
-    if PLATFORM == "linux":
-        try:
-            return os.readlink(f"/proc/self/fd/{descriptor}")
-        except OSError:  # no /proc here
-            pass
-    elif PLATFORM == "darwin":
-        import fcntl  # noqa: PLC0415  # POSIX only
-
-        answer = fcntl.fcntl(descriptor, getattr(fcntl, "F_GETPATH", 50), b"\x00" * 1024)
-        return os.fsdecode(answer.partition(b"\x00")[0])
-    return same_file_path(status, full)

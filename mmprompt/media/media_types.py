@@ -132,7 +132,7 @@ _HEADS = {
 }
 _TAILS = {b"\x89PNG": (b"\r\n\x1a\n",), b"GIF8": (b"7a", b"9a")}
 _RIFF = {b"WAVE": WAV, b"WEBP": WEBP, b"AVI ": AVI}
-_BRANDS = {
+BRANDS = {
     b"avif": AVIF,
     b"avis": AVIF,
     b"heic": HEIC,
@@ -180,7 +180,7 @@ def _ebml(data: bytes) -> Kind | None:
 
 def _iso(data: bytes) -> Kind:
     """Return the kind of an ISO base media file from its major brand; for ``mif1`` the other brands decide."""
-    kind = _BRANDS.get(data[8:12], MP4)
+    kind = BRANDS.get(data[8:12], MP4)
     if kind is HEIC and b"avif" in data[16 : min(int.from_bytes(data[:4], "big"), 64)]:
         return AVIF
     return kind

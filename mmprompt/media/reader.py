@@ -47,7 +47,7 @@ class MediaReader:
         SourceError: an unknown mode.
     """
 
-    __slots__ = ("_fetcher", "_files", "_inline", "_inline_reader", "_read_also", "mode", "policy")
+    __slots__ = ("_fetcher", "_files", "_inline", "_inline_reader", "_read_also", "mode", "policy", "read_bytes")
 
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
@@ -58,6 +58,7 @@ class MediaReader:
         self._inline = mode == "inline"
         self._read_also = policy.read_also
         self._files = GuardedFiles(policy)
+        self.read_bytes = self._files.read
         self._inline_reader: MediaReader | None = None
         self._fetcher: Fetcher | None = None
         if policy.fetch and self._inline:

@@ -46,3 +46,18 @@ def linkless_open() -> Callable[[str], int] | None:
     except (ImportError, OSError, AttributeError, MemoryError):  # no ctypes, no such call, or a system that forbids it
         return None
     return linkless
+
+
+def descriptor_path(descriptor: int, status: os.stat_result, full: str) -> str:
+    """Return the real path of an open file: from the kernel, or from ``full`` if that is still the same file."""
+    if PLATFORM == "linux":
+        try:
+            return os.readlink(f"/proc/self/fd/{descriptor}")
+        except OSError:  # no /proc here
+            pass
+    elif PLATFORM == "darwin":
+        import fcntl  # noqa: PLC0415  # POSIX only
+
+        answer = fcntl.fcntl(descriptor, getattr(fcntl, "F_GETPATH", 50), b"\x00" * 1024)
+        return os.fsdecode(answer.partition(b"\x00")[0])
+    return same_file_path(status, full)

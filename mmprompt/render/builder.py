@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
+from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError
 from mmprompt.media.request_reader import Files, RequestReader
@@ -55,6 +56,9 @@ RowRequests = Union[PreparedRow, FailedRow]
 
 FAULTS = (MMPromptError, MemoryError)
 """What costs one row and not the run: an error of ours, or media that take more memory than there is."""
+
+_BURST = 16
+"""How many rows are read before the file of the first of them."""
 
 
 def failed(row: Sample, error: MMPromptError | MemoryError) -> FailedRow:
@@ -106,6 +110,8 @@ class RequestBuilder:
         # so few media need no counting: each is within max_bytes, and nothing makes them larger
         few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
         self.few = 0 if self.media.decodes else few
+        self.request_bytes = bounds.max_request_bytes
+        self.read_file = self.media.reader.read_bytes
         self._before: Files = {}  # of the request before: rows share the pictures of their examples
         images = limits(target).modalities.get("image")
         known = () if self.media.reader.policy.fetch else limits(target).schemes
@@ -137,6 +143,8 @@ class RequestBuilder:
                 return PreparedRow(sample, list(self._requests(sample, self.wire, replies)))
             if (planned := self.plans.find(row)) is not None:
                 return _new(PreparedRow, (row, (planned,)))
+            if type(row.columns) is LineColumns:
+                row = row._replace(columns=row.columns.as_read())
             requests = list(self._requests(row, self.wire, replies))
             if len(requests) == 1:
                 self.plans.learn(row, requests[0])
@@ -238,8 +246,33 @@ def prepared_rows(
     """
     keep_heap()
     if workers == 1 or not builder.media.decodes:
-        return nullcontext(map(prepare, rows))
+        return nullcontext(map(prepare, _in_bursts(rows)))
     return closing(ordered_map(prepare, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
+
+
+def _in_bursts(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield the same rows, but read ``_BURST`` of those with a file before the first of them is yielded.
+
+    A file drives the code that reads rows out of the processor's cache, so this code runs for many rows in turn.
+    An error comes after the rows before it. Rows of a pipe are not awaited: ``AtOnce`` takes lines of files only.
+    """
+    burst: list[Row] = []
+    try:
+        for row in rows:
+            if type(row) is Sample and type(row.columns) is LineColumns and row.columns.around is not None:
+                burst.append(row)
+                if len(burst) < _BURST:
+                    continue
+                yield from burst
+                burst.clear()
+            else:
+                yield from burst
+                burst.clear()
+                yield row
+    except Exception:
+        yield from burst
+        raise
+    yield from burst
 
 
 def _request_bytes(prepared: object) -> int:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from mmprompt.media.signatures import signature
 from mmprompt.media.sources import classify_or_path
 from mmprompt.media.urls import is_plain_url
 from mmprompt.messages import MediaPart, MediaRef
 from mmprompt.targets.limits import limits
-from mmprompt.targets.wire_json import Payload, with_holes
+from mmprompt.targets.wire_json import Payload, around_payload, with_holes
 from mmprompt.tasks.shapes import Unplannable, address_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 _LONGEST = 80
 """Characters of a plain path. A longer string may hold its media itself."""
+
+
+_MOST_SUFFIXES = 32
+
+
+KnownFile = tuple[Callable[[bytes], object], bytes, bytes]
+"""What says yes to the bytes of files of one kind, and what stands around their base64."""
 
 
 class _Kept(NamedTuple):
@@ -47,6 +55,7 @@ class MediumPlace:
     """
 
     __slots__ = (
+        "_around",
         "_builder",
         "_fields",
         "_file_part",
@@ -80,6 +89,7 @@ class MediumPlace:
         self.reads_addresses = other != self.before + orjson.dumps(address + ".jpg") + self.after
         self._kept: _Kept | None = None
         self._typed: dict[str, tuple[bytes, str]] | None = None
+        self._around: dict[str, KnownFile | None] = {}
         taken = limits(builder.target).modalities.get(ref.modality)
         reader = builder.media.reader
         self._file_part = reader.file_part
@@ -112,7 +122,14 @@ class MediumPlace:
         if (known := typed.get(part[1])) is None:
             return self._written(part, payloads)
         payloads.append(Payload(known[1], part))
+        if (suffix := _suffix(path)) not in self._around and len(self._around) < _MOST_SUFFIXES and not part.findings:
+            is_kind = signature(part.data)
+            self._around[suffix] = None if is_kind is None else (is_kind, *around_payload(*known))
         return known[0]
+
+    def known_file(self, path: str) -> KnownFile | None:
+        """Return what is known of files with the suffix of this path; None if nothing is, or it is a long path."""
+        return self._around.get(_suffix(path)) if len(path) <= _LONGEST else None
 
     def content_part(
         self, values: Sequence[str], read: Callable[[MediaRef], MediaPart | MediaRef], payloads: list[Payload]
@@ -164,6 +181,10 @@ class MediumPlace:
             self._typed[part.media_type] = text, own[0].prefix
         payloads += own
         return text
+
+
+def _suffix(path: str) -> str:
+    return path[path.rfind(".") :]
 
 
 def _kept_bytes(part: MediaPart) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import orjson
 
-from mmprompt.datasets.line_columns import LineShape
+from mmprompt.datasets.line_columns import AroundFile, LineShape
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
 from mmprompt.render.medium_place import MediumPlace
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder
 
 
+_new = tuple.__new__  # half the time of the class, and this runs for every row
 _MOST_MISSES = 64
 """After how many rows that name files, and none between them that does not, a plan expects no others."""
 
@@ -66,6 +67,20 @@ class Form:
         self.named = plan.texts.get("id", 0) - 1
         self.media = media
         self.misses = 0
+
+    def around(self, values: tuple[bytes, ...]) -> AroundFile | None:
+        """Return what is sent for a row whose match has these groups, but for its file; None if that is not known."""
+        if len(self.media) != 1:
+            return None
+        ((at, place),) = self.media
+        pieces = [*(values if self._chosen is None else self._chosen(values))]
+        path = pieces[at].decode()
+        if (known := place.known_file(path)) is None:
+            return None
+        pieces[at] = b"\0"
+        before, _, after = (self.form % tuple(pieces)).partition(b"\0")
+        is_kind, begin, end = known
+        return _new(AroundFile, (path, is_kind, before + begin, end + after))
 
     def filled(self, values: tuple[bytes, ...], payloads: list[Payload]) -> bytes | None:
         """Return the JSON of a row whose match has these groups; its media are read and added to ``payloads``.
@@ -114,7 +129,7 @@ class Plan:
         self._builder = builder
         self._counted = len(refs) > builder.few
         self._most = builder.writer.request_bytes
-        self.most_media_bytes = builder.media.reader.policy.max_request_bytes
+        self.most_media_bytes = builder.request_bytes
         marks = shape.marks()
         media = [MediumPlace(builder, number, ref, marks) for number, ref in enumerate(refs)]
         self._is_keyed = isinstance(marked.wire, dict)

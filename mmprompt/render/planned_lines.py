@@ -9,7 +9,6 @@ from mmprompt.render.plan import LONGEST_MATCHED
 
 if TYPE_CHECKING:
     from mmprompt.render.plans import Plans
-    from mmprompt.targets.wire_json import Payload
 
 _BACKSLASH = ord("\\")
 _MOST_MISSES = 1000
@@ -45,18 +44,18 @@ class PlannedLines:
         if not line.isascii() and not _is_utf8(line):
             return None
         values = match.groups()
-        media: list[Payload] = []
-        made = form.filled(values, media)
+        made = b"" if form.media else form.filled(values, [])
         if made is None:
             return None
         taken = LineColumns()
         name = values[form.named]
         taken.id = text_of(name) if _BACKSLASH in name else name.decode()
-        taken.plan = plan = form.plan
-        taken.shape = plan.line_shape
+        taken.form = form
+        taken.shape = form.plan.line_shape
         taken.match = match
+        taken.groups = values
         taken.made = made
-        taken.media = media
+        taken.around = None if made else form.around(values)
         return taken
 
 

@@ -10,6 +10,7 @@ from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MMPromptError
 from mmprompt.errors.findings import Note
+from mmprompt.media.base64_text import encode
 from mmprompt.messages import MediaRef
 from mmprompt.render.media import notes_of
 from mmprompt.render.plan import Form, Plan
@@ -92,8 +93,11 @@ class Plans:
         """Return the request of a row by the plan of its shape; None if the row goes the long way."""
         columns = row.columns
         if type(columns) is LineColumns:
-            plan: Plan = columns.plan  # type: ignore[assignment]  # PlannedLines put it there
-            return _new(WireRequest, (EncodedJSON(columns.made, columns.media), plan.turn, None, plan.dropped))
+            payloads: list[Payload] = []
+            form = columns.form
+            if (made := columns.made or form.filled(columns.groups, payloads)) is None:
+                return None
+            return _new(WireRequest, (EncodedJSON(made, payloads), form.plan.turn, None, form.plan.dropped))
         shapes = self._shapes.get(tuple(columns))
         if shapes is None:
             return None
@@ -112,10 +116,20 @@ class Plans:
             return self._builder.prepare(row)
         columns = row.columns
         if type(columns) is LineColumns:
-            if media := columns.media:
-                made, columns.made, columns.media = columns.made, b"", []  # the next row's media get their memory
+            if columns.made:
+                return row
+            if columns.around is not None:
+                path, is_kind, before, after = columns.around
+                try:
+                    data = self._builder.read_file(path)
+                    if is_kind(data) and len(data) <= self._builder.request_bytes:
+                        return _new(RenderedRow, (row, [before, encode(data), after], ()))
+                except (MMPromptError, MemoryError):  # the long way knows the place
+                    pass
+            media: list[Payload] = []
+            if (made := columns.form.filled(columns.groups, media)) is not None:
                 return _rendered(row, made, media)
-            return row if columns.made else self._builder.prepare(row._replace(columns=dict(columns)))
+            return self._builder.prepare(row._replace(columns=columns.as_read()))
         if row.messages is None and row.folder is None:
             shapes = self._shapes.get(tuple(columns))
             if shapes is not None and columns.get("id") is row.id:  # --map may take the id from another column

@@ -250,6 +250,12 @@ def filled_chunks(text: bytes, payloads: list[Payload]) -> list[bytes]:
     return chunks
 
 
+def around_payload(text: bytes, prefix: str) -> tuple[bytes, bytes]:
+    """Return what stands around the base64 of the only payload in a JSON text."""
+    before, _, after = text.partition(_HOLE)
+    return before + _opening(prefix), b'"' + after
+
+
 @lru_cache(maxsize=64)
 def _opening(prefix: str) -> bytes:
     return f'"{prefix}'.encode("ascii")

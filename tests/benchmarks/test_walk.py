@@ -21,15 +21,15 @@ LONG = {
     "types": 17,
 }
 PLANNED = {
-    "calls": 56,
-    "functions": 54,
+    "calls": 50,
+    "functions": 49,
     "modules": 18,
     "depth": 12,
-    "stays": 19,
-    "returns": 13,
-    "climbs": 8,
+    "stays": 18,
+    "returns": 12,
+    "climbs": 9,
     "callbacks": 0,
-    "types": 7,
+    "types": 6,
 }
 
 

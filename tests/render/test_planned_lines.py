@@ -212,7 +212,7 @@ def test_rows_with_files_are_taken_and_their_notes_and_errors_stay(tmp_path: Pat
     (tmp_path / "wrong.png").write_bytes((TOUR / "media" / "coffee.jpg").read_bytes())
     rows.append({"id": "w", "content": CONTENT % ("wrong.png", "What?"), "answer": "x"})
     task = load_task({"dataset": lines_file(tmp_path, written(rows)), "media": {"roots": [str(TOUR)]}})
-    assert taken(task) == 4
+    assert taken(task) == 5
     bytes_, errors, notes, _ = lines_of(task, "vllm", planned=True)
     assert len(bytes_.splitlines()) == 9
     assert len(errors) == 1
