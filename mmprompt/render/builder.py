@@ -259,16 +259,18 @@ def _in_bursts(rows: Iterator[Row]) -> Iterator[Row]:
     burst: list[Row] = []
     try:
         for row in rows:
-            if type(row) is Sample and type(row.columns) is LineColumns and row.columns.around is not None:
+            columns = row.columns if type(row) is Sample else None
+            if type(columns) is LineColumns and columns.around is not None:
                 burst.append(row)
                 if len(burst) < _BURST:
                     continue
                 yield from burst
                 burst.clear()
-            else:
+                continue
+            if burst:
                 yield from burst
                 burst.clear()
-                yield row
+            yield row
     except Exception:
         yield from burst
         raise
