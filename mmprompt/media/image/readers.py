@@ -7,13 +7,12 @@ thread cannot catch for itself; it offers a file to every loaded reader; and it 
 from __future__ import annotations
 
 import importlib
+import io
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from mmprompt.errors import PolicyError, SourceError
+from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media.ffmpeg import TimedFile
 from mmprompt.media.library_errors import library_errors
 from mmprompt.media.policy import MediaPolicy
@@ -32,7 +31,8 @@ def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
     """Return Pillow's image of a file of the format ``name``, opened and not decoded.
 
     It can be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError. Pillow reads files
-    in pieces of 64 KiB (JPEG of 256 KiB, PNG and GIF block by block), but WebP and AVIF at once.
+    in pieces of 64 KiB (JPEG of 256 KiB, PNG and GIF block by block), but WebP and AVIF at once. The time of a JPEG of
+    one piece is not looked at: its header takes less than that piece, between whose bytes nobody can look.
 
     Raises:
         SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
@@ -45,7 +45,8 @@ def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
             f"this Pillow does not read {name}", "convert it to PNG or JPEG, or install a newer Pillow", code="MM214"
         ) from None
     with named(name):
-        return reader(TimedFile(data, policy, f"the {name}"))
+        whole = name == "JPEG" and len(data) <= _JPEG_PIECE
+        return reader(io.BytesIO(data) if whole else TimedFile(data, policy, f"the {name}"))
 
 
 @cache
@@ -105,19 +106,28 @@ def _more(piece: bytes) -> bytes:
     return piece
 
 
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Replace Pillow's errors by ours."""
-    from PIL.Image import DecompressionBombError  # noqa: PLC0415  # heavy
+class named:  # noqa: N801  # used as a function; made by ``contextmanager`` it takes four times as long
+    """A context that replaces Pillow's errors by ours."""
 
-    with library_errors(f"the {name}", "is cut or damaged", "save or fetch it anew", "MM300"):
-        try:
-            yield
-        except EOFError:
-            raise SourceError(
-                f"the {name} is cut or damaged: it ends too early", "save or fetch it anew", code="MM301"
-            ) from None
-        except DecompressionBombError:
-            raise PolicyError(
-                f"the {name} has more pixels than Pillow takes", "make it smaller", code="MM302"
-            ) from None
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Raise an error of ours in place of one of Pillow's."""
+        if error is None or isinstance(error, MMPromptError):
+            return
+        from PIL.Image import DecompressionBombError  # noqa: PLC0415  # heavy
+
+        what = f"the {self._name}"
+        if isinstance(error, EOFError):
+            cut = f"{what} is cut or damaged: it ends too early"
+            raise SourceError(cut, "save or fetch it anew", code="MM301") from None
+        if isinstance(error, DecompressionBombError):
+            raise PolicyError(f"{what} has more pixels than Pillow takes", "make it smaller", code="MM302") from None
+        with library_errors(what, "is cut or damaged", "save or fetch it anew", "MM300"):
+            raise error
