@@ -86,11 +86,12 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
 
 def _small(image: Image) -> Image:
     """Return a copy of a few thousand pixels: averages of squares."""
-    if image.mode in ("I", "F"):
+    mode = image.mode
+    if mode in ("I", "F"):
         image = _stretched(image)
-    elif image.mode.startswith("I;16") or image.mode == "1":
+    elif mode.startswith("I;16") or mode == "1":
         image = in_mode(image, "L", _WHITE)
-    elif image.mode in ("P", "PA"):
+    elif mode in ("P", "PA"):
         image = image.convert("RGBA" if image.has_transparency_data else "RGB")
     times = min(image.size) // SIDE
     return image.reduce(times) if times > 1 else image
@@ -154,14 +155,15 @@ def _sharpness(grey: Image, levels: Sequence[int]) -> float | None:
 
     Light and contrast do not count: the ratio of a dark copy is the same. None for an image of nearly one level.
     """
-    count = grey.width * grey.height
+    width, height = grey.size
+    count = width * height
     mean = sum(map(mul, levels, _LEVELS)) / count
     spread = sum(map(mul, levels, _SQUARES)) / count - mean * mean
     if spread < _LEAST_VARIANCE:
         return None
     edges = grey.filter(_second_differences())
-    inner = edges.crop((1, 1, edges.width - 1, edges.height - 1))  # the filter copies the border
-    sharp = sum(map(mul, inner.histogram(), _FROM_MIDDLE)) / (inner.width * inner.height)
+    inner = edges.crop((1, 1, width - 1, height - 1))  # the filter copies the border
+    sharp = sum(map(mul, inner.histogram(), _FROM_MIDDLE)) / ((width - 2) * (height - 2))
     return float(4 * sharp / spread)
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _KINDS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF, "BMP": BMP, "TIFF": TIFF, "AVIF": AVIF}
 
+_FORMATS_BY_KIND = {kind.name: name for name, kind in _KINDS.items()}
+
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
 """Pillow's names of the formats that are always read; ``MediaPolicy.read_also`` adds others."""
 
@@ -157,9 +159,12 @@ def whole_image(data: bytes, policy: MediaPolicy, mode: str, side: int) -> tuple
 
 def _load_frames(image: ImageFile, frames: int, policy: MediaPolicy) -> None:
     """Decode frames one after the other and check the time between them, because WebP reads its file only once."""
+    avif = image.format == "AVIF"
+    if frames == 1 and not avif:
+        image.load()
+        return
     watch = Watch(policy, f"the {image.format}")
     # the pictures in an AVIF may be larger than its header says: libavif decodes them whole, then scales them down
-    avif = image.format == "AVIF"
     with at_most_more(_AVIF + _AVIF_PIXEL * image.width * image.height) if avif else nullcontext():
         for number in range(frames):
             watch.check_time()
@@ -182,7 +187,7 @@ def _open(data: bytes, policy: MediaPolicy) -> tuple[ImageFile, ImageFacts]:
         width, height, several = tiff_layout(data)
         _check_tiles(width, height, policy.max_pixels)
     image = read_header(data, name, policy)
-    check_picture_size(f"the {name}", image.width, image.height, policy)
+    check_picture_size(f"the {name}", *image.size, policy)
     with named(name):
         counted: int | None = (
             (None if several else 1) if name == "TIFF" else frames if name == "GIF" else getattr(image, "n_frames", 1)
@@ -194,10 +199,9 @@ def _open(data: bytes, policy: MediaPolicy) -> tuple[ImageFile, ImageFacts]:
 
 def _format_of(data: bytes, policy: MediaPolicy) -> str:
     """Return Pillow's name of the format of ``data``, if the policy allows it."""
-    formats = (*FORMATS, *[name.upper() for name in policy.read_also])
     kind = known_kind(data, "image", "give an image")
-    name = next((n for n in formats if _KINDS.get(n) is kind), None)
-    if name is None:
+    name = _FORMATS_BY_KIND.get(kind.name)
+    if name is None or (name not in FORMATS and name.lower() not in policy.read_also):
         what = "which mmprompt does not read" if kind.image else "not an image"
         raise SourceError(
             f"the image source is {kind.name}, {what}", kind.hint or "convert it to PNG or JPEG", code="MM214"
@@ -210,8 +214,7 @@ def _facts(image: ImageFile, name: str, frames: int | None, bits: int, exif: byt
     return ImageFacts(
         name,
         _KINDS[name].image or "",
-        image.width,
-        image.height,
+        *image.size,
         image.mode,
         _orientation(image, exif),
         frames,
