@@ -24,6 +24,8 @@ _QUESTION = "question"
 _UNSEEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 """Characters without width. A text of these alone asks nothing."""
 
+_as_json = json.JSONEncoder(default=str).encode  # json.dumps makes an encoder for each value
+
 _SHAPES = 1000
 """Shapes of rows whose JSON is remembered."""
 
@@ -86,20 +88,20 @@ def facts_of(row: CheckedRow, requests: Sequence[Sequence[Message]]) -> SampleFa
     """Return the facts of a row, whose ``requests`` are its messages with their media named."""
     sample = row.sample
     shape = _shape(tuple(sample.columns), tuple(map(kind_of, sample.columns.values())))
-    facts = SampleFacts(sample.row, sample.file, sample.line, json.dumps(sample.id, default=str), shape=shape)
-    if row.choices:
-        facts = facts._replace(choice=choice_of(row.answer, row.choices, row.task.config.index_base))
+    choice = choice_of(row.answer, row.choices, row.task.config.index_base) if row.choices else None
+    place = sample.row, sample.file, sample.line, _as_json(sample.id)
     if row.messages is None or row.errors:
-        return facts
-    texts, sent = _digests(row, row.messages)
+        return SampleFacts(*place, shape=shape, choice=choice)
     media = {(medium.modality, medium.name): part_bytes(medium.part) for medium in row.media if medium.part}
-    return facts._replace(
-        question=texts,
-        sent=sent,
-        answer=None if row.answer is None else json.dumps(row.answer, default=str),
-        length=len(row.question.translate(_UNSEEN).strip()),
-        requests=len(requests),
-        size=sum([_FRAME + _text_bytes(messages) + sum(media.values()) * 4 // 3 for messages in requests]),
+    return SampleFacts(
+        *place,
+        *_digests(row, row.messages),
+        None if row.answer is None else _as_json(row.answer),
+        shape,
+        len(row.question.translate(_UNSEEN).strip()),
+        choice,
+        len(requests),
+        sum([_FRAME + _text_bytes(messages) + sum(media.values()) * 4 // 3 for messages in requests]),
     )
 
 

@@ -281,17 +281,18 @@ def _ours(error: MMPromptError | MemoryError) -> MMPromptError:
 
 
 def _medium_facts(row: Sample, medium: CheckedMedium) -> MediumFacts:
-    place = (medium.column, medium.offset)
     name = medium.name.encode("utf-8", "backslashreplace").decode()  # the store refuses lone surrogates
-    held = medium.content
-    look: tuple[bytes | None, int | None] = None, None
+    place = row.row, medium.number, medium.modality, name, medium.column, medium.offset
+    held, part = medium.content, medium.part
+    cells, pixels, width, height, seconds = None, None, None, None, None
     if isinstance(held, ImageContent):
+        width, height, pixels = held.width, held.height, held.width * held.height
         smooth = held.sharpness is not None and held.sharpness < BLURRED  # its cells say little
-        look = None if smooth else held.cells, held.width * held.height
-    facts = MediumFacts(row.row, medium.number, medium.modality, name, *place, medium.digest, *look)
-    if medium.part is not None:
-        size = len(medium.part.data) or sum(map(len, medium.part.frames))
-        facts = facts._replace(media_type=medium.part.media_type, size=size)
-    if isinstance(held, (ImageContent, VideoContent)):
-        facts = facts._replace(width=held.width, height=held.height)
-    return facts if isinstance(held, (ImageContent, type(None))) else facts._replace(seconds=held.seconds)
+        cells = None if smooth else held.cells
+    elif isinstance(held, VideoContent):
+        width, height, seconds = held.width, held.height, held.seconds
+    elif held is not None:
+        seconds = held.seconds
+    size = 0 if part is None else len(part.data) or sum(map(len, part.frames))
+    media_type = None if part is None else part.media_type
+    return MediumFacts(*place, medium.digest, cells, pixels, media_type, size, width, height, seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from math import isnan
 from string import ascii_lowercase, ascii_uppercase
@@ -81,8 +82,13 @@ def unread_choices(columns: Mapping[str, object]) -> list[str]:
     A text in ``options``, ``choices`` or ``candidates``, or several columns such as ``option_a``.
     """
     texts = [name for name in LISTS if isinstance(columns.get(name), str) and not is_empty(columns[name])]
-    named = [name for name in columns if re.fullmatch(_LIKE_A_CHOICE, name, re.IGNORECASE)]
+    named = [name for name in columns if _is_like_a_choice(name)]
     return texts or (named if sum(not is_empty(columns[name]) for name in named) > 1 else [])
+
+
+@lru_cache(1000)  # names are few, and re looks its patterns up each time
+def _is_like_a_choice(name: str) -> bool:
+    return re.fullmatch(_LIKE_A_CHOICE, name, re.IGNORECASE) is not None
 
 
 def option_lines(choices: Choices) -> str:

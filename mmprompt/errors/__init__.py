@@ -193,7 +193,9 @@ def shown(value: object, limit: int = SHOWN) -> str:
     if len(text) > limit:
         half = limit // 2
         cut = f"{text[:half]}…{text[-half:]}" if "/" in text[-half:] else text[:limit] + "…"
-    quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+    quoted = cut
+    if not cut.isprintable():
+        quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
     return f"'{quoted}'" if len(text) <= limit else f"'{quoted}' ({len(text)} characters)"
 
 

@@ -97,6 +97,27 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
             line = line[len(BOM) :]
         text = _decoded(line)
     text = text.rstrip(" \t\r\n")  # an error at its end must not point at the line end
+    try:
+        value = _UNREPEATED.decode(text)
+    except (ValueError, RecursionError):  # what is wrong is found below
+        value = _loads_with_repeats(text, remarks)
+    faithful([value])
+    remarks.extend(examine(value))
+    return value, tuple(remarks)
+
+
+def _unrepeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key stands twice")
+    return made
+
+
+_UNREPEATED = json.JSONDecoder(object_pairs_hook=_unrepeated)  # json.loads makes a decoder for each text
+
+
+def _loads_with_repeats(text: str, remarks: list[Remark]) -> object:
+    """Return what a JSON text says, and add a remark on each repeated key; otherwise as ``loads``."""
     repeated: dict[str, None] = {}
 
     def pairs_to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -107,7 +128,7 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
         return made
 
     try:
-        value = json.loads(text, object_pairs_hook=pairs_to_dict)
+        value: object = json.loads(text, object_pairs_hook=pairs_to_dict)
     except json.JSONDecodeError as error:
         raise invalid(error.msg, error.pos, len(text)) from None
     except RecursionError:
@@ -116,12 +137,10 @@ def loads_noting(line: bytes | str) -> tuple[object, tuple[Remark, ...]]:
         raise RowError(
             f"a number that Python refuses to read: {error}", "shorten it, or write it as a string", code="MM007"
         ) from None
-    faithful([value])
     for key in repeated:
         column = key if isinstance(value, dict) and key in value else None
         remarks.append(Remark("key", column, "a key stands twice in one object; its last value counts", "MM015"))
-    remarks.extend(examine(value))
-    return value, tuple(remarks)
+    return value
 
 
 def _decoded(line: bytes) -> str:

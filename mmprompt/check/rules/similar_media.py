@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from operator import mul
+from operator import mul, sub
 from typing import NamedTuple
 
 from mmprompt.check.rule import Hit, dataset_rule
@@ -43,6 +42,10 @@ _COMPARED = 1000
 """Hashes of one band with which a hash is compared, the latest ones: time does not grow with the square of pictures."""
 
 _COLUMNS = 9
+
+_BIT = "0" + "1" * 255 + "0" * 255
+_IS_STEP = [abs(step) >= _STEP for step in (*range(256), *range(-255, 0))]
+"""By a difference of grey levels from -255 to 255, which are indexes from both ends: its bit, and whether it counts."""
 
 
 @dataset_rule("MM708")
@@ -127,10 +130,10 @@ def _hashes(store: Store) -> Iterator[tuple[int, int]]:
     for number, cells in store.query(
         "SELECT MIN(rowid), cells FROM media WHERE cells IS NOT NULL GROUP BY digest ORDER BY 1"
     ):
-        steps = [right - left for left, right in pairwise(cells)]
+        steps = [*map(sub, cells[1:], cells)]
         del steps[_COLUMNS - 1 :: _COLUMNS]  # from the end of a row to the next
-        if len([step for step in steps if not -_STEP < step < _STEP]) >= _STEPS:
-            yield number, int("".join(["1" if step > 0 else "0" for step in steps]), 2)
+        if sum(map(_IS_STEP.__getitem__, steps)) >= _STEPS:
+            yield number, int("".join(map(_BIT.__getitem__, steps)), 2)
 
 
 def _neighbours(hashes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
