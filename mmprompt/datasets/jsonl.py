@@ -21,6 +21,10 @@ _PIECE = 1 << 17
 _BLOCK = 1 << 23
 _HEAD = 64
 _NEWLINE, _BLANK = 10, 32
+_AHEAD = 15
+"""How many lines whose file is still to be read wait for one more of these, or for any other line."""
+
+_new: Any = tuple.__new__  # half the cost of the constructor, once a row
 
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
@@ -31,48 +35,76 @@ def read(
     """Yield a ``Sample`` for each line that is not blank, or a ``RowError`` if the line is not a JSON object.
 
     ``thorough`` reads every line with Python's ``json``, which alone can find repeated keys. ``scanned``: the texts of
-    the rows may hold AIS tags. Lines that ``at_once`` takes are not read.
+    the rows may hold AIS tags. Lines that ``at_once`` takes are not read. Of lines whose file is still to be read
+    several are taken before the first is given: a file drives code out of the processor's cache, so one step runs for
+    many lines in turn. An error of the file comes after the rows before it.
     """
     file = source.name
-    parse = orjson.loads
-    make: Any = tuple.__new__  # half the cost of the constructor, once a row
     first = source.span.line
     blank = first - source.span.row
+    ahead: list[Row] = []
+    row: Any
     with source.opened_span() as stream:
-        for number, line in enumerate(map(stream.readline, repeat(LONGEST_ROW + 1)), first):
-            if not line:
-                return
-            if len(line) > LONGEST_ROW:
-                _skip_rest(stream, line)
-                yield too_long().located(file=file, line=number)
-                continue
-            if at_once is not None and (taken := at_once(line)) is not None:
-                yield make(Sample, (taken, taken.id, file, number, number - blank, scanned, None, (), _NONE, None))
-                continue
-            careful = thorough
-            try:
-                columns = parse(line)
-                for value in columns.values():
-                    if type(value) is not str:  # a row of text pays for no more than this look
-                        careful = careful or not faithful(columns)
-                        break
-            except (orjson.JSONDecodeError, AttributeError, RowError):  # no JSON, no object, too deep
-                careful = True
-            remarks: tuple[Remark, ...] = ()
-            if careful:
-                if line.isspace() or line.strip() == BOM:
+        try:
+            for number, line in enumerate(map(stream.readline, repeat(LONGEST_ROW + 1)), first):
+                if at_once is not None and (taken := at_once(line)) is not None:
+                    row = _new(Sample, (taken, taken.id, file, number, number - blank, scanned, None, (), _NONE, None))
+                    if taken.around is not None and len(ahead) < _AHEAD:
+                        ahead.append(row)
+                        continue
+                else:
+                    row = None
+                if ahead:
+                    yield from ahead
+                    ahead.clear()
+                if not line:
+                    return
+                if row is None:
+                    if len(line) > LONGEST_ROW:
+                        _skip_rest(stream, line)
+                    row = _read_row(source, notes, line, number, number - blank, thorough=thorough, scanned=scanned)
+                if row is None:
                     blank += 1
-                    continue
-                try:
-                    columns, remarks = _read_carefully(line)
-                except RowError as error:
-                    yield _hinted(error, line, source.head).located(file=file, line=number)
-                    continue
-                notes.add(remarks, file, number)
-            name = columns.get("id")
-            if name is None:
-                name = id_of(columns, number - blank)
-            yield make(Sample, (columns, name, file, number, number - blank, scanned, None, remarks, _NONE, None))
+                else:
+                    yield row
+        except Exception:  # the file cannot be read on
+            yield from ahead
+            raise
+
+
+def _read_row(
+    source: DatasetFile, notes: Notes, line: bytes, number: int, row: int, *, thorough: bool, scanned: bool
+) -> Row | None:
+    """Return the row of a line, of which the rest is gone if it is too long; None for a blank line."""
+    if len(line) > LONGEST_ROW:
+        return too_long().located(file=source.name, line=number)
+    columns = None if thorough else _read_plainly(line)
+    remarks: tuple[Remark, ...] = ()
+    if columns is None:
+        if line.isspace() or line.strip() == BOM:
+            return None
+        try:
+            columns, remarks = _read_carefully(line)
+        except RowError as error:
+            return _hinted(error, line, source.head).located(file=source.name, line=number)
+        notes.add(remarks, source.name, number)
+    name = columns.get("id")
+    if name is None:
+        name = id_of(columns, row)
+    made: Sample = _new(Sample, (columns, name, source.name, number, row, scanned, None, remarks, _NONE, None))
+    return made
+
+
+def _read_plainly(line: bytes) -> dict[str, object] | None:
+    """Return the columns of a line if orjson gives them as they stand; None if the line has to be read with care."""
+    try:
+        columns: dict[str, object] = orjson.loads(line)
+        for value in columns.values():
+            if type(value) is not str:  # a row of text pays for no more than this look
+                return columns if faithful(columns) else None
+    except (orjson.JSONDecodeError, AttributeError, RowError):  # no JSON, no object, too deep
+        return None
+    return columns
 
 
 def _skip_rest(stream: BinaryIO, line: bytes) -> None:

@@ -44,8 +44,8 @@ class LineColumns(Mapping[str, object]):
     """The columns of a row of JSON that matched an expression, and what is sent for it.
 
     ``made`` is the JSON that is sent, empty if media have to be read first. ``form`` then makes it of the ``groups``
-    of the ``match``, or of what stands ``around`` the only file. All are set by what takes the line: an
-    ``__init__`` would take twice as long.
+    of the ``match``. Where only the bytes of one file are not known, the rest stands ``around`` it. All are
+    set by what takes the line: an ``__init__`` would take twice as long.
     """
 
     __slots__ = ("around", "form", "groups", "id", "made", "match", "shape")
@@ -81,4 +81,4 @@ class LineColumns(Mapping[str, object]):
 
 
 AtOnce = Callable[[bytes], Union[LineColumns, None]]
-"""Takes a line of JSON lines; returns its columns, with what was made of it, or None if the line has to be read."""
+"""Takes a line of JSON lines; returns its columns and what is known of its request, None if it has to be read."""

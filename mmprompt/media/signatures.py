@@ -16,11 +16,11 @@ _PATTERNS = {
     FLAC: rb"fLaC",
     MP4: rb"\0\0\0.ftyp(?!%b)" % b"|".join(BRANDS),
 }
-"""From a kind to a pattern that no file of another kind matches."""
+"""From a kind to a pattern that no file of another kind matches; odd files of the kind may not match it either."""
 
 
 def signature(data: bytes) -> Callable[[bytes], object] | None:
-    """Return what says yes to bytes of which ``sniff`` gives the same kind as of ``data``; None if it knows no such."""
+    """Return what says yes to most files of the kind of ``data``, and to none of another; None if ``data`` is odd."""
     kind = sniff(data)
-    pattern = None if kind is None else _PATTERNS.get(kind)
-    return None if pattern is None else re.compile(pattern, re.DOTALL).match
+    matches = re.compile(_PATTERNS[kind], re.DOTALL).match if kind in _PATTERNS else None
+    return matches if matches is not None and matches(data) else None

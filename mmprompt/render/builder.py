@@ -57,9 +57,6 @@ RowRequests = Union[PreparedRow, FailedRow]
 FAULTS = (MMPromptError, MemoryError)
 """What costs one row and not the run: an error of ours, or media that take more memory than there is."""
 
-_BURST = 16
-"""How many rows are read before the file of the first of them."""
-
 
 def failed(row: Sample, error: MMPromptError | MemoryError) -> FailedRow:
     """Return a row as failed, with the place of its error."""
@@ -111,7 +108,7 @@ class RequestBuilder:
         few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
         self.few = 0 if self.media.decodes else few
         self.request_bytes = bounds.max_request_bytes
-        self.read_file = self.media.reader.read_bytes
+        self.file_bytes = self.media.reader.file_bytes
         self._before: Files = {}  # of the request before: rows share the pictures of their examples
         images = limits(target).modalities.get("image")
         known = () if self.media.reader.policy.fetch else limits(target).schemes
@@ -246,35 +243,8 @@ def prepared_rows(
     """
     keep_heap()
     if workers == 1 or not builder.media.decodes:
-        return nullcontext(map(prepare, _in_bursts(rows)))
+        return nullcontext(map(prepare, rows))
     return closing(ordered_map(prepare, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
-
-
-def _in_bursts(rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the same rows, but read ``_BURST`` of those with a file before the first of them is yielded.
-
-    A file drives the code that reads rows out of the processor's cache, so this code runs for many rows in turn.
-    An error comes after the rows before it. Rows of a pipe are not awaited: ``AtOnce`` takes lines of files only.
-    """
-    burst: list[Row] = []
-    try:
-        for row in rows:
-            columns = row.columns if type(row) is Sample else None
-            if type(columns) is LineColumns and columns.around is not None:
-                burst.append(row)
-                if len(burst) < _BURST:
-                    continue
-                yield from burst
-                burst.clear()
-                continue
-            if burst:
-                yield from burst
-                burst.clear()
-            yield row
-    except Exception:
-        yield from burst
-        raise
-    yield from burst
 
 
 def _request_bytes(prepared: object) -> int:

@@ -23,7 +23,7 @@ _LONGEST = 80
 
 
 _MOST_SUFFIXES = 32
-
+"""Suffixes whose files are known."""
 
 KnownFile = tuple[Callable[[bytes], object], bytes, bytes]
 """What says yes to the bytes of files of one kind, and what stands around their base64."""
@@ -130,6 +130,10 @@ class MediumPlace:
     def known_file(self, path: str) -> KnownFile | None:
         """Return what is known of files with the suffix of this path; None if nothing is, or it is a long path."""
         return self._around.get(_suffix(path)) if len(path) <= _LONGEST else None
+
+    def forget_file(self, path: str) -> None:
+        """Know nothing of files with the suffix of this path from now on: they are of several kinds."""
+        self._around[_suffix(path)] = None
 
     def content_part(
         self, values: Sequence[str], read: Callable[[MediaRef], MediaPart | MediaRef], payloads: list[Payload]

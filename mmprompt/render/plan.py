@@ -73,7 +73,8 @@ class Form:
         if len(self.media) != 1:
             return None
         ((at, place),) = self.media
-        pieces = [*(values if self._chosen is None else self._chosen(values))]
+        chosen = values if self._chosen is None else self._chosen(values)
+        pieces = [chosen] if type(chosen) is bytes else [*chosen]
         path = pieces[at].decode()
         if (known := place.known_file(path)) is None:
             return None
@@ -81,6 +82,10 @@ class Form:
         before, _, after = (self.form % tuple(pieces)).partition(b"\0")
         is_kind, begin, end = known
         return _new(AroundFile, (path, is_kind, before + begin, end + after))
+
+    def forget_file(self, path: str) -> None:
+        """Let ``around`` know nothing of files named like this one any more: they are of several kinds."""
+        self.media[0][1].forget_file(path)
 
     def filled(self, values: tuple[bytes, ...], payloads: list[Payload]) -> bytes | None:
         """Return the JSON of a row whose match has these groups; its media are read and added to ``payloads``.

@@ -28,10 +28,11 @@ class PlannedLines:
 
     def __init__(self, plans: Plans, *, whole: bool) -> None:
         self._forms = plans.line_forms if whole else plans.wire_forms
+        self._whole = whole
         self._misses = 0
 
     def take(self, line: bytes) -> LineColumns | None:
-        """Return the columns of a line, with what its plan made of it; None if the line has to be read."""
+        """Return the columns of a line, with what is known of its request; None if the line has to be read."""
         if len(line) > LONGEST_MATCHED or self._misses == _MOST_MISSES:
             return None
         for form in self._forms:
@@ -55,7 +56,7 @@ class PlannedLines:
         taken.match = match
         taken.groups = values
         taken.made = made
-        taken.around = None if made else form.around(values)
+        taken.around = form.around(values) if self._whole and not made else None
         return taken
 
 

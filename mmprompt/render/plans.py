@@ -121,11 +121,12 @@ class Plans:
             if columns.around is not None:
                 path, is_kind, before, after = columns.around
                 try:
-                    data = self._builder.read_file(path)
+                    data = self._builder.file_bytes(path)
                     if is_kind(data) and len(data) <= self._builder.request_bytes:
                         return _new(RenderedRow, (row, [before, encode(data), after], ()))
+                    columns.form.forget_file(path)
                 except (MMPromptError, MemoryError):  # the long way knows the place
-                    pass
+                    return self._builder.prepare(row._replace(columns=columns.as_read()))
             media: list[Payload] = []
             if (made := columns.form.filled(columns.groups, media)) is not None:
                 return _rendered(row, made, media)

@@ -94,7 +94,7 @@ def render(
                 row, chunks, notes = made
             if on_row is not None:
                 on_row()
-            add(row.id, row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES))
+            add(row.id, _place(row))
             done += 1
             write(chunks)
             for note in notes:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mmprompt import dataset_task
-from mmprompt.errors import DatasetError
+from mmprompt.errors import DatasetError, MMPromptError
 from mmprompt.media import MediaPolicy
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
@@ -84,3 +84,56 @@ def test_rows_beyond_the_limit_are_not_counted(folder: Path) -> None:
         report = render(renderer, task.samples(renderer.at_once), ChunkWriter(sink), limit=21)
     assert report.rendered == 21
     assert "21" in str(task.notes()[0])
+
+
+@pytest.mark.parametrize("missing", range(20, 38))
+def test_rows_after_the_one_that_ends_a_run_are_not_counted(folder: Path, missing: int) -> None:
+    lines = [line(number, note=f"n {number}") for number in range(60)]
+    lines[missing] = lines[missing].replace("a.jpg", "gone.jpg")
+    file = folder / "rows.jsonl"
+    file.write_text("".join(lines))
+    counted = []
+    for planned in (True, False):
+        task = dataset_task(file)
+        renderer = Renderer(task, planned=planned)
+        rows = task.samples(renderer.at_once if planned else None)
+        with pytest.raises(MMPromptError, match="gone"):
+            render(renderer, rows, ChunkWriter(io.BytesIO()), strict=True)
+        counted.append([str(note) for note in task.notes()])
+    assert counted[0] == counted[1]
+    assert str(missing + 1) in counted[0][0]
+
+
+def test_requests_whose_only_value_is_a_picture_are_made(folder: Path) -> None:
+    file = folder / "rows.jsonl"
+    rows = [
+        {"id": f"r{n}", "content": "<AIS_IMAGE_START>a.jpg<AIS_CONTENT_TAG>", "answer": f"a {n}"} for n in range(12)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bodies = [request.body() for request in dataset_task(file).requests()]
+    assert len(bodies) == 12
+    assert len(set(bodies)) == 1
+    assert render_all(file).count(b"\n") == 12
+
+
+def test_a_file_of_another_kind_than_those_before_is_read_no_more_often_from_then_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(MEDIA / "sign.png", folder / "b.jpg")
+    lines = [line(number).replace("a.jpg", "b.jpg") if number in (20, 60) else line(number) for number in range(100)]
+    file = folder / "rows.jsonl"
+    file.write_text("".join(lines))
+    read = []
+    real = os.read
+    monkeypatch.setattr(os, "read", lambda *args: read.append(args) or real(*args))
+    render_all(file)
+    assert len(read) <= 100 + 1 + 20  # the file that is odd, and what goes the long way while plans are made
+
+
+def render_all(file: Path) -> bytes:
+    sink = io.BytesIO()
+    task = dataset_task(file)
+    renderer = Renderer(task)
+    with ChunkWriter(sink) as writer:
+        render(renderer, task.samples(renderer.at_once), writer)
+    return sink.getvalue()

@@ -31,8 +31,8 @@ def read_header(data: bytes, name: str, policy: MediaPolicy) -> ImageFile:
     """Return Pillow's image of a file of the format ``name``, opened and not decoded.
 
     It can be read for the policy's ``timeout`` from now on; then the next read raises a PolicyError. Pillow reads files
-    in pieces of 64 KiB (JPEG of 256 KiB, PNG and GIF block by block), but WebP and AVIF at once. The time of a JPEG of
-    one piece is not looked at: its header takes less than that piece, between whose bytes nobody can look.
+    in pieces of 64 KiB (JPEG of 256 KiB, PNG and GIF block by block), but WebP and AVIF at once. Nobody looks at
+    the time of a JPEG of one piece: a header of that size takes a quarter of a second at most.
 
     Raises:
         SourceError: the header is damaged, or this Pillow lacks the format (AVIF before 11.3).
