@@ -43,19 +43,18 @@ class AroundFile(NamedTuple):
 class LineColumns(Mapping[str, object]):
     """The columns of a row of JSON that matched an expression, and what is sent for it.
 
-    ``made`` is the JSON that is sent, empty if media have to be read first. ``form`` then makes it of the ``groups``
+    ``made`` is the JSON that is sent, empty if media have to be read first. ``form`` then makes it of the groups
     of the ``match``. Where only the bytes of one file are not known, the rest stands ``around`` it. All are
     set by what takes the line: an ``__init__`` would take twice as long.
     """
 
-    __slots__ = ("around", "form", "groups", "id", "made", "match", "shape")
+    __slots__ = ("around", "form", "id", "made", "match", "shape")
 
     id: str
     shape: LineShape
     match: re.Match[bytes]
     made: bytes
     form: Any
-    groups: tuple[bytes, ...]
     around: AroundFile | None
 
     def as_read(self) -> dict[str, object]:

@@ -54,7 +54,6 @@ class PlannedLines:
         taken.form = form
         taken.shape = form.plan.line_shape
         taken.match = match
-        taken.groups = values
         taken.made = made
         taken.around = form.around(values) if self._whole and not made else None
         return taken

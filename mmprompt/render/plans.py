@@ -95,7 +95,7 @@ class Plans:
         if type(columns) is LineColumns:
             payloads: list[Payload] = []
             form = columns.form
-            if (made := columns.made or form.filled(columns.groups, payloads)) is None:
+            if (made := columns.made or form.filled(columns.match.groups(), payloads)) is None:
                 return None
             return _new(WireRequest, (EncodedJSON(made, payloads), form.plan.turn, None, form.plan.dropped))
         shapes = self._shapes.get(tuple(columns))
@@ -128,7 +128,7 @@ class Plans:
                 except (MMPromptError, MemoryError):  # the long way knows the place
                     return self._builder.prepare(row._replace(columns=columns.as_read()))
             media: list[Payload] = []
-            if (made := columns.form.filled(columns.groups, media)) is not None:
+            if (made := columns.form.filled(columns.match.groups(), media)) is not None:
                 return _rendered(row, made, media)
             return self._builder.prepare(row._replace(columns=columns.as_read()))
         if row.messages is None and row.folder is None:
