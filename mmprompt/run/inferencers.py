@@ -234,8 +234,17 @@ class LabelledRow(AskedRow):
         row = self._line(first.turn, self._digest(), whole, first.choices)
         if self.error is not None:
             return [*lines, row._replace(error=words(self.error))]
-        best = min(range(len(answers)), key=lambda number: _finite(answers[number].perplexity))
-        return [*lines, row._replace(prediction=str(self.jobs[best].request.label))]
+        return [*lines, row._replace(prediction=str(self._best()))]
+
+    def _best(self) -> object:
+        """Return the label of the lowest perplexity.
+
+        Of labels with the same prompt that of the first counts: the batch of a prompt changes the last digits.
+        """
+        worth: dict[str, float] = {}
+        for job in self.jobs:
+            worth.setdefault(job.digest, inf if job.answer is None else _finite(job.answer.perplexity))
+        return min(self.jobs, key=lambda job: worth[job.digest]).request.label
 
     def _digest(self) -> str:
         """Return a hash of the requests of all labels."""

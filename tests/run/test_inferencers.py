@@ -233,6 +233,24 @@ def test_of_equal_perplexities_the_first_label_wins(out: Path) -> None:
     assert [line.prediction for line in journal(out) if line.label is None] == ["yes"]
 
 
+def test_of_labels_with_the_same_prompt_the_first_wins_whatever_the_last_digits(out: Path) -> None:
+    class Rounding(Echo):
+        def perplexities(self, requests: Sequence[Request]) -> list[Answer]:
+            return [
+                answer._replace(perplexity=answer.perplexity - len(self.calls) * 1e-9)
+                for answer in super().perplexities(requests)
+                if answer.perplexity is not None
+            ]
+
+    task = labels(3)
+    templates = task["infer_cfg"]["prompt_template"]["template"]
+    templates["no again"] = templates["no"]
+    model = Rounding(concurrency=1)
+    model.worth = {"yes": 3.0, "no": 2.0, "?": 2.5}
+    run_task(task, model, out)
+    assert [line.prediction for line in journal(out) if line.label is None] == ["no"] * 3
+
+
 @pytest.mark.parametrize("kind", ["every", "every_with_gt", "last", "ppl"])
 def test_corrected_answers_are_taken_over_without_asking(kind: str, out: Path) -> None:
     model = Echo()
