@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import repeat
+from functools import partial
 from typing import Any, BinaryIO
 
 import orjson
@@ -21,9 +21,6 @@ _PIECE = 1 << 17
 _BLOCK = 1 << 23
 _HEAD = 64
 _NEWLINE, _BLANK = 10, 32
-_AHEAD = 15
-"""How many lines whose file is still to be read wait for one more of these, or for any other line."""
-
 _new: Any = tuple.__new__  # half the cost of the constructor, once a row
 
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
@@ -35,41 +32,23 @@ def read(
     """Yield a ``Sample`` for each line that is not blank, or a ``RowError`` if the line is not a JSON object.
 
     ``thorough`` reads every line with Python's ``json``, which alone can find repeated keys. ``scanned``: the texts of
-    the rows may hold AIS tags. Lines that ``at_once`` takes are not read. Of lines whose file is still to be read
-    several are taken before the first is given: a file drives code out of the processor's cache, so one step runs for
-    many lines in turn. An error of the file comes after the rows before it.
+    the rows may hold AIS tags. Lines that ``at_once`` takes are not read.
     """
     file = source.name
     first = source.span.line
     blank = first - source.span.row
-    ahead: list[Row] = []
-    row: Any
     with source.opened_span() as stream:
-        try:
-            for number, line in enumerate(map(stream.readline, repeat(LONGEST_ROW + 1)), first):
-                if at_once is not None and (taken := at_once(line)) is not None:
-                    row = _new(Sample, (taken, taken.id, file, number, number - blank, scanned, None, (), _NONE, None))
-                    if taken.around is not None and len(ahead) < _AHEAD:
-                        ahead.append(row)
-                        continue
-                else:
-                    row = None
-                if ahead:
-                    yield from ahead
-                    ahead.clear()
-                if not line:
-                    return
-                if row is None:
-                    if len(line) > LONGEST_ROW:
-                        _skip_rest(stream, line)
-                    row = _read_row(source, notes, line, number, number - blank, thorough=thorough, scanned=scanned)
-                if row is None:
-                    blank += 1
-                else:
-                    yield row
-        except Exception:  # the file cannot be read on
-            yield from ahead
-            raise
+        for number, line in enumerate(iter(partial(stream.readline, LONGEST_ROW + 1), b""), first):
+            if at_once is not None and (taken := at_once(line)) is not None:
+                yield _new(Sample, (taken, taken.id, file, number, number - blank, scanned, None, (), _NONE, None))
+                continue
+            if len(line) > LONGEST_ROW:
+                _skip_rest(stream, line)
+            row = _read_row(source, notes, line, number, number - blank, thorough=thorough, scanned=scanned)
+            if row is None:
+                blank += 1
+            else:
+                yield row
 
 
 def _read_row(

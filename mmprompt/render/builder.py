@@ -234,16 +234,21 @@ class RequestBuilder:
 
 
 def prepared_rows(
-    builder: RequestBuilder, prepare: Callable[[Row], _Prepared], rows: Iterator[Row], workers: int = 1
+    builder: RequestBuilder,
+    prepare: Callable[[Row], _Prepared],
+    rows: Iterator[Row],
+    workers: int = 1,
+    together: Callable[[Iterator[Row]], Iterator[_Prepared]] | None = None,
 ) -> AbstractContextManager[Iterator[_Prepared]]:
     """Return a context that gives what ``prepare`` makes of each row, in order.
 
+    In the calling thread ``together`` does so for all rows, if it is given.
     With ``workers`` above 1 that many threads prepare rows, each with its own decoding process. Rows whose media
     are only read gain nothing from threads, so they are prepared in the calling thread.
     """
     keep_heap()
     if workers == 1 or not builder.media.decodes:
-        return nullcontext(map(prepare, rows))
+        return nullcontext(map(prepare, rows) if together is None else together(rows))
     return closing(ordered_map(prepare, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
 
 

@@ -18,7 +18,7 @@ from mmprompt.tasks.shapes import Unplannable, address_of
 if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder
 
-_LONGEST = 80
+LONGEST_PATH = 80
 """Characters of a plain path. A longer string may hold its media itself."""
 
 
@@ -116,7 +116,7 @@ class MediumPlace:
         Raises:
             MMPromptError: the file cannot be read.
         """
-        if len(path) > _LONGEST or (typed := self._typed) is None:
+        if len(path) > LONGEST_PATH or (typed := self._typed) is None:
             return None
         part = self._file_part(self._fields, path, path, path)
         if (known := typed.get(part[1])) is None:
@@ -129,7 +129,7 @@ class MediumPlace:
 
     def known_file(self, path: str) -> KnownFile | None:
         """Return what is known of files with the suffix of this path; None if nothing is, or it is a long path."""
-        return self._around.get(_suffix(path)) if len(path) <= _LONGEST else None
+        return self._around.get(_suffix(path)) if len(path) <= LONGEST_PATH else None
 
     def forget_file(self, path: str) -> None:
         """Know nothing of files with the suffix of this path from now on: they are of several kinds."""

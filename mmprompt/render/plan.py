@@ -17,7 +17,7 @@ import orjson
 from mmprompt.datasets.line_columns import AroundFile, LineShape
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import MediaRef
-from mmprompt.render.medium_place import MediumPlace
+from mmprompt.render.medium_place import LONGEST_PATH, KnownFile, MediumPlace
 from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.wire_json import EncodedJSON, Payload, keyed
 from mmprompt.tasks.shapes import Shape, Unplannable, address_of
@@ -47,7 +47,7 @@ class Form:
     ``named`` is the place of the id among all groups.
     """
 
-    __slots__ = ("_chosen", "form", "groups", "match", "media", "misses", "named", "pattern", "plan")
+    __slots__ = ("_chosen", "_known", "form", "groups", "match", "media", "misses", "named", "pattern", "plan")
 
     def __init__(
         self,
@@ -67,25 +67,39 @@ class Form:
         self.named = plan.texts.get("id", 0) - 1
         self.media = media
         self.misses = 0
+        self._known: dict[bytes, KnownFile] = {}
 
     def around(self, values: tuple[bytes, ...]) -> AroundFile | None:
-        """Return what is sent for a row whose match has these groups, but for its file; None if that is not known."""
+        """Return what is sent for a row whose match has these groups, but for its file; None if that is not known.
+
+        The form is that of a whole line, so it has an id beside the file.
+        """
         if len(self.media) != 1:
             return None
-        ((at, place),) = self.media
+        ((at, _),) = self.media
         chosen = values if self._chosen is None else self._chosen(values)
-        pieces = [chosen] if type(chosen) is bytes else [*chosen]
-        path = pieces[at].decode()
-        if (known := place.known_file(path)) is None:
+        path = chosen[at]
+        known = self._known.get(path[path.rfind(b".") :]) if len(path) <= LONGEST_PATH else None
+        if known is None and (known := self._know(path)) is None:
             return None
-        pieces[at] = b"\0"
-        before, _, after = (self.form % tuple(pieces)).partition(b"\0")
+        is_kind, before, after = known
+        return _new(AroundFile, (path.decode(), is_kind, before % chosen[:at], after % chosen[at + 1 :]))
+
+    def _know(self, path: bytes) -> KnownFile | None:
+        """Return what is known of files named like this one, with formats of all that stands around their base64."""
+        ((at, place),) = self.media
+        if (known := place.known_file(path.decode())) is None:
+            return None
         is_kind, begin, end = known
-        return _new(AroundFile, (path, is_kind, before + begin, end + after))
+        hole = [found for found in re.finditer(b"%[%b]", self.form) if found[0] == b"%b"][at]
+        formats = is_kind, self.form[: hole.start()] + _doubled(begin), _doubled(end) + self.form[hole.end() :]
+        self._known[path[path.rfind(b".") :]] = formats
+        return formats
 
     def forget_file(self, path: str) -> None:
         """Let ``around`` know nothing of files named like this one any more: they are of several kinds."""
         self.media[0][1].forget_file(path)
+        self._known.pop(path[path.rfind(".") :].encode(), None)
 
     def filled(self, values: tuple[bytes, ...], payloads: list[Payload]) -> bytes | None:
         """Return the JSON of a row whose match has these groups; its media are read and added to ``payloads``.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder, RowRequests
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
+_AHEAD = 16
 _MOST_PLANS = 8
 _MOST_TRIES = 16
 _MOST_SHAPES = 1000
@@ -107,6 +109,31 @@ class Plans:
                 return None if wire is None else _new(WireRequest, (wire, plan.turn, None, plan.dropped))
         return None
 
+    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[Sample | RenderedRow | RowRequests]:
+        """Return an iterator that gives ``prepare_line`` of each row.
+
+        Of rows that were taken as lines several are taken before the first is prepared: a file drives code out of the
+        processor's cache, so one step runs for many rows in turn. An error of the dataset comes after the rows before.
+        """
+        return chain.from_iterable(map(self._prepare_group, _groups(rows)))
+
+    def _prepare_group(self, rows: Sequence[Row]) -> Iterator[Sample | RenderedRow | RowRequests]:
+        """Yield ``prepare_line`` of each row."""
+        file_bytes, most = self._builder.file_bytes, self._builder.request_bytes
+        for row in rows:
+            if type(row) is Sample and type(columns := row.columns) is LineColumns and (around := columns.around):
+                path, is_kind, before, after = around
+                try:
+                    data = file_bytes(path)
+                    if is_kind(data) and len(data) <= most:
+                        yield _new(RenderedRow, (row, [before, encode(data), after], ()))
+                        continue
+                    columns.form.forget_file(path)
+                except (MMPromptError, MemoryError):  # the long way knows the place
+                    yield self._builder.prepare(row._replace(columns=columns.as_read()))
+                    continue
+            yield self.prepare_line(row)
+
     def prepare_line(self, row: Row) -> Sample | RenderedRow | RowRequests:
         """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests.
 
@@ -118,15 +145,6 @@ class Plans:
         if type(columns) is LineColumns:
             if columns.made:
                 return row
-            if columns.around is not None:
-                path, is_kind, before, after = columns.around
-                try:
-                    data = self._builder.file_bytes(path)
-                    if is_kind(data) and len(data) <= self._builder.request_bytes:
-                        return _new(RenderedRow, (row, [before, encode(data), after], ()))
-                    columns.form.forget_file(path)
-                except (MMPromptError, MemoryError):  # the long way knows the place
-                    return self._builder.prepare(row._replace(columns=columns.as_read()))
             media: list[Payload] = []
             if (made := columns.form.filled(columns.match.groups(), media)) is not None:
                 return _rendered(row, made, media)
@@ -196,6 +214,21 @@ class Plans:
         if len(refs) > self._builder.media.reader.policy.max_request_media:
             raise Unplannable
         return request, refs
+
+
+def _groups(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
+    """Yield the rows in groups: any number of rows that were taken as lines, up to ``_AHEAD``, and one other row."""
+    group: list[Row] = []
+    try:
+        for row in rows:
+            group.append(row)
+            if type(row) is not Sample or type(row.columns) is not LineColumns or len(group) == _AHEAD:
+                yield group
+                group = []
+    except Exception:  # the dataset cannot be read on
+        yield group
+        raise
+    yield group
 
 
 def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:

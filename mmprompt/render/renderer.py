@@ -6,7 +6,8 @@ One row in, one line out (one a turn for dialogues), in order. A bad row is an e
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.line_columns import AtOnce
@@ -16,7 +17,7 @@ from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
-from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, failed
+from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, failed, prepared_rows
 from mmprompt.render.media import media_of, no_room, notes_of
 from mmprompt.render.settings import RequestSettings, batch_settings, no_model
 from mmprompt.render.wire_request import RenderedRow, WireRequest
@@ -136,6 +137,16 @@ class Renderer:
     def close(self) -> None:
         """End the decoding processes; the renderer can be used again."""
         self.builder.close()
+
+    def prepared(
+        self, rows: Iterator[Row], workers: int, *, ahead: bool
+    ) -> AbstractContextManager[Iterator[RowRequests | RenderedRow | Sample]]:
+        """Return a context that gives the prepared rows, as ``prepared_rows`` does.
+
+        ``ahead``: rows may be taken before those before them are prepared.
+        """
+        together = self.builder.plans.prepare_lines if ahead and self._by_line else None
+        return prepared_rows(self.builder, self.prepare, rows, workers, together)
 
     def render(self, row: Row) -> RenderedRow | FailedRow:
         """Render one row. Errors are returned with their place, not raised."""

@@ -10,7 +10,7 @@ from mmprompt.datasets.repeated_ids import IdFile, RepeatedIdError, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
-from mmprompt.render.builder import FailedRow, prepared_rows
+from mmprompt.render.builder import FailedRow
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.wire_request import RenderedRow
 from mmprompt.tasks.media_slots import UnfilledSlotError
@@ -79,7 +79,7 @@ def render(
         ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
     chosen, done, failed = itertools.islice(rows, limit), 0, 0
-    with ids or RepeatedIds() as kept, prepared_rows(renderer.builder, renderer.prepare, chosen, workers) as prepared:
+    with ids or RepeatedIds() as kept, renderer.prepared(chosen, workers, ahead=not strict) as prepared:
         write, add = writer.write, renderer.remembering(kept)
         for ready in prepared:
             if type(ready) is Sample:  # it was read as a line, which is done

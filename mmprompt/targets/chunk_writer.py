@@ -57,7 +57,8 @@ class ChunkWriter:
     def write(self, chunks: list[bytes]) -> None:
         """Take the chunks of a record. They must not change any more."""
         self._chunks += chunks
-        self._size += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
+        for chunk in chunks:
+            self._size += len(chunk)
         if self._size >= AT_ONCE or len(self._chunks) >= _MANY:
             self.flush()
 
