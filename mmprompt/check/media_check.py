@@ -27,8 +27,8 @@ _MOST_THUMBNAILS = 5000
 _READ_AHEAD = 4 << 20
 """Bytes of media that are read before their turn."""
 
-_TOGETHER = 960 << 10
-"""Bytes of pictures that are decoded together: about what the pipe to the decoding process holds."""
+_TOGETHER = 3840 << 10
+"""Bytes of pictures that are decoded together: what the file in memory holds for one job."""
 
 ReadAhead = dict[int, "tuple[MediaRef, MediaPart | MMPromptError, bytes]"]
 """Media that were read before their turn, or the errors of that, by the identity of what names them, with digests."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import io
+import itertools
 import json
 import math
 import multiprocessing
@@ -430,6 +432,20 @@ def test_many_large_jobs_do_not_wait_for_each_other(isolated):
     assert outcomes(isolated, [("echo", one) for one in data]) == data
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_each_job_has_its_own_bytes_whichever_way_they_go(in_memory, monkeypatch):
+    def refuse(name):
+        raise OSError(errno.ENOSYS, name)
+
+    if not in_memory:
+        monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
+    data = [os.urandom(size) for size in (5000, 3 * MIB, 9 * MIB, 4096, 100, 4 * MIB, 4 * MIB + 1, 70_000) * 3]
+    with IsolatedDecoder(MediaPolicy(timeout=20)) as decoder:
+        assert outcomes(decoder, [("echo", one) for one in data]) == data
+        pairs = list(itertools.pairwise(data))
+        assert outcomes(decoder, [("echo", pair) for pair in pairs]) == pairs
+
+
 def test_who_leaves_early_leaves_no_child_with_an_answer(isolated):
     many = isolated.map(decode_targets.do, [("echo", n) for n in range(5)])
     assert next(many) == 0
@@ -446,8 +462,9 @@ def test_the_child_inherits_nothing(isolated, monkeypatch, tmp_path):
         os.set_inheritable(file.fileno(), True)
         about = isolated.run(decode_targets.surroundings)
     assert about.pop("pid") != os.getpid()
-    pipes_and_null = ["/dev/null"] * 3 + ["pipe"] * 3
-    assert sorted(n for n in about.pop("descriptors") if not n.startswith("/proc")) == pipes_and_null
+    in_memory = ["/memfd"] if hasattr(os, "memfd_create") else []
+    ours = ["/dev/null"] * 3 + in_memory + ["pipe"] * 3
+    assert sorted(n for n in about.pop("descriptors") if not n.startswith("/proc")) == ours
     assert about == {"threads": 1, "secret": None, "main": None, "core": 0, "directory": "/"}
 
 

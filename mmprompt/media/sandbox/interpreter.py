@@ -14,7 +14,7 @@ from mmprompt.media.sandbox.memory import INSIDE
 _PIPE = 1 << 20
 """Bytes that a pipe should hold, so that a usual picture is written at once. Linux allows this much by default."""
 _BOOT = (
-    "import sys; numbers = [*map(int, sys.argv[1:5])]; sys.path[:] = sys.argv[5:]; "
+    "import sys; numbers = [*map(int, sys.argv[1:6])]; sys.path[:] = sys.argv[6:]; "
     "from mmprompt.media.sandbox.child import serve; serve(*numbers)"
 )
 _NAMES_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "TZ", "SYSTEMROOT")
@@ -25,8 +25,11 @@ _KEPT_HEAP = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 
 in again takes 4.5 ms a picture."""
 
 
-def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, int]:
-    """Start a child. Return it with our ends of its pipes: its life, to write jobs to, and to read answers from."""
+def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, int, int]:
+    """Start a child. Return it with our ends of its pipes: its life, to write jobs to, and to read answers from.
+
+    The last descriptor is that of the file in memory that brings its media; -1 where the system has none.
+    """
     executable = _executable()
     ours: list[int] = []
     theirs: list[int] = []
@@ -36,18 +39,27 @@ def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, i
             reads, writes = map(_above_streams, os.pipe())
             ours.append(reads if is_read_here else writes)
             theirs.append(writes if is_read_here else reads)
-        process = _spawn(executable, theirs, memory_bytes)
+        ours.append(_memory_file())
+        process = _spawn(executable, [*theirs, ours[-1]], memory_bytes)
         started = True
     except OSError as error:
         raise PolicyError(f"the decoding process does not start ({error.strerror})", HINT) from None
     finally:
         for end in theirs if started else ours + theirs:
-            os.close(end)
-    life, jobs, answers = ours
+            if end >= 0:
+                os.close(end)
+    life, jobs, answers, memory = ours
     os.set_blocking(jobs, False)
     _widen(jobs)
     _widen(answers)
-    return process, life, jobs, answers
+    return process, life, jobs, answers, memory
+
+
+def _memory_file() -> int:
+    try:
+        return _above_streams(os.memfd_create("mmprompt"))
+    except (AttributeError, OSError):
+        return -1
 
 
 def _above_streams(descriptor: int) -> int:
@@ -74,16 +86,16 @@ def _widen(pipe: int) -> None:
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
 
 
-def _spawn(executable: str, pipes: list[int], memory_bytes: int) -> subprocess.Popen[bytes]:
+def _spawn(executable: str, descriptors: list[int], memory_bytes: int) -> subprocess.Popen[bytes]:
     # -S: the child gets our import path, so it need not look for one
-    words = [executable, "-I", "-S", "-B", "-c", _BOOT, *map(str, pipes), str(memory_bytes), *_import_path()]
+    words = [executable, "-I", "-S", "-B", "-c", _BOOT, *map(str, descriptors), str(memory_bytes), *_import_path()]
     return subprocess.Popen(  # noqa: S603  # no part of it comes from data
         words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         close_fds=True,
-        pass_fds=pipes,
+        pass_fds=[descriptor for descriptor in descriptors if descriptor >= 0],
         cwd=os.sep,
         env=_environment(),
         start_new_session=True,  # a Ctrl-C in the terminal is for the host

@@ -1,7 +1,7 @@
 """A job for a child process: a function, its arguments, and the bytes of media beside them.
 
-Media are not pickled. The parent writes them from where they lie, and the child reads each into one object, so a
-picture is copied once into the pipe and once out of it.
+Media are not pickled. The parent writes them from where they lie, and the child reads each into one object. They go
+through a file in memory where the system has that: it keeps its pages, and a pipe takes new ones for each picture.
 """
 
 from __future__ import annotations
@@ -26,8 +26,13 @@ LONGEST = 1e6
 _BESIDE = 1 << 12
 """Byte strings from this length on stand beside the pickle."""
 
-_HEAD = struct.Struct("<QQ")
-"""The length of the pickle, and how many byte strings stand beside it; their lengths follow, then the pickle."""
+_HEAD = struct.Struct("<QQq")
+"""The length of the pickle, how many byte strings stand beside it, and from where on they stand in the file in memory.
+
+Their lengths follow, then the pickle. They come last, if they do not stand in the file, which -1 says."""
+
+_MOST_IN_FILE = 4 << 20
+"""Bytes of one job in the file in memory. A longer one goes through the pipe."""
 
 
 class Job(NamedTuple):
@@ -66,24 +71,50 @@ def run_each(function: str, many: Sequence[tuple[object, ...]]) -> list[object]:
 
 
 def packed_job(job: Job) -> list[bytes]:
-    """Return a job as the buffers to write, one after the other."""
+    """Return a job as its pickle and the byte strings beside it."""
     file = io.BytesIO()
     pickler = _Pickler(file, 5)
     pickler.dump(tuple(job))
-    plain = file.getvalue()
-    sizes = struct.pack(f"<{len(pickler.beside)}Q", *map(len, pickler.beside))
-    return [_HEAD.pack(len(plain), len(pickler.beside)) + sizes + plain, *pickler.beside]
+    return [file.getvalue(), *pickler.beside]
 
 
-def read_job(file: BinaryIO) -> Job | None:
-    """Read the next job; None at the end of the file."""
+def begin_job(job: Sequence[bytes], memory: int, turn: int) -> list[bytes]:
+    """Write the byte strings of a packed job to the file in memory, and return the buffers for the pipe.
+
+    Args:
+        job: see ``packed_job``.
+        memory: the descriptor of the file; -1 if there is none.
+        turn: 0 or 1. What a job wrote stays until the next one with the same turn.
+    """
+    plain, *beside = job
+    sizes = [*map(len, beside)]
+    at = turn * _MOST_IN_FILE
+    if memory < 0 or not beside or sum(sizes) > _MOST_IN_FILE or not _is_written(memory, beside, at):
+        at = -1
+    head = _HEAD.pack(len(plain), len(beside), at) + struct.pack(f"<{len(beside)}Q", *sizes)
+    return [head, plain] if at >= 0 else [head, plain, *beside]
+
+
+def _is_written(memory: int, pieces: Sequence[bytes], at: int) -> bool:
+    """Return whether all pieces could be written to a file; it has to fit into the machine's memory."""
+    try:
+        return len(pieces) <= _AT_ONCE and os.pwritev(memory, pieces, at) == sum(map(len, pieces))
+    except OSError:
+        return False
+
+
+def read_job(file: BinaryIO, memory: int) -> Job | None:
+    """Read the next job; None at the end of the file. ``memory`` is as in ``begin_job``."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
-    length, count = _HEAD.unpack(head)
+    length, count, at = _HEAD.unpack(head)
     sizes = struct.unpack(f"<{count}Q", file.read(8 * count))
     plain = file.read(length)
-    beside = [file.read(size) for size in sizes]
+    beside = []
+    for size in sizes:
+        beside.append(file.read(size) if at < 0 else os.pread(memory, size, at))
+        at += size if at >= 0 else 0
     return Job(*_Unpickler(io.BytesIO(plain), beside).load())
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mmprompt.errors import MMPromptError, PolicyError
 from mmprompt.media.sandbox.answers import ERROR, FAULT, LENGTH, MEMORY, RESULT, AnswerError, answer_of
 from mmprompt.media.sandbox.interpreter import HINT, start_child
-from mmprompt.media.sandbox.jobs import buffers_of, write_some
+from mmprompt.media.sandbox.jobs import begin_job, buffers_of, write_some
 
 if TYPE_CHECKING:
     from mmprompt.media.sandbox.answers import Value
@@ -60,8 +60,10 @@ class DecoderProcess:
         "_jobs",
         "_life",
         "_memory",
+        "_memory_file",
         "_process",
         "_takes",
+        "_turn",
         "_unanswered",
         "_used",
     )
@@ -69,9 +71,11 @@ class DecoderProcess:
     def __init__(self, memory_bytes: int) -> None:
         self._early = bytearray()
         self._unanswered = 0
+        self._turn = 0
         self._used = False
         self._memory = memory_bytes
-        self._process, self._life, self._jobs, self._answers = start_child(memory_bytes if HARD_LIMIT else 0)
+        started = start_child(memory_bytes if HARD_LIMIT else 0)
+        self._process, self._life, self._jobs, self._answers, self._memory_file = started
         self._hears = select.poll()
         self._hears.register(self._answers, select.POLLIN)
         self._takes = select.poll()
@@ -96,7 +100,9 @@ class DecoderProcess:
         if not self._unanswered and (self._early or self._hears.poll(0)):
             raise self._ended(EndedError.CRASH, "it answered without a job, or is gone")
         deadline = time.monotonic() + seconds
-        queue = buffers_of(job)
+        self._turn = 1 - self._turn
+        # the file has room for two jobs: the child may still read that of the one before
+        queue = buffers_of(begin_job(job, self._memory_file if self._unanswered < 2 else -1, self._turn))
         self._unanswered += 1
         try:
             while queue:
@@ -137,8 +143,9 @@ class DecoderProcess:
         self._process.returncode = 0  # this process neither waits for it nor warns about it
 
     def _close(self) -> None:
-        for pipe in (self._life, self._jobs, self._answers):
-            os.close(pipe)
+        for descriptor in (self._life, self._jobs, self._answers, self._memory_file):
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _message(self, deadline: float) -> tuple[str, Value]:
         message, self._early = self._early, bytearray()
