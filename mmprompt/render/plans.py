@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.sample import Row, Sample
@@ -110,28 +109,49 @@ class Plans:
         return None
 
     def prepare_lines(self, rows: Iterator[Row]) -> Iterator[Sample | RenderedRow | RowRequests]:
-        """Return an iterator that gives ``prepare_line`` of each row.
+        """Yield ``prepare_line`` of each row.
 
-        Of rows that were taken as lines several are taken before the first is prepared: a file drives code out of the
-        processor's cache, so one step runs for many rows in turn. An error of the dataset comes after the rows before.
+        Of rows whose file is still to be read several are taken before the first file is read: a file drives code out
+        of the processor's cache, so each step runs for many rows in turn. An error of the dataset comes after the rows
+        before it.
         """
-        return chain.from_iterable(map(self._prepare_group, _groups(rows)))
+        waiting: list[Sample] = []
+        try:
+            for row in rows:
+                waits = False
+                if type(row) is Sample and type(columns := row.columns) is LineColumns:
+                    if columns.made and not waiting:
+                        yield row
+                        continue
+                    if waits := columns.around is not None:
+                        waiting.append(row)
+                if waits and len(waiting) < _AHEAD:
+                    continue
+                if waiting:
+                    taken, waiting = waiting, []
+                    yield from self._with_files(taken)
+                if not waits:
+                    yield self.prepare_line(row)
+        except Exception:  # the dataset cannot be read on
+            yield from self._with_files(waiting)
+            raise
+        yield from self._with_files(waiting)
 
-    def _prepare_group(self, rows: Sequence[Row]) -> Iterator[Sample | RenderedRow | RowRequests]:
-        """Yield ``prepare_line`` of each row."""
+    def _with_files(self, rows: Sequence[Sample]) -> Iterator[Sample | RenderedRow | RowRequests]:
+        """Yield the line of each row whose file is still to be read; the long way gives its requests, or its error."""
         file_bytes, most = self._builder.file_bytes, self._builder.request_bytes
         for row in rows:
-            if type(row) is Sample and type(columns := row.columns) is LineColumns and (around := columns.around):
-                path, is_kind, before, after = around
-                try:
-                    data = file_bytes(path)
-                    if is_kind(data) and len(data) <= most:
-                        yield _new(RenderedRow, (row, [before, encode(data), after], ()))
-                        continue
-                    columns.form.forget_file(path)
-                except (MMPromptError, MemoryError):  # the long way knows the place
-                    yield self._builder.prepare(row._replace(columns=columns.as_read()))
+            columns: Any = row.columns
+            path, is_kind, before, after = columns.around
+            try:
+                data = file_bytes(path)
+                if is_kind(data) and len(data) <= most:
+                    yield _new(RenderedRow, (row, [before, encode(data), after], ()))
                     continue
+                columns.form.forget_file(path)
+            except (MMPromptError, MemoryError):
+                yield self._builder.prepare(row._replace(columns=columns.as_read()))
+                continue
             yield self.prepare_line(row)
 
     def prepare_line(self, row: Row) -> Sample | RenderedRow | RowRequests:
@@ -214,21 +234,6 @@ class Plans:
         if len(refs) > self._builder.media.reader.policy.max_request_media:
             raise Unplannable
         return request, refs
-
-
-def _groups(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
-    """Yield the rows in groups: any number of rows that were taken as lines, up to ``_AHEAD``, and one other row."""
-    group: list[Row] = []
-    try:
-        for row in rows:
-            group.append(row)
-            if type(row) is not Sample or type(row.columns) is not LineColumns or len(group) == _AHEAD:
-                yield group
-                group = []
-    except Exception:  # the dataset cannot be read on
-        yield group
-        raise
-    yield group
 
 
 def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:

@@ -28,7 +28,7 @@ for name in sys.stdin.read().split("\\n"):
 """
 
 
-def pictures(folder: str, *, repetitions: int = 7) -> list[Row]:
+def pictures(folder: str, *, repetitions: int = 15) -> list[Row]:
     """Check 1,000 different JPEGs of 100 to 250 KiB by the command, its sandbox and its start included."""
     place = os.path.join(folder, "check")
     names = inputs.write_jpegs(place, COUNT)

@@ -27,7 +27,7 @@ _FEW_SHOT = {
 }
 
 
-def messages(folder: str, *, count: int = 5000, repetitions: int = 9) -> list[Row]:
+def messages(folder: str, *, count: int = 5000, repetitions: int = 25) -> list[Row]:
     """Make the messages of rows with an address and a question; no medium is read."""
     samples = inputs.samples(inputs.urls(count), count)
     tagged = dataset_task(inputs.write_rows(os.path.join(folder, "tagged.jsonl"), samples))

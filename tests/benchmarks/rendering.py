@@ -30,7 +30,7 @@ Pieces = list["bytes | str"]
 """A request in pieces: its JSON as bytes, and between them the path of each picture."""
 
 
-def images(folder: str, *, count: int = 2000, repetitions: int = 25) -> list[Row]:
+def images(folder: str, *, count: int = 2000, repetitions: int = 50) -> list[Row]:
     """Make requests of rows with a JPEG of 100 to 250 KiB each, read from the page cache."""
     rows = inputs.samples(inputs.write_jpegs(folder, count), count)
     dataset = inputs.write_rows(os.path.join(folder, "images.jsonl"), rows)
@@ -51,7 +51,7 @@ def images(folder: str, *, count: int = 2000, repetitions: int = 25) -> list[Row
     ]
 
 
-def addresses(folder: str, *, count: int = 20_000, repetitions: int = 15) -> list[Row]:
+def addresses(folder: str, *, count: int = 20_000, repetitions: int = 40) -> list[Row]:
     """Make requests of rows whose image is an https address, which nobody opens."""
     rows = inputs.samples(inputs.urls(count), count)
     dataset = inputs.write_rows(os.path.join(folder, "urls.jsonl"), rows)

@@ -50,7 +50,7 @@ def frames(*, repetitions: int = 7) -> list[Row]:
     ]
 
 
-def passed_through(folder: str, *, count: int = 2000, repetitions: int = 25) -> list[Row]:
+def passed_through(folder: str, *, count: int = 2000, repetitions: int = 75) -> list[Row]:
     """Render rows with an MP4 or a WAV file each, passed on unchanged."""
     warm_heap()
     rows = []
