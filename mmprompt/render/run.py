@@ -19,6 +19,12 @@ _LINE_BITS = 31
 _MOST_LINES = (1 << _LINE_BITS) - 1
 """The place of a row in one integer: its number, then its line, 0 if it has none."""
 
+_IDS_AT_ONCE = 256
+"""How many ids are stored together, which takes less time than one between two files."""
+
+_Named = tuple[object, int, "int | None"]
+"""The id of a row, its number and its line."""
+
 _NO_NOTES: Sequence[Note] = ()
 
 OnError = Callable[[FailedRow, "int | None"], object]
@@ -81,11 +87,14 @@ def render(
     chosen, done, failed = itertools.islice(rows, limit), 0, 0
     with ids or RepeatedIds() as kept, renderer.prepared(chosen, workers, ahead=not strict) as prepared:
         write, add = writer.write, renderer.remembering(kept)
+        seen: list[_Named] = []
         for ready in prepared:
+            if len(seen) >= _IDS_AT_ONCE:
+                _remember(seen, add)
             if type(ready) is Sample:  # it was read as a line, which is done
                 row, chunks, notes = ready, [ready.columns.made], _NO_NOTES  # type: ignore[attr-defined]  # LineColumns
             elif isinstance(made := ready if type(ready) is RenderedRow else renderer.finish(ready), FailedRow):
-                failed += _left_out(made, _number(made.row, renderer.rows, done + failed), add, on_row, on_error)
+                failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
                 if strict:
                     writer.flush()
                     raise made.error
@@ -94,19 +103,20 @@ def render(
                 row, chunks, notes = made
             if on_row is not None:
                 on_row()
-            add(row.id, _place(row))
+            seen.append((row.id, row.row, row.line))
             done += 1
             write(chunks)
             for note in notes:
                 on_note(note.located(Where(row.file, row.line, sample=row.label)))
         writer.flush()
+        _remember(seen, add)
         return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
 
 
 def _left_out(
     failed: FailedRow,
     number: int,
-    add: Callable[[object, int], None],
+    seen: list[_Named],
     on_row: Callable[[], object] | None,
     on_error: OnError,
 ) -> bool:
@@ -116,14 +126,16 @@ def _left_out(
     if on_row is not None and is_row:
         on_row()
     if type(row) is Sample:
-        add(row.id, _place(row))
+        seen.append((row.id, row.row, row.line))
     on_error(failed, number if is_row else None)
     return is_row
 
 
-def _place(row: Sample) -> int:
-    """Return the place of a row: its number and its line in one integer."""
-    return row.row << _LINE_BITS | (line if (line := row.line or 0) < _MOST_LINES else _MOST_LINES)
+def _remember(seen: list[_Named], add: Callable[[object, int], None]) -> None:
+    """Store the ids of rows, each with its place: its number and its line in one integer. ``seen`` is then empty."""
+    for name, number, line in seen:
+        add(name, number << _LINE_BITS | min(line or 0, _MOST_LINES))
+    seen.clear()
 
 
 def report_repeats(repeats: Iterable[tuple[int, int]], renderer: Renderer, on_error: OnError) -> int:

@@ -57,9 +57,11 @@ class ChunkWriter:
     def write(self, chunks: list[bytes]) -> None:
         """Take the chunks of a record. They must not change any more."""
         self._chunks += chunks
+        size = self._size
         for chunk in chunks:
-            self._size += len(chunk)
-        if self._size >= AT_ONCE or len(self._chunks) >= _MANY:
+            size += len(chunk)
+        self._size = size
+        if size >= AT_ONCE or len(self._chunks) >= _MANY:
             self.flush()
 
     def flush(self) -> None:
