@@ -61,10 +61,13 @@ class RepeatedIds:
 
     def add(self, name: object, line: int) -> None:
         """Remember an id and its line."""
-        self._waiting.append(line)
-        names = self._names
-        names.append(name)
-        if len(names) >= _BATCH:
+        self.add_all([name], [line])
+
+    def add_all(self, names: Sequence[object], lines: Sequence[int]) -> None:
+        """Remember ids and their lines."""
+        self._names += names
+        self._waiting += lines
+        if len(self._names) >= _BATCH:
             self._hash()
 
     def _hash(self) -> None:
@@ -114,6 +117,8 @@ class RepeatedIds:
         if len(self._suspects) >= _SUSPECTS:
             yield from _repeats_of_many(self._entries(), self._spilled + len(self._lines))
             return
+        if not self._suspects:
+            return
         first: dict[int, int] = {}
         for key, line in self._entries():
             if key not in self._suspects:
@@ -126,7 +131,7 @@ class RepeatedIds:
     def _entries(self) -> Iterator[Entry]:
         """Yield hash and line of all ids, in the order of ``add``."""
         for number in range(self._spilled // _SPILL):
-            if self._file is None or not self._suspects:
+            if self._file is None:
                 return
             self._file.seek(number * _SPILL * _ENTRY)
             block = array("q", self._file.read(_SPILL * _ENTRY))
@@ -168,8 +173,12 @@ class IdFile:
 
     def add(self, name: object, place: int) -> None:
         """Write an id and its place."""
-        self._names.append(name)
-        self._places.append(place)
+        self.add_all([name], [place])
+
+    def add_all(self, names: Sequence[object], places: Sequence[int]) -> None:
+        """Write ids and their places."""
+        self._names += names
+        self._places.extend(places)
         if len(self._names) >= _BATCH:
             self._write()
 

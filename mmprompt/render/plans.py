@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mmprompt.render.builder import RequestBuilder, RowRequests
 
 _new = tuple.__new__  # half the time of the class, and this runs for every row
+_NO_NOTES: Sequence[Note] = ()
 _AHEAD = 16
 _MOST_PLANS = 8
 _MOST_TRIES = 16
@@ -108,7 +109,7 @@ class Plans:
                 return None if wire is None else _new(WireRequest, (wire, plan.turn, None, plan.dropped))
         return None
 
-    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[Sample | RenderedRow | RowRequests]:
+    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RenderedRow | RowRequests]:
         """Yield ``prepare_line`` of each row.
 
         Of rows whose file is still to be read several are taken before the first file is read: a file drives code out
@@ -120,13 +121,13 @@ class Plans:
             for row in rows:
                 waits = False
                 if type(row) is Sample and type(columns := row.columns) is LineColumns:
-                    if columns.made and not waiting:
-                        yield row
-                        continue
                     if waits := columns.around is not None:
                         waiting.append(row)
-                if waits and len(waiting) < _AHEAD:
-                    continue
+                        if len(waiting) < _AHEAD:
+                            continue
+                    elif columns.made and not waiting:
+                        yield _new(RenderedRow, (row, [columns.made], _NO_NOTES))
+                        continue
                 if waiting:
                     taken, waiting = waiting, []
                     yield from self._with_files(taken)
@@ -137,7 +138,7 @@ class Plans:
             raise
         yield from self._with_files(waiting)
 
-    def _with_files(self, rows: Sequence[Sample]) -> Iterator[Sample | RenderedRow | RowRequests]:
+    def _with_files(self, rows: Sequence[Sample]) -> Iterator[RenderedRow | RowRequests]:
         """Yield the line of each row whose file is still to be read; the long way gives its requests, or its error."""
         file_bytes, most = self._builder.file_bytes, self._builder.request_bytes
         for row in rows:
@@ -146,7 +147,7 @@ class Plans:
             try:
                 data = file_bytes(path)
                 if is_kind(data) and len(data) <= most:
-                    yield _new(RenderedRow, (row, [before, encode(data), after], ()))
+                    yield _new(RenderedRow, (row, [before, encode(data), after], _NO_NOTES))
                     continue
                 columns.form.forget_file(path)
             except (MMPromptError, MemoryError):
@@ -154,17 +155,14 @@ class Plans:
                 continue
             yield self.prepare_line(row)
 
-    def prepare_line(self, row: Row) -> Sample | RenderedRow | RowRequests:
-        """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests.
-
-        A row whose columns are its whole line already comes back as it is.
-        """
+    def prepare_line(self, row: Row) -> RenderedRow | RowRequests:
+        """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests."""
         if type(row) is not Sample:
             return self._builder.prepare(row)
         columns = row.columns
         if type(columns) is LineColumns:
             if columns.made:
-                return row
+                return _new(RenderedRow, (row, [columns.made], _NO_NOTES))
             media: list[Payload] = []
             if (made := columns.form.filled(columns.match.groups(), media)) is not None:
                 return _rendered(row, made, media)
@@ -239,8 +237,8 @@ class Plans:
 def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:
     """Return a row whose line has a hole for each of its media."""
     if not payloads:
-        return _new(RenderedRow, (row, [line], ()))
-    notes: Sequence[Note] = ()
+        return _new(RenderedRow, (row, [line], _NO_NOTES))
+    notes = _NO_NOTES
     for payload in payloads:
         if payload.part.findings:
             notes = [*notes, *notes_of((payload.part,))]

@@ -93,7 +93,7 @@ class Renderer:
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
         self._by_line = self._as_list and self._silent
-        self.prepare: Callable[[Row], RowRequests | RenderedRow | Sample] = self._prepare_text
+        self.prepare: Callable[[Row], RowRequests | RenderedRow] = self._prepare_text
         if emit in ("messages", "batch"):
             self.prepare = self.builder.plans.prepare_line if self._by_line else self.builder.prepare
 
@@ -128,11 +128,11 @@ class Renderer:
         """Whether requests are lines of a batch, whose results are joined by id."""
         return self._batch is not None
 
-    def remembering(self, ids: RepeatedIds | IdFile) -> Callable[[object, int], None]:
-        """Return a function that stores an id and its line; in a batch the ids 2 and "2" are the same."""
+    def remembering(self, ids: RepeatedIds | IdFile) -> Callable[[Sequence[object], Sequence[int]], None]:
+        """Return a function that stores ids and their places; in a batch the ids 2 and "2" are the same."""
         if self._batch is None:
-            return ids.add
-        return lambda name, line: ids.add(custom_id(name), line)
+            return ids.add_all
+        return lambda names, places: ids.add_all([custom_id(name) for name in names], places)
 
     def close(self) -> None:
         """End the decoding processes; the renderer can be used again."""
@@ -140,7 +140,7 @@ class Renderer:
 
     def prepared(
         self, rows: Iterator[Row], workers: int, *, ahead: bool
-    ) -> AbstractContextManager[Iterator[RowRequests | RenderedRow | Sample]]:
+    ) -> AbstractContextManager[Iterator[RowRequests | RenderedRow]]:
         """Return a context that gives the prepared rows, as ``prepared_rows`` does.
 
         ``ahead``: rows may be taken before those before them are prepared.
@@ -152,10 +152,8 @@ class Renderer:
         """Render one row. Errors are returned with their place, not raised."""
         return self.finish(self.prepare(row))
 
-    def finish(self, prepared: RowRequests | RenderedRow | Sample) -> RenderedRow | FailedRow:
+    def finish(self, prepared: RowRequests | RenderedRow) -> RenderedRow | FailedRow:
         """Return the lines of a prepared row."""
-        if type(prepared) is Sample:  # it was read as a line, which is done
-            return RenderedRow(prepared, [prepared.columns.made], ())  # type: ignore[attr-defined]  # LineColumns
         if type(prepared) is not PreparedRow:
             return prepared  # type: ignore[return-value]  # it is done or failed; isinstance takes longer
         row, requests = prepared

@@ -25,8 +25,6 @@ _IDS_AT_ONCE = 256
 _Named = tuple[object, int, "int | None"]
 """The id of a row, its number and its line."""
 
-_NO_NOTES: Sequence[Note] = ()
-
 OnError = Callable[[FailedRow, "int | None"], object]
 """Receives a row that was left out, and its 0-based number. A ``RepeatedIdError`` leaves out no row; nor does an error
 without a number, which is about all rows."""
@@ -84,23 +82,19 @@ def render(
         on_row: called after each row, before its error.
         ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
-    chosen, done, failed = itertools.islice(rows, limit), 0, 0
+    chosen, done, failed, seen = itertools.islice(rows, limit), 0, 0, list[_Named]()
     with ids or RepeatedIds() as kept, renderer.prepared(chosen, workers, ahead=not strict) as prepared:
-        write, add = writer.write, renderer.remembering(kept)
-        seen: list[_Named] = []
+        write, remember, finish = writer.write, renderer.remembering(kept), renderer.finish
         for ready in prepared:
             if len(seen) >= _IDS_AT_ONCE:
-                _remember(seen, add)
-            if type(ready) is Sample:  # it was read as a line, which is done
-                row, chunks, notes = ready, [ready.columns.made], _NO_NOTES  # type: ignore[attr-defined]  # LineColumns
-            elif isinstance(made := ready if type(ready) is RenderedRow else renderer.finish(ready), FailedRow):
+                _remember(seen, remember)
+            if isinstance(made := ready if type(ready) is RenderedRow else finish(ready), FailedRow):
                 failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
                 if strict:
                     writer.flush()
                     raise made.error
                 continue
-            else:
-                row, chunks, notes = made
+            row, chunks, notes = made
             if on_row is not None:
                 on_row()
             seen.append((row.id, row.row, row.line))
@@ -109,7 +103,7 @@ def render(
             for note in notes:
                 on_note(note.located(Where(row.file, row.line, sample=row.label)))
         writer.flush()
-        _remember(seen, add)
+        _remember(seen, remember)
         return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
 
 
@@ -131,10 +125,10 @@ def _left_out(
     return is_row
 
 
-def _remember(seen: list[_Named], add: Callable[[object, int], None]) -> None:
+def _remember(seen: list[_Named], remember: Callable[[Sequence[object], Sequence[int]], None]) -> None:
     """Store the ids of rows, each with its place: its number and its line in one integer. ``seen`` is then empty."""
-    for name, number, line in seen:
-        add(name, number << _LINE_BITS | min(line or 0, _MOST_LINES))
+    places = [number << _LINE_BITS | min(line or 0, _MOST_LINES) for _, number, line in seen]
+    remember([name for name, _, _ in seen], places)
     seen.clear()
 
 
