@@ -31,13 +31,8 @@ class LineShape(NamedTuple):
         return [name for name in names if name in self.texts]
 
 
-class AroundFile(NamedTuple):
-    """What is sent for a row before and after the base64 of its only file, if ``is_kind`` says yes to its bytes."""
-
-    path: str
-    is_kind: Callable[[bytes], object]
-    before: bytes
-    after: bytes
+AroundFile = tuple[str, Callable[[bytes], object], bytes, bytes]
+"""For a row with one file: its path, what says yes to its bytes, and what is sent before and after their base64."""
 
 
 class LineColumns(Mapping[str, object]):

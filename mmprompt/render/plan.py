@@ -83,7 +83,7 @@ class Form:
         if known is None and (known := self._know(path)) is None:
             return None
         is_kind, before, after = known
-        return _new(AroundFile, (path.decode(), is_kind, before % chosen[:at], after % chosen[at + 1 :]))
+        return path.decode(), is_kind, before % chosen[:at], after % chosen[at + 1 :]
 
     def _know(self, path: bytes) -> KnownFile | None:
         """Return what is known of files named like this one, with formats of all that stands around their base64."""

@@ -14,7 +14,7 @@ from mmprompt.media.base64_text import encode
 from mmprompt.messages import MediaRef
 from mmprompt.render.media import notes_of
 from mmprompt.render.plan import Form, Plan
-from mmprompt.render.wire_request import RenderedRow, WireRequest
+from mmprompt.render.wire_request import RowLines, WireRequest
 from mmprompt.targets.wire_json import EncodedJSON, Payload, filled_chunks, json_body, keyed
 from mmprompt.tasks.shapes import Shape, Unplannable, address_of, has_shapes, shape_of
 
@@ -109,7 +109,7 @@ class Plans:
                 return None if wire is None else _new(WireRequest, (wire, plan.turn, None, plan.dropped))
         return None
 
-    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RenderedRow | RowRequests]:
+    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RowLines | RowRequests]:
         """Yield ``prepare_line`` of each row.
 
         Of rows whose file is still to be read several are taken before the first file is read: a file drives code out
@@ -126,7 +126,7 @@ class Plans:
                         if len(waiting) < _AHEAD:
                             continue
                     elif columns.made and not waiting:
-                        yield _new(RenderedRow, (row, [columns.made], _NO_NOTES))
+                        yield row, [columns.made], _NO_NOTES
                         continue
                 if waiting:
                     taken, waiting = waiting, []
@@ -138,7 +138,7 @@ class Plans:
             raise
         yield from self._with_files(waiting)
 
-    def _with_files(self, rows: Sequence[Sample]) -> Iterator[RenderedRow | RowRequests]:
+    def _with_files(self, rows: Sequence[Sample]) -> Iterator[RowLines | RowRequests]:
         """Yield the line of each row whose file is still to be read; the long way gives its requests, or its error."""
         file_bytes, most = self._builder.file_bytes, self._builder.request_bytes
         for row in rows:
@@ -147,7 +147,7 @@ class Plans:
             try:
                 data = file_bytes(path)
                 if is_kind(data) and len(data) <= most:
-                    yield _new(RenderedRow, (row, [before, encode(data), after], _NO_NOTES))
+                    yield row, [before, encode(data), after], _NO_NOTES
                     continue
                 columns.form.forget_file(path)
             except (MMPromptError, MemoryError):
@@ -155,14 +155,14 @@ class Plans:
                 continue
             yield self.prepare_line(row)
 
-    def prepare_line(self, row: Row) -> RenderedRow | RowRequests:
+    def prepare_line(self, row: Row) -> RowLines | RowRequests:
         """Return the line of a row where a plan gives it, as ``--emit messages`` writes it; else its requests."""
         if type(row) is not Sample:
             return self._builder.prepare(row)
         columns = row.columns
         if type(columns) is LineColumns:
             if columns.made:
-                return _new(RenderedRow, (row, [columns.made], _NO_NOTES))
+                return row, [columns.made], _NO_NOTES
             media: list[Payload] = []
             if (made := columns.form.filled(columns.match.groups(), media)) is not None:
                 return _rendered(row, made, media)
@@ -234,15 +234,15 @@ class Plans:
         return request, refs
 
 
-def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RenderedRow:
+def _rendered(row: Sample, line: bytes, payloads: list[Payload]) -> RowLines:
     """Return a row whose line has a hole for each of its media."""
     if not payloads:
-        return _new(RenderedRow, (row, [line], _NO_NOTES))
+        return row, [line], _NO_NOTES
     notes = _NO_NOTES
     for payload in payloads:
         if payload.part.findings:
             notes = [*notes, *notes_of((payload.part,))]
-    return _new(RenderedRow, (row, filled_chunks(line, payloads), notes))
+    return row, filled_chunks(line, payloads), notes
 
 
 def _same(one: WireRequest, other: WireRequest) -> bool:

@@ -20,7 +20,7 @@ from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, failed, prepared_rows
 from mmprompt.render.media import media_of, no_room, notes_of
 from mmprompt.render.settings import RequestSettings, batch_settings, no_model
-from mmprompt.render.wire_request import RenderedRow, WireRequest
+from mmprompt.render.wire_request import RenderedRow, RowLines, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.shard_task import rows_of
@@ -93,7 +93,7 @@ class Renderer:
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
         self._by_line = self._as_list and self._silent
-        self.prepare: Callable[[Row], RowRequests | RenderedRow] = self._prepare_text
+        self.prepare: Callable[[Row], RowRequests | RowLines] = self._prepare_text
         if emit in ("messages", "batch"):
             self.prepare = self.builder.plans.prepare_line if self._by_line else self.builder.prepare
 
@@ -140,7 +140,7 @@ class Renderer:
 
     def prepared(
         self, rows: Iterator[Row], workers: int, *, ahead: bool
-    ) -> AbstractContextManager[Iterator[RowRequests | RenderedRow]]:
+    ) -> AbstractContextManager[Iterator[RowRequests | RowLines]]:
         """Return a context that gives the prepared rows, as ``prepared_rows`` does.
 
         ``ahead``: rows may be taken before those before them are prepared.
@@ -150,9 +150,10 @@ class Renderer:
 
     def render(self, row: Row) -> RenderedRow | FailedRow:
         """Render one row. Errors are returned with their place, not raised."""
-        return self.finish(self.prepare(row))
+        made = self.finish(self.prepare(row))
+        return made if isinstance(made, FailedRow) else RenderedRow(*made)
 
-    def finish(self, prepared: RowRequests | RenderedRow) -> RenderedRow | FailedRow:
+    def finish(self, prepared: RowRequests | RowLines) -> RowLines | FailedRow:
         """Return the lines of a prepared row."""
         if type(prepared) is not PreparedRow:
             return prepared  # type: ignore[return-value]  # it is done or failed; isinstance takes longer
@@ -168,7 +169,7 @@ class Renderer:
         except FAULTS as error:
             return failed(row, error)
         plain = self._silent and len(chunks) == len(records)  # no media stand between the pieces
-        return _new(RenderedRow, (row, chunks, () if plain else self._notes(requests)))
+        return row, chunks, () if plain else self._notes(requests)
 
     def _notes(self, requests: Sequence[WireRequest]) -> list[Note]:
         """Return the notes on the media of a row, and in a batch on examples that were left out."""

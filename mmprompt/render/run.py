@@ -12,7 +12,6 @@ from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.renderer import Renderer
-from mmprompt.render.wire_request import RenderedRow
 from mmprompt.tasks.media_slots import UnfilledSlotError
 
 _LINE_BITS = 31
@@ -88,13 +87,13 @@ def render(
         for ready in prepared:
             if len(seen) >= _IDS_AT_ONCE:
                 _remember(seen, remember)
-            if isinstance(made := ready if type(ready) is RenderedRow else finish(ready), FailedRow):
+            if isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):
                 failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
                 if strict:
                     writer.flush()
                     raise made.error
                 continue
-            row, chunks, notes = made
+            row, chunks, notes = made  # type: ignore[misc]  # no PreparedRow, which is no plain tuple
             if on_row is not None:
                 on_row()
             seen.append((row.id, row.row, row.line))

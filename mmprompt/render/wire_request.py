@@ -29,3 +29,7 @@ class RenderedRow(NamedTuple):
     row: Sample
     chunks: list[bytes]
     notes: Sequence[Note]
+
+
+RowLines = tuple[Sample, list[bytes], Sequence[Note]]
+"""What a ``RenderedRow`` holds, for the rows of a whole dataset: a plain tuple takes a third of the time."""

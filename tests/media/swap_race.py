@@ -65,7 +65,7 @@ def planned(root: Path) -> Read:
     samples = dict(zip(PATHS, list(task.samples())[-2:], strict=True))
     for row in task.samples():  # before the race, to make the plan
         renderer.render(row)
-    assert isinstance(renderer.prepare(samples[PATHS[0]]), RenderedRow)  # it goes by the plan
+    assert type(renderer.prepare(samples[PATHS[0]])) is tuple  # it goes by the plan
 
     def read(path: str) -> bytes:
         rendered = renderer.render(samples[path])
