@@ -166,9 +166,8 @@ def _nearest(own: int, bands: Sequence[dict[int, list[int]]]) -> tuple[int, list
     near: list[int] = []
     for mask, probes, band in zip(_MASKS, _PROBES, bands, strict=True):
         key = own & mask
-        for probe in probes:
-            if (alike := band.get(key ^ probe)) is not None:
-                near += alike[-_COMPARED:]
+        for alike in filter(band.__contains__, map(key.__xor__, probes)):
+            near += band[alike][-_COMPARED:]
         band.setdefault(key, []).append(own)
     distances = [(own ^ other).bit_count() for other in near]
     least = min(distances, default=_BITS)

@@ -12,7 +12,6 @@ import math
 import re
 import sys
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ from mmprompt.errors.findings import Note
 from mmprompt.errors.rules import RULES
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import numpy as np
 
     Blob = bytes | memoryview
@@ -113,14 +114,14 @@ def _plain(value: Any, blobs: list[Blob]) -> Plain:  # any value; one that canno
         return [kind.__name__, *[_plain(item, blobs) for item in value]]
     if kind is dict:
         return ["dict", *[[_plain(k, blobs), _plain(v, blobs)] for k, v in value.items()]]
-    if kind is Fraction:
-        return ["fraction", value.numerator, value.denominator]
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         items = [item if type(item) in _SCALARS else _plain(item, blobs) for item in value]
         return ["fields", kind.__module__, kind.__qualname__, *items]
     if isinstance(value, MMPromptError):
         return ["error", kind.__module__, kind.__qualname__, value.what, value.hint, [*value.where], value.code]
-    numpy = sys.modules.get("numpy")
+    fractions, numpy = sys.modules.get("fractions"), sys.modules.get("numpy")
+    if fractions is not None and kind is fractions.Fraction:
+        return ["fraction", value.numerator, value.denominator]
     if numpy is not None and isinstance(value, numpy.generic):
         return _plain(value.item(), blobs)
     if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind in "biuf":
@@ -157,6 +158,8 @@ def _value(plain: Any, blobs: Blobs) -> Any:
         over, under = rest
         if type(over) is not int or type(under) is not int:  # Fraction would compute a text such as "1e999999999"
             raise AnswerError("a fraction of other values than whole numbers")
+        from fractions import Fraction  # noqa: PLC0415  # only of videos and sounds
+
         return Fraction(over, under)
     if kind == "array":
         dtype, shape, number = rest
