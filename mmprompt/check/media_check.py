@@ -15,7 +15,7 @@ from mmprompt.media.inspection import Content, inspect
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.reader import MediaReader
 from mmprompt.media.sandbox.decoders import decoder
-from mmprompt.media.sandbox.jobs import name_of, run_each
+from mmprompt.media.sandbox.jobs import MOST_IN_FILE, name_of, run_each
 from mmprompt.media.thumbnail import thumbnail
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 
@@ -27,8 +27,8 @@ _MOST_THUMBNAILS = 5000
 _READ_AHEAD = 4 << 20
 """Bytes of media that are read before their turn."""
 
-_TOGETHER = 3840 << 10
-"""Bytes of pictures that are decoded together: what the file in memory holds for one job."""
+_TOGETHER = MOST_IN_FILE * 15 // 16
+"""Bytes of pictures that are decoded together: one job, with room for what stands around them."""
 
 ReadAhead = dict[int, "tuple[MediaRef, MediaPart | MMPromptError, bytes]"]
 """Media that were read before their turn, or the errors of that, by the identity of what names them, with digests."""
@@ -85,8 +85,9 @@ class MediaCheck:
                 break
         for group in self._groups(ahead):
             many = [(modality, data, (), self.policy) for (modality, _), data in group.items()]
-            with suppress(MMPromptError):  # one of them ended the child: ``look`` decodes each by itself
-                found = self._decoder.run(run_each, name_of(inspect), many)
+            # ``look`` decodes alone what half the time did not suffice for, or was together with what ended the child
+            with suppress(MMPromptError):
+                found = self._decoder.run(run_each, name_of(inspect), many, self.policy.timeout / 2)
                 for key, known in zip(group, found if isinstance(found, list) else (), strict=False):
                     self._keep(key, cast(Content | MMPromptError, known))
         return ahead

@@ -32,7 +32,7 @@ class LineShape(NamedTuple):
 
 
 AroundFile = tuple[str, Callable[[bytes], object], bytes, bytes]
-"""For a row with one file: its path, what says yes to its bytes, and what is sent before and after their base64."""
+"""For a row with one file: its path, a test of its signature, and what is sent before and after its base64."""
 
 
 class LineColumns(Mapping[str, object]):

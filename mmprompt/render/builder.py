@@ -242,7 +242,7 @@ def prepared_rows(
 ) -> AbstractContextManager[Iterator[_Prepared]]:
     """Return a context that gives what ``prepare`` makes of each row, in order.
 
-    In the calling thread ``together`` does so for all rows, if it is given.
+    ``together`` takes the place of ``prepare`` where rows are prepared in the calling thread: it gets all of them.
     With ``workers`` above 1 that many threads prepare rows, each with its own decoding process. Rows whose media
     are only read gain nothing from threads, so they are prepared in the calling thread.
     """

@@ -26,7 +26,7 @@ _MOST_SUFFIXES = 32
 """Suffixes whose files are known."""
 
 KnownFile = tuple[Callable[[bytes], object], bytes, bytes]
-"""What says yes to the bytes of files of one kind, and what stands around their base64."""
+"""A test of the signature of files of one kind, and what stands before and after their base64."""
 
 
 class _Kept(NamedTuple):

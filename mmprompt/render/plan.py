@@ -72,7 +72,7 @@ class Form:
     def around(self, values: tuple[bytes, ...]) -> AroundFile | None:
         """Return what is sent for a row whose match has these groups, but for its file; None if that is not known.
 
-        The form is that of a whole line, so it has an id beside the file.
+        The form is that of a whole line: it has at least two groups, the id and the path, so they come as a tuple.
         """
         if len(self.media) != 1:
             return None

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _new = tuple.__new__  # half the time of the class, and this runs for every row
 _NO_NOTES: Sequence[Note] = ()
 _AHEAD = 16
+"""The most rows that are taken before the file of the first is read."""
+
 _MOST_PLANS = 8
 _MOST_TRIES = 16
 _MOST_SHAPES = 1000
@@ -112,9 +114,9 @@ class Plans:
     def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RowLines | RowRequests]:
         """Yield ``prepare_line`` of each row.
 
-        Of rows whose file is still to be read several are taken before the first file is read: a file drives code out
-        of the processor's cache, so each step runs for many rows in turn. An error of the dataset comes after the rows
-        before it.
+        Of rows whose file is still to be read up to ``_AHEAD`` are taken before the first file is read. Taking a row
+        thus costs less: each file drives code and data out of the processor's cache. An error of the dataset comes
+        after the rows before it.
         """
         waiting: list[Sample] = []
         try:

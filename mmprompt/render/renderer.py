@@ -143,7 +143,7 @@ class Renderer:
     ) -> AbstractContextManager[Iterator[RowRequests | RowLines]]:
         """Return a context that gives the prepared rows, as ``prepared_rows`` does.
 
-        ``ahead``: rows may be taken before those before them are prepared.
+        ``ahead``: several rows may be read before the first of them is prepared.
         """
         together = self.builder.plans.prepare_lines if ahead and self._by_line else None
         return prepared_rows(self.builder, self.prepare, rows, workers, together)

@@ -19,9 +19,9 @@ _MOST_LINES = (1 << _LINE_BITS) - 1
 """The place of a row in one integer: its number, then its line, 0 if it has none."""
 
 _IDS_AT_ONCE = 256
-"""How many ids are stored together, which takes less time than one between two files."""
+"""How many ids are stored together. Between two files, which drive code out of the cache, one takes much longer."""
 
-_Named = tuple[object, int, "int | None"]
+_Seen = tuple[object, int, "int | None"]
 """The id of a row, its number and its line."""
 
 OnError = Callable[[FailedRow, "int | None"], object]
@@ -81,7 +81,7 @@ def render(
         on_row: called after each row, before its error.
         ids: receives the ids; by default they are compared, and those that stood before are reported.
     """
-    chosen, done, failed, seen = itertools.islice(rows, limit), 0, 0, list[_Named]()
+    chosen, done, failed, seen = itertools.islice(rows, limit), 0, 0, list[_Seen]()
     with ids or RepeatedIds() as kept, renderer.prepared(chosen, workers, ahead=not strict) as prepared:
         write, remember, finish = writer.write, renderer.remembering(kept), renderer.finish
         for ready in prepared:
@@ -93,7 +93,7 @@ def render(
                     writer.flush()
                     raise made.error
                 continue
-            row, chunks, notes = made  # type: ignore[misc]  # no PreparedRow, which is no plain tuple
+            row, chunks, notes = made  # type: ignore[misc]  # prepared and failed rows are no plain tuples
             if on_row is not None:
                 on_row()
             seen.append((row.id, row.row, row.line))
@@ -109,7 +109,7 @@ def render(
 def _left_out(
     failed: FailedRow,
     number: int,
-    seen: list[_Named],
+    seen: list[_Seen],
     on_row: Callable[[], object] | None,
     on_error: OnError,
 ) -> bool:
@@ -124,7 +124,7 @@ def _left_out(
     return is_row
 
 
-def _remember(seen: list[_Named], remember: Callable[[Sequence[object], Sequence[int]], None]) -> None:
+def _remember(seen: list[_Seen], remember: Callable[[Sequence[object], Sequence[int]], None]) -> None:
     """Store the ids of rows, each with its place: its number and its line in one integer. ``seen`` is then empty."""
     places = [number << _LINE_BITS | min(line or 0, _MOST_LINES) for _, number, line in seen]
     remember([name for name, _, _ in seen], places)

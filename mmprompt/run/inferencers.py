@@ -239,11 +239,12 @@ class LabelledRow(AskedRow):
     def _best(self) -> object:
         """Return the label of the lowest perplexity.
 
-        Of labels with the same prompt that of the first counts: the batch of a prompt changes the last digits.
+        Labels with the same prompt tie at the lowest of their perplexities, whose last digits depend on the batch.
         """
         worth: dict[str, float] = {}
         for job in self.jobs:
-            worth.setdefault(job.digest, inf if job.answer is None else _finite(job.answer.perplexity))
+            own = inf if job.answer is None else _finite(job.answer.perplexity)
+            worth[job.digest] = min(own, worth.get(job.digest, inf))
         return min(self.jobs, key=lambda job: worth[job.digest]).request.label
 
     def _digest(self) -> str:

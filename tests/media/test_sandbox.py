@@ -414,11 +414,16 @@ def test_a_job_that_ends_the_child_costs_none_of_its_neighbours(bad, place, isol
 
 def test_one_job_of_many_gives_their_values_and_errors(isolated):
     many = [("echo", b"x" * 9000), ("refuse", "no image"), ("echo", 3)]
-    first, second, third = isolated.run(run_each, name_of(decode_targets.do), many)
+    first, second, third = isolated.run(run_each, name_of(decode_targets.do), many, 60)
     assert (first, third) == (b"x" * 9000, 3)
     assert (type(second), second.what, second.where) == (SourceError, "no image", Where("a.jsonl", 3))
     with pytest.raises(SourceError, match="the decoder crashed"):
-        isolated.run(run_each, name_of(decode_targets.do), [("echo", 1), ("crash", 1)])
+        isolated.run(run_each, name_of(decode_targets.do), [("echo", 1), ("crash", 1)], 60)
+
+
+def test_one_job_of_many_begins_nothing_after_its_time(isolated):
+    many = [("echo", 1), ("nap", 0.05), ("echo", 2)]
+    assert isolated.run(run_each, name_of(decode_targets.do), many, 0.04) == [1, 0.05]
 
 
 def test_each_of_many_jobs_has_the_time_limit_for_itself():
@@ -446,6 +451,32 @@ def test_each_job_has_its_own_bytes_whichever_way_they_go(in_memory, monkeypatch
         assert outcomes(decoder, [("echo", pair) for pair in pairs]) == pairs
 
 
+def has_memory_files() -> bool:
+    try:
+        os.close(os.memfd_create("probe"))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def test_a_limit_on_the_sizes_of_files_does_not_end_the_host(command_environment):
+    script = """if True:
+        import resource, signal
+        import decode_targets
+        from mmprompt.media.policy import MediaPolicy
+        from mmprompt.media.sandbox.decoders import IsolatedDecoder
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # as in a host that is not Python
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        with IsolatedDecoder(MediaPolicy()) as decoder:
+            print(decoder.run(decode_targets.length, bytes(100_000)))
+    """
+    places = command_environment["PYTHONPATH"], str(Path(__file__).parent)
+    environment = {**command_environment, "PYTHONPATH": os.pathsep.join(places)}
+    words = [sys.executable, "-c", script]
+    run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stdout.strip()) == (0, "100000"), run.stderr
+
+
 def test_who_leaves_early_leaves_no_child_with_an_answer(isolated):
     many = isolated.map(decode_targets.do, [("echo", n) for n in range(5)])
     assert next(many) == 0
@@ -462,8 +493,7 @@ def test_the_child_inherits_nothing(isolated, monkeypatch, tmp_path):
         os.set_inheritable(file.fileno(), True)
         about = isolated.run(decode_targets.surroundings)
     assert about.pop("pid") != os.getpid()
-    in_memory = ["/memfd"] if hasattr(os, "memfd_create") else []
-    ours = ["/dev/null"] * 3 + in_memory + ["pipe"] * 3
+    ours = ["/dev/null"] * 3 + ["/memfd"] * has_memory_files() + ["pipe"] * 3
     assert sorted(n for n in about.pop("descriptors") if not n.startswith("/proc")) == ours
     assert about == {"threads": 1, "secret": None, "main": None, "core": 0, "directory": "/"}
 

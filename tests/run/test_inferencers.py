@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import threading
@@ -231,6 +232,21 @@ def test_of_equal_perplexities_the_first_label_wins(out: Path) -> None:
     model.worth = {"yes": 2.0, "no": 2.0, "?": 2.0}
     run_task(labels(1), model, out)
     assert [line.prediction for line in journal(out) if line.label is None] == ["yes"]
+
+
+def test_of_labels_with_the_same_prompt_one_without_a_perplexity_hides_no_other(out: Path) -> None:
+    class OnceNothing(Echo):
+        def perplexities(self, requests: Sequence[Request]) -> list[Answer]:
+            found = super().perplexities(requests)
+            return found if len(self.calls) > 1 else [answer._replace(perplexity=math.nan) for answer in found]
+
+    task = labels(1)
+    templates = task["infer_cfg"]["prompt_template"]["template"]
+    task["infer_cfg"]["prompt_template"]["template"] = {"first": templates["yes"], **templates}
+    model = OnceNothing(concurrency=1)
+    model.worth = {"yes": 2.0, "no": 3.0, "?": 3.0}
+    run_task(task, model, out)
+    assert [line.prediction for line in journal(out) if line.label is None] == ["first"]
 
 
 def test_of_labels_with_the_same_prompt_the_first_wins_whatever_the_last_digits(out: Path) -> None:

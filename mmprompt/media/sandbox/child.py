@@ -25,14 +25,14 @@ _OPEN_FILES = 64
 """Descriptors; a decoder needs a few to import its libraries."""
 
 
-def serve(life: int, jobs: int, answers: int, memory: int, memory_bytes: int) -> None:
+def serve(life: int, jobs: int, answers: int, media_file: int, memory_bytes: int) -> None:
     """Answer jobs until the pipe that brings them is closed.
 
     Args:
         life: the descriptor of the pipe whose end ends this process.
         jobs: the descriptor to read jobs from, see ``begin_job``.
         answers: the descriptor to write answers to, see ``packed_answer``; ``READY`` before the first job.
-        memory: the descriptor of the file in memory that brings media; -1 if there is none.
+        media_file: the descriptor of the file in memory that brings media; -1 if there is none.
         memory_bytes: the most memory of this process; 0 if the parent watches it instead.
     """
     _restrict(memory_bytes)
@@ -48,7 +48,7 @@ def serve(life: int, jobs: int, answers: int, memory: int, memory_bytes: int) ->
     with os.fdopen(jobs, "rb") as file:
         while True:
             try:
-                job = read_job(file, memory)
+                job = read_job(file, media_file)
                 if job is None:
                     break
                 signal.setitimer(signal.ITIMER_REAL, min(job.seconds, LONGEST) + _GRACE)

@@ -9,10 +9,11 @@ import subprocess
 import sys
 
 from mmprompt.errors import PolicyError, shown
+from mmprompt.media.sandbox.jobs import MOST_IN_FILE
 from mmprompt.media.sandbox.memory import INSIDE
 
 _PIPE = 1 << 20
-"""Bytes that a pipe should hold, so that a usual picture is written at once. Linux allows this much by default."""
+"""Bytes that a pipe should hold, for media that do not go through the file. Linux allows this much by default."""
 _BOOT = (
     "import sys; numbers = [*map(int, sys.argv[1:6])]; sys.path[:] = sys.argv[6:]; "
     "from mmprompt.media.sandbox.child import serve; serve(*numbers)"
@@ -28,7 +29,7 @@ in again takes 4.5 ms a picture."""
 def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, int, int]:
     """Start a child. Return it with our ends of its pipes: its life, to write jobs to, and to read answers from.
 
-    The last descriptor is that of the file in memory that brings its media; -1 where the system has none.
+    The last descriptor is that of its media file, a file in memory; -1 where the system has none.
     """
     executable = _executable()
     ours: list[int] = []
@@ -39,7 +40,7 @@ def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, i
             reads, writes = map(_above_streams, os.pipe())
             ours.append(reads if is_read_here else writes)
             theirs.append(writes if is_read_here else reads)
-        ours.append(_memory_file())
+        ours.append(_media_file())
         process = _spawn(executable, [*theirs, ours[-1]], memory_bytes)
         started = True
     except OSError as error:
@@ -48,14 +49,20 @@ def start_child(memory_bytes: int) -> tuple[subprocess.Popen[bytes], int, int, i
         for end in theirs if started else ours + theirs:
             if end >= 0:
                 os.close(end)
-    life, jobs, answers, memory = ours
+    life, jobs, answers, media_file = ours
     os.set_blocking(jobs, False)
     _widen(jobs)
     _widen(answers)
-    return process, life, jobs, answers, memory
+    return process, life, jobs, answers, media_file
 
 
-def _memory_file() -> int:
+def _media_file() -> int:
+    """Return a descriptor of a new file in memory; -1 if the system has none, or might end us for the size of it."""
+    import resource  # noqa: PLC0415  # POSIX only
+
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if most != resource.RLIM_INFINITY and most < 2 * MOST_IN_FILE:
+        return -1
     try:
         return _above_streams(os.memfd_create("mmprompt"))
     except (AttributeError, OSError):

@@ -11,6 +11,7 @@ import io
 import os
 import pickle
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -27,12 +28,12 @@ _BESIDE = 1 << 12
 """Byte strings from this length on stand beside the pickle."""
 
 _HEAD = struct.Struct("<QQq")
-"""The length of the pickle, how many byte strings stand beside it, and from where on they stand in the file in memory.
+"""The length of the pickle, the number of byte strings beside it, and their offset in the media file.
 
-Their lengths follow, then the pickle. They come last, if they do not stand in the file, which -1 says."""
+Their lengths follow, then the pickle. With the offset -1 they follow the pickle in the pipe."""
 
-_MOST_IN_FILE = 4 << 20
-"""Bytes of one job in the file in memory. A longer one goes through the pipe."""
+MOST_IN_FILE = 4 << 20
+"""Bytes of one job in the media file, which has room for two jobs. A larger job goes through the pipe."""
 
 
 class Job(NamedTuple):
@@ -56,13 +57,16 @@ def function_named(name: str) -> Callable[..., object]:
     return function
 
 
-def run_each(function: str, many: Sequence[tuple[object, ...]]) -> list[object]:
+def run_each(function: str, many: Sequence[tuple[object, ...]], seconds: float) -> list[object]:
     """Return for each tuple of arguments what a function returns, or the error of ours that it raises: one job of many.
 
-    ``function`` is its name, see ``name_of``.
+    ``function`` is its name, see ``name_of``. After so many seconds no further call begins, and the list is shorter.
     """
     found: list[object] = []
+    last = time.monotonic() + seconds
     for arguments in many:
+        if time.monotonic() > last:
+            break
         try:
             found.append(function_named(function)(*arguments))
         except MMPromptError as error:
@@ -78,33 +82,37 @@ def packed_job(job: Job) -> list[bytes]:
     return [file.getvalue(), *pickler.beside]
 
 
-def begin_job(job: Sequence[bytes], memory: int, turn: int) -> list[bytes]:
-    """Write the byte strings of a packed job to the file in memory, and return the buffers for the pipe.
+def begin_job(job: Sequence[bytes], media_file: int, half: int) -> list[bytes]:
+    """Write the byte strings of a packed job to the media file, and return the buffers for the pipe.
 
     Args:
         job: see ``packed_job``.
-        memory: the descriptor of the file; -1 if there is none.
-        turn: 0 or 1. What a job wrote stays until the next one with the same turn.
+        media_file: the descriptor of the file in memory; -1 if there is none.
+        half: 0 or 1, the half of the file to write to. The job that wrote there before must be answered.
     """
     plain, *beside = job
     sizes = [*map(len, beside)]
-    at = turn * _MOST_IN_FILE
-    if memory < 0 or not beside or sum(sizes) > _MOST_IN_FILE or not _is_written(memory, beside, at):
+    at = half * MOST_IN_FILE
+    if media_file < 0 or not beside or sum(sizes) > MOST_IN_FILE or not _is_written(media_file, beside, at):
         at = -1
     head = _HEAD.pack(len(plain), len(beside), at) + struct.pack(f"<{len(beside)}Q", *sizes)
     return [head, plain] if at >= 0 else [head, plain, *beside]
 
 
-def _is_written(memory: int, pieces: Sequence[bytes], at: int) -> bool:
+def _is_written(media_file: int, pieces: Sequence[bytes], at: int) -> bool:
     """Return whether all pieces could be written to a file; it has to fit into the machine's memory."""
     try:
-        return len(pieces) <= _AT_ONCE and os.pwritev(memory, pieces, at) == sum(map(len, pieces))
+        return len(pieces) <= _AT_ONCE and os.pwritev(media_file, pieces, at) == sum(map(len, pieces))
     except OSError:
         return False
 
 
-def read_job(file: BinaryIO, memory: int) -> Job | None:
-    """Read the next job; None at the end of the file. ``memory`` is as in ``begin_job``."""
+def read_job(file: BinaryIO, media_file: int) -> Job | None:
+    """Read the next job; None at the end of the pipe ``file``. ``media_file`` is as in ``begin_job``.
+
+    Raises:
+        EOFError: the media file is shorter than the job says.
+    """
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -113,7 +121,9 @@ def read_job(file: BinaryIO, memory: int) -> Job | None:
     plain = file.read(length)
     beside = []
     for size in sizes:
-        beside.append(file.read(size) if at < 0 else os.pread(memory, size, at))
+        beside.append(file.read(size) if at < 0 else os.pread(media_file, size, at))
+        if len(beside[-1]) != size:
+            raise EOFError
         at += size if at >= 0 else 0
     return Job(*_Unpickler(io.BytesIO(plain), beside).load())
 

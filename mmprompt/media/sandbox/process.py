@@ -56,14 +56,14 @@ class DecoderProcess:
     __slots__ = (
         "_answers",
         "_early",
+        "_half",
         "_hears",
         "_jobs",
         "_life",
+        "_media_file",
         "_memory",
-        "_memory_file",
         "_process",
         "_takes",
-        "_turn",
         "_unanswered",
         "_used",
     )
@@ -71,11 +71,11 @@ class DecoderProcess:
     def __init__(self, memory_bytes: int) -> None:
         self._early = bytearray()
         self._unanswered = 0
-        self._turn = 0
+        self._half = 0
         self._used = False
         self._memory = memory_bytes
         started = start_child(memory_bytes if HARD_LIMIT else 0)
-        self._process, self._life, self._jobs, self._answers, self._memory_file = started
+        self._process, self._life, self._jobs, self._answers, self._media_file = started
         self._hears = select.poll()
         self._hears.register(self._answers, select.POLLIN)
         self._takes = select.poll()
@@ -100,9 +100,9 @@ class DecoderProcess:
         if not self._unanswered and (self._early or self._hears.poll(0)):
             raise self._ended(EndedError.CRASH, "it answered without a job, or is gone")
         deadline = time.monotonic() + seconds
-        self._turn = 1 - self._turn
-        # the file has room for two jobs: the child may still read that of the one before
-        queue = buffers_of(begin_job(job, self._memory_file if self._unanswered < 2 else -1, self._turn))
+        self._half = 1 - self._half
+        # the child may still read the job before this one from the other half of the file; a third one takes the pipe
+        queue = buffers_of(begin_job(job, self._media_file if self._unanswered < 2 else -1, self._half))
         self._unanswered += 1
         try:
             while queue:
@@ -143,7 +143,7 @@ class DecoderProcess:
         self._process.returncode = 0  # this process neither waits for it nor warns about it
 
     def _close(self) -> None:
-        for descriptor in (self._life, self._jobs, self._answers, self._memory_file):
+        for descriptor in (self._life, self._jobs, self._answers, self._media_file):
             if descriptor >= 0:
                 os.close(descriptor)
 
