@@ -466,7 +466,7 @@ def test_a_limit_on_the_sizes_of_files_does_not_end_the_host(command_environment
         from mmprompt.media.policy import MediaPolicy
         from mmprompt.media.sandbox.decoders import IsolatedDecoder
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # as in a host that is not Python
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
         with IsolatedDecoder(MediaPolicy()) as decoder:
             print(decoder.run(decode_targets.length, bytes(100_000)))
     """
