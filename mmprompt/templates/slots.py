@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from operator import itemgetter
 from re import Match, Pattern
 from typing import NamedTuple, Union
 
@@ -42,7 +43,8 @@ class SlotText(NamedTuple):
 
     ``literal`` is the whole text if it has neither slots nor a marker. ``texts`` are the pieces with ``""`` in place of
     slots and markers; ``slots`` and ``markers`` say where those stand. ``columns`` are the names in braces, in order;
-    which of them are slots depends on the sample.
+    which of them are slots depends on the sample. ``form`` is the text with ``%s`` for each slot, and ``values`` gives
+    the values of all slots, for rows that have all of these columns.
     """
 
     pieces: tuple[Piece, ...]
@@ -51,6 +53,8 @@ class SlotText(NamedTuple):
     slots: tuple[tuple[int, str, str, bool], ...]
     markers: tuple[int, ...]
     columns: tuple[str, ...]
+    form: str
+    values: Callable[[Mapping[str, object]], tuple[object, ...]] | None
 
     @property
     def has_marker(self) -> bool:
@@ -63,9 +67,14 @@ class SlotText(NamedTuple):
         Raises:
             TemplateError: the sample lacks a column that ``column_token_map`` names.
         """
-        _, literal, texts, slots, markers, _ = self
+        _, literal, texts, slots, markers, names, form, values = self
         if literal is not None:
             return literal
+        if values is not None and masked not in names and type(columns) is dict:
+            try:  # noqa: SIM105  # suppress takes as long as the rest
+                return form % values(columns)
+            except KeyError:  # a slot without a column is filled below
+                pass
         out = list(texts)
         for place, column, written, required in slots:
             if column == masked:
@@ -118,7 +127,9 @@ def slot_text(pieces: Iterable[Piece]) -> SlotText:
     slots = tuple([(place, *piece) for place, piece in enumerate(kept) if isinstance(piece, Slot)])
     markers = tuple([place for place, piece in enumerate(kept) if isinstance(piece, Marker)])
     columns = tuple([column for _, column, _, _ in slots])
-    return SlotText(kept, None if slots or markers else "".join(texts), texts, slots, markers, columns)
+    form = "".join([p.replace("%", "%%") if isinstance(p, str) else "%s" for p in kept])
+    values = itemgetter(*columns) if len(columns) > 1 and not markers else None
+    return SlotText(kept, None if slots or markers else "".join(texts), texts, slots, markers, columns, form, values)
 
 
 def _split(pieces: Iterable[Piece], pattern: Pattern[str], piece_of: Callable[[Match[str]], Piece]) -> Iterable[Piece]:

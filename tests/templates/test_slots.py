@@ -31,10 +31,19 @@ def test_any_text_without_braces_can_be_a_column(name):
 )
 def test_values_print_as_python_prints_them(value, text):
     assert fill("{v}", {"v": value}) == text
+    assert fill("{v}, {v}", {"v": value}) == f"{text}, {text}"
 
 
 def test_a_value_is_never_searched_for_slots():
     assert fill("{q}|{answer}", {"q": "leak {answer}", "answer": "S"}) == "leak {answer}|S"
+
+
+def test_percent_signs_and_values_with_braces_or_percent_signs_are_text():
+    assert fill("100% of {a}, %s and %({b})d", {"a": "{b} %s", "b": "5%"}) == "100% of {b} %s, %s and %(5%)d"
+
+
+def test_one_slot_of_several_without_a_column_stays_as_it_is():
+    assert fill("{a} {b}%", {"a": 1}) == "1 {b}%"
 
 
 def test_a_masked_column_reads_as_nothing():
