@@ -71,7 +71,7 @@ class SlotText(NamedTuple):
         if literal is not None:
             return literal
         if values is not None and masked not in names and type(columns) is dict:
-            try:  # noqa: SIM105  # suppress takes as long as the rest
+            try:  # suppress takes as long as the rest
                 return form % values(columns)
             except KeyError:  # a slot without a column is filled below
                 pass
