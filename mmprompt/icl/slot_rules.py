@@ -85,9 +85,12 @@ class SlotRules:
             if type(value) is not str and is_null(value):
                 changed[name] = ""
         for name in self._needed:
+            value = columns.get(name)
+            if type(value) is str and name != OPTIONS:
+                continue
             if name == OPTIONS and (choices := choices_in(columns)).texts:
                 changed[name] = option_lines(choices)
-            elif not (name in self._in_content and CONTENT in columns) and is_null(columns.get(name)):
+            elif not (name in self._in_content and CONTENT in columns) and is_null(value):
                 raise _unfilled(name, columns)
         if not changed and self._literal.isdisjoint(columns):
             return columns

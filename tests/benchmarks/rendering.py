@@ -15,14 +15,14 @@ from collections.abc import Iterator
 import inputs
 import orjson
 import pybase64
-from timing import NOISE, Row, against, interleaved
+from timing import Row, against, interleaved
 
 from mmprompt import Task, dataset_task
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import render
 from mmprompt.targets.chunk_writer import ChunkWriter
 
-IMAGE_BAR, IMAGE_BODY_BAR = 0.95 - NOISE, 0.7 - NOISE
+IMAGE_BAR, IMAGE_BODY_BAR = 0.95, 0.7
 URL_BAR, URL_BODY_BAR = 0.5, 0.3
 COMPARED = 50
 

@@ -8,9 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-NOISE = 0.05
-"""How far noise alone moves a ratio; a bar that lies within it of what is measured is lower by as much."""
-
 
 class Timed(NamedTuple):
     """CPU and wall seconds of one contender, for each repetition."""

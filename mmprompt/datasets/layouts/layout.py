@@ -40,9 +40,11 @@ def with_columns(
     A new column that is None is left out. What the columns ``renamed`` hold is sent under a new name; they stay, since
     a template may name them.
     """
-    kept = {name: value for name, value in sample.columns.items() if name not in drop and name not in new}
-    given = {name: value for name, value in new.items() if value is not None}
-    return sample._replace(columns={**given, **kept}, scanned=False, sent=sample.sent.union(renamed))
+    columns = {**new, **sample.columns, **new}
+    for name in (*drop, *new):
+        if new.get(name) is None:
+            columns.pop(name, None)
+    return sample._replace(columns=columns, scanned=False, sent=sample.sent.union(renamed))
 
 
 def text_of(sample: Sample, column: str) -> str:

@@ -12,19 +12,19 @@ from mmprompt.datasets.layouts.layout import Layout, text_of, with_columns
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.sample import Sample, column_error
 
+_LETTERS = frozenset(ascii_uppercase)
 _LONGEST_INDEX = 64
 """Characters; VLMEvalKit takes a shorter text in ``image`` for the index of another row."""
 
 
 def _read(sample: Sample) -> Sample:
     columns = sample.columns
-    choices = [name for name in ascii_uppercase if columns.get(name) not in (None, "")]
-    last = ascii_uppercase.index(choices[-1]) if choices else -1
-    for name in ascii_uppercase[: last + 1]:
-        if name not in choices:
-            raise column_error(name, f"choice '{name}' is empty, and a later one is not", "give it a text", "MM714")
+    choices = [name for name in _LETTERS.intersection(columns) if columns[name] not in (None, "")]
+    if choices and max(choices) != ascii_uppercase[len(choices) - 1]:
+        name = min(_LETTERS.difference(choices))
+        raise column_error(name, f"choice '{name}' is empty, and a later one is not", "give it a text", "MM714")
     cell = columns["image"] if columns.get("image") not in (None, "") else columns.get("image_path")
-    pictures = [item for item in list_of_cell(cell, cells=True) if item not in (None, "")]
+    pictures = [] if cell is None else [item for item in list_of_cell(cell, cells=True) if item not in (None, "")]
     if not pictures and not columns.keys().isdisjoint(("image", "image_path")):
         raise column_error("image", "the row has no picture", "fill 'image' or 'image_path'", "MM715")
     new = {
