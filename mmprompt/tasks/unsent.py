@@ -7,15 +7,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import LISTS, Choices, choices_in, is_empty, unread_choices
-from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
+from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
-from mmprompt.errors import SourceError, names_in_short, nearest, shown
-from mmprompt.media.base64_text import clean_head
-from mmprompt.media.media_types import any_type, sniff, suffix_type
-from mmprompt.media.sources import classify
-from mmprompt.messages import MODALITIES, TextPart
+from mmprompt.errors import names_in_short, nearest, shown
+from mmprompt.messages import TextPart
 from mmprompt.segments import START_TAGS, begins_tagged, near_miss, near_miss_in_text
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
@@ -178,30 +174,6 @@ def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[RowNote]:
     for name, modality in columns.items():
         hint = f"put it into '{fed}'" if fed else f"add --map {names_in_short([name])}={modality}"
         yield "MM605", f"only text is sent, but {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
-
-
-def looks_like(value: object, cells: bool) -> str | None:
-    """Return the modality of the first medium in a column; None if it holds none."""
-    return next(filter(None, map(_modality, list_of_cell(value, cells=cells))), None)
-
-
-def _modality(value: object) -> str | None:
-    """Return the modality of a value that is a medium or clearly names one, else None."""
-    if not isinstance(value, str):
-        return modality_of(value)
-    try:
-        kind = classify(value).kind
-    except SourceError:
-        return None
-    if kind == "base64":
-        found = sniff(clean_head(value) or b"")
-        named = any_type(found) if found else None
-    elif kind == "data":
-        named = value.lower().removeprefix("data:")
-    else:
-        named = suffix_type(value.partition("?")[0] if kind == "url" else value)
-    modality = (named or "").partition("/")[0]
-    return modality if modality in MODALITIES and "\n" not in value else None
 
 
 Groups = Mapping[str, Sequence[str]]

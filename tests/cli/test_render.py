@@ -891,7 +891,7 @@ def test_columns_of_other_names_are_told_once_with_their_names(
     assert (code, lines) == (1, [])
     assert err.count("(columns: prompt, img)") == 2
     assert re.search(
-        "… and 2 more rows have this error: .*; name them with --map COLUMN=image and --map COLUMN=question", err
+        "… and 2 more rows have this error: .*; name them with --map img=image and --map COLUMN=question", err
     )
 
 
