@@ -208,29 +208,30 @@ class SentColumns(NamedTuple):
                 found.setdefault(f"{modality}_1" if numbered else name, []).append(name)
         return found
 
-    def lacks_media(self, columns: Mapping[str, object], media: Groups) -> bool:
-        """Return True if one of the media columns of a row holds nothing."""
-        return any(
-            not any(media_of_cell(columns[name], cells=self.list_cells) for name in names) for names in media.values()
-        )
+    def lacking(self, columns: Mapping[str, object], media: Groups) -> list[str]:
+        """Return those of the media columns of a row that hold nothing."""
+        return [
+            name
+            for name, names in media.items()
+            if not any(media_of_cell(columns[each], cells=self.list_cells) for each in names)
+        ]
 
 
-def empty_note(
-    shapes: Sequence[tuple[Sequence[str], int, Groups, int]], slots: Sequence[str] | None
-) -> tuple[int, str, str] | None:
-    """Return how many rows lack media, the text of the note and its hint; None if every row has media.
+def empty_notes(
+    shapes: Sequence[tuple[Sequence[str], int, Groups, Mapping[str, int]]], slots: Sequence[str] | None
+) -> Iterator[tuple[int, str, str]]:
+    """Yield, for each media column that holds nothing in some rows, their number, the text of the note and its hint.
 
-    Each of ``shapes`` has the columns of rows, their number, their media columns, and how many lack media. A column
-    is missing if other rows have it, or if one of ``slots``, other than the modalities, names it.
+    Each of ``shapes`` has the columns of rows, their number, their media columns, and how many hold nothing in each.
+    A column is missing if other rows have it, or if one of ``slots``, other than the modalities, names it.
     """
     present = {name for _, _, media, _ in shapes for name in media}
-    strange = [n for n in slots or () if n not in present and n not in (*CONTENT_SLOTS, "mm_url")]
-    asked = sorted([*present, *strange])
-    rows = sum(count if len(media) < len(asked) else empty for _, count, media, empty in shapes)
-    if not rows:
-        return None
-    fact = f"a media column ({names_in_short(map(repr, asked))}) is missing, null or blank, so it gives no media"
-    return rows, fact, nearest(strange[0], shapes[0][0]) if strange else "fill it where a row should have media"
+    strange = {name for name in slots or () if name not in (*present, *CONTENT_SLOTS, "mm_url")}
+    for name in sorted(present | strange):
+        rows = sum(empty.get(name, 0) if name in media else count for _, count, media, empty in shapes)
+        if rows:
+            hint = nearest(name, shapes[0][0]) if name in strange else "fill it where a row should have media"
+            yield rows, f"the media column {shown(name)} is missing, null or blank, so it gives no media", hint
 
 
 def tag_note(name: str, text: str, *, by_rule: bool) -> RowNote | None:
