@@ -90,7 +90,10 @@ def _with_completion(sample: Sample, from_openai: Callable[..., Sequence[Message
     columns = {**sample.columns, "messages": sample.columns[_PROMPT]}
     completion = columns.get(_COMPLETION)
     if isinstance(completion, list):
-        said = from_openai(completion)
+        try:
+            said = from_openai(completion)
+        except MMPromptError as error:
+            raise error.located(column=_COMPLETION) from None
         if len(said) != 1 or said[0].tool_calls or any(not isinstance(part, TextPart) for part in said[0].parts):
             what = "the completion is not one message of text, so it is no answer"
             raise column_error(_COMPLETION, what, "give one text, or rename the column", "MM007")

@@ -74,3 +74,10 @@ def test_the_answer_of_the_row_stands_before_its_completion() -> None:
     row = {"prompt": [{"role": "user", "content": "q"}], "completion": "b", "answer": "a"}
     [request] = load_task({"dataset": {"rows": [row]}}).requests()
     assert request.answers == ("a",)
+
+
+def test_a_completion_of_another_form_is_told_where_it_stands() -> None:
+    row = {"prompt": [{"role": "user", "content": "q"}], "completion": [{"content": "a"}]}
+    with pytest.raises(MMPromptError, match="the message has no role") as told:
+        list(load_task({"dataset": {"rows": [row]}}).messages())
+    assert told.value.where.column == "completion"
