@@ -187,7 +187,7 @@ def _turns(given: dict[str, Any]) -> Any:
 def _raw(given: dict[str, Any]) -> Any:
     template = RawPromptTemplate(**given["cfg"])
     return {
-        "item": template.generate_item(given["entry"], None, given.get("ice")),
+        "item": template.generate_item(given["entry"], given.get("output_field"), given.get("ice")),
         "ice_item": template.generate_ice_item(given["entry"]),
     }
 

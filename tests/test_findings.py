@@ -210,5 +210,5 @@ def test_a_note_in_a_list_of_a_command_keeps_place_and_hint(tmp_path: Path, capf
     hint = "add --map photo=image, or use a task with a template"
     assert capfd.readouterr().err.splitlines()[:2] == [
         f"note: MM605 the row: only text is sent, but 'photo' looks like image; {hint}",
-        "note: MM701 --drop-last-assistant found no chat whose last message is the assistant's",
+        "note: MM701 no chat ends with a message of the assistant, so drop_last_assistant takes no answer",
     ]

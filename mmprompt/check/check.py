@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -94,10 +95,12 @@ def _name(source: Source) -> str | None:
 
 def _other(path: Path, task: Task) -> Dataset:
     section = task.config.dataset
-    return open_dataset(
+    other = open_dataset(
         path,
         columns=section.get("columns"),
         key=section.get("key"),
         encoding=section.get("encoding"),
         templates=task.assembly is not None,
     )
+    other.change = None if task.dataset is None else copy.copy(task.dataset.change)
+    return other

@@ -7,8 +7,12 @@ from typing import NamedTuple
 APPLICATION = 0x6D6D636B
 """SQLite's number for the files that are ours."""
 
+FORMAT = 1
+"""SQLite's number for what stands in them: one more with each change of what is kept, here or in its JSON."""
+
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {FORMAT};
 CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
 CREATE TABLE IF NOT EXISTS samples (row INTEGER PRIMARY KEY, file TEXT, line INTEGER, id TEXT,
     question BLOB, sent BLOB, answer TEXT, shape TEXT, length INTEGER, choice INTEGER, requests INTEGER, size INTEGER);

@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from mmprompt.check.kept import APPLICATION, SCHEMA, KeptFix, MediumFacts, Progress, SampleFacts
+from mmprompt.check.kept import APPLICATION, FORMAT, SCHEMA, KeptFix, MediumFacts, Progress, SampleFacts
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
 _AFTER_ROWS = 1 << 62
+_OTHER_RUN = "is of a run with other data, other options or another version of mmprompt"
+_ANEW = "remove it, or leave out --resume to check everything anew"
 _EVERY = 1.0
 """Seconds between two savings."""
 
@@ -51,7 +53,7 @@ class Store:
         self.progress = Progress()
         self._temporary = path is None
         if path is not None:
-            _require_own(path)
+            _require_own(path, resume=resume)
             if not resume:
                 _remove(path)
         self.path = path or ""  # SQLite keeps the database "" in a file without a name, which ends with it
@@ -79,7 +81,7 @@ class Store:
             place = self.path or tempfile.gettempdir()
             raise OSError(errno.EIO, f"cannot keep the state of the check ({error})", place) from None
         except sqlite3.DatabaseError:
-            raise _other_run(self.path) from None
+            raise TaskError(f"{shown(self.path)} {_OTHER_RUN}", _ANEW) from None
 
     def _go_on(self, signature: str) -> None:
         """Take up what an earlier run has left, or begin."""
@@ -90,7 +92,7 @@ class Store:
             return
         kept, items, rows, finished, codes, shared = found
         if kept != signature:
-            raise _other_run(self.path)
+            raise TaskError(f"{shown(self.path)} {_OTHER_RUN}", _ANEW)
         told = frozenset([(code, message) for code, message in json.loads(shared)])
         self.progress = Progress(items, rows, bool(finished), frozenset(json.loads(codes)), told)
 
@@ -282,19 +284,16 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-def _require_own(path: str) -> None:
-    """Refuse to overwrite a file that is not of this class."""
+def _require_own(path: str, *, resume: bool) -> None:
+    """Refuse to overwrite a file that is not of this class, and to ``resume`` from one of another format."""
     if not os.path.lexists(path):
         return
     if os.path.isfile(path) and not os.path.islink(path):
         with open(path, "rb") as file:
             head = file.read(72)
         if head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big"):
+            if resume and head[60:64] != FORMAT.to_bytes(4, "big"):
+                raise TaskError(f"{shown(path)} was written by another version of mmprompt", _ANEW)
             return
     what = f"{shown(path)} is there, and is not the state of a check"
     raise TaskError(what, "move it away, or write elsewhere with --output-file")
-
-
-def _other_run(path: str) -> TaskError:
-    hint = "remove it, or leave out --resume to check everything anew"
-    return TaskError(f"{shown(path)} is of a run with other data or options", hint)

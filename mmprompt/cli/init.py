@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, OK, say
 from mmprompt.cli.dataset_options import add_dataset_options, dataset_options
-from mmprompt.cli.task_options import add_drop_option, drop_last
+from mmprompt.cli.task_options import add_drop_option
 
 if TYPE_CHECKING:
     from mmprompt.cli import Commands
@@ -76,7 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise TaskError(f"{shown(arguments.o)} exists already", "give another name with -o") from None
     errors: list[MMPromptError] = []
     task = load_file(arguments.o, None, Grants(roots=tuple(arguments.media_root)))
-    drop_last(arguments, task.dataset, task)
     policy = task_policy(task, roots=arguments.media_root)
     request = next(iter(task.requests(policy=policy, on_error=errors.append)), None)
     for error in errors[:3]:
@@ -86,7 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
     if request is not None:
         sys.stdout.write(b"".join(short_chunks({"id": request.id, **request.unencoded}, newline=True)).decode("utf-8"))
     again = "".join([f" --media-root {root}" for root in arguments.media_root if root not in within])
-    again += " --drop-last-assistant" if arguments.drop_last_assistant else ""
     say(f"mmprompt: wrote {arguments.o}; next: mmprompt render {arguments.o}{again}")
     return OK if request is not None else FINDINGS
 
@@ -119,6 +117,7 @@ def _section(arguments: argparse.Namespace, columns: dict[str, str]) -> dict[str
         "columns": columns,
         "splits": arguments.split,
         "encoding": arguments.encoding,
+        "drop_last_assistant": arguments.drop_last_assistant,
     }
     return {name: value for name, value in section.items() if value}
 

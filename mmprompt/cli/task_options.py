@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 from math import isfinite, nan
 from typing import TYPE_CHECKING
@@ -121,12 +122,12 @@ def _named_task(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
 
 
 def drop_notes(task: Task) -> list[Note]:
-    """Return a note if ``--drop-last-assistant`` is given, and no chat had such a message."""
+    """Return a note if closing messages are asked for as answers, and no chat had such a message."""
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
 
     last = None if task.dataset is None else task.dataset.change
-    what = "--drop-last-assistant found no chat whose last message is the assistant's"
+    what = "no chat ends with a message of the assistant, so drop_last_assistant takes no answer"
     return [Note("MM701", what)] if isinstance(last, LastAssistant) and not last.taken else []
 
 
@@ -146,7 +147,7 @@ def other_dataset(arguments: argparse.Namespace, task: Task) -> Dataset:
         encoding=section.get("encoding") or options["encoding"],
         templates=task.assembly is not None,
     )
-    drop_last(arguments, other, task)
+    other.change = None if task.dataset is None else copy.copy(task.dataset.change)
     return other
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from math import isnan
@@ -64,16 +64,18 @@ def choices_in(columns: Mapping[str, object]) -> Choices:
     ``candidates`` as a list, a mapping from letter to text, a mapping with a list ``text``, or a list written as JSON
     or Python. Empty choices after the last are left out; an empty one before it is ``""``.
     """
-    if _NAMES.isdisjoint(columns):
-        return _NONE
+    return _NONE if _NAMES.isdisjoint(columns) else next(every_choices(columns), _NONE)
+
+
+def every_choices(columns: Mapping[str, object]) -> Iterator[Choices]:
+    """Yield what ``choices_in`` returns, then the choices that a row has in further columns."""
     for first in sorted(_NAMES.intersection(columns), key=_ORDER.__getitem__):
         names = (first,) if first in LISTS else _lettered(first, columns)
         cells = _listed(columns[first]) if first in LISTS else [columns[name] for name in names]
         while cells and is_empty(cells[-1]):
             cells.pop()
         if len(cells) > 1 or (cells and first in LISTS):
-            return Choices(tuple(["" if is_empty(cell) else str(cell) for cell in cells]), names)
-    return _NONE
+            yield Choices(tuple(["" if is_empty(cell) else str(cell) for cell in cells]), names)
 
 
 def unread_choices(columns: Mapping[str, object]) -> list[str]:

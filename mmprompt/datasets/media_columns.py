@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.errors import SourceError
 from mmprompt.media.audio.facts import is_sound_pair
+from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
-from mmprompt.media.sources import is_media_object
-from mmprompt.messages import PARTS, MediaRef, Part, TextPart, part_of
+from mmprompt.media.sources import classify, is_media_object
+from mmprompt.messages import MODALITIES, PARTS, MediaRef, Part, TextPart, part_of
 from mmprompt.segments import Segment
 
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
@@ -103,6 +105,30 @@ def modality_of(value: object) -> str | None:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return "image" if str(value.dtype) == "uint8" and len(value.shape) in (2, 3) else None
     return "image" if is_media_object(value) else None
+
+
+def looks_like(value: object, cells: bool) -> str | None:
+    """Return the modality of the first medium in a column; None if it holds none."""
+    return next(filter(None, map(_named_modality, list_of_cell(value, cells=cells))), None)
+
+
+def _named_modality(value: object) -> str | None:
+    """Return the modality of a value that is a medium or clearly names one, else None."""
+    if not isinstance(value, str):
+        return modality_of(value)
+    try:
+        kind = classify(value).kind
+    except SourceError:
+        return None
+    if kind == "base64":
+        found = sniff(clean_head(value) or b"")
+        named = any_type(found) if found else None
+    elif kind == "data":
+        named = value.lower().removeprefix("data:")
+    else:
+        named = suffix_type(value.partition("?")[0] if kind == "url" else value)
+    modality = (named or "").partition("/")[0]
+    return modality if modality in MODALITIES and "\n" not in value else None
 
 
 @lru_cache(maxsize=1024)

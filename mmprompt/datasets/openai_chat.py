@@ -1,4 +1,8 @@
-"""OpenAI chat: rows with ``messages``, or lines of the Batch API with ``body.messages``."""
+"""OpenAI chat: rows with ``messages``, or lines of the Batch API with ``body.messages``.
+
+Datasets for TRL are chats too. Their media may stand in columns (see ``chat_media``). ``prompt`` may hold the messages
+that are sent, and ``completion`` the answer to them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mmprompt.datasets import jsonl
+from mmprompt.datasets.chat_media import with_media
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.sample import Row, Sample, each
+from mmprompt.datasets.sample import Row, Sample, column_error, each
 from mmprompt.errors import MMPromptError, RowError, shown
 from mmprompt.messages import TextPart
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from mmprompt.messages import Message
     from mmprompt.targets.part_writer import Wire
 
+_PROMPT, _COMPLETION = "prompt", "completion"
 BATCH_KEYS = frozenset(("custom_id", "method", "url", "body"))
 """The keys of a line of the Batch API."""
 
@@ -24,7 +30,8 @@ BATCH_KEYS = frozenset(("custom_id", "method", "url", "body"))
 def read(source: DatasetFile, notes: Notes, thorough: bool = False) -> Iterator[Row]:
     """Yield a ``Sample`` with ``messages`` for each line. The text is not scanned for AIS tags.
 
-    The id of a Batch line is its ``custom_id``; its messages also become the column ``messages``.
+    The id of a Batch line is its ``custom_id``. Its messages, and those in ``prompt``, also become the column
+    ``messages``.
     """
     return chats(jsonl.read(source, notes, thorough, scanned=False))
 
@@ -49,7 +56,7 @@ def chats(rows: Iterable[Row]) -> Iterator[Row]:
         try:
             return _with_messages(row, from_openai)
         except MMPromptError as error:
-            raise error.located(column="messages") from None
+            raise error.located(column=_PROMPT if _is_prompt(row.columns) else "messages") from None
 
     return each(rows, with_messages)
 
@@ -61,11 +68,39 @@ def _with_messages(sample: Sample, from_openai: Callable[..., Sequence[Message]]
         wire = body.get("messages")
         columns = {**columns, "messages": wire}
         sample = sample._replace(columns=columns, id=columns.get("custom_id", sample.id))
+    elif _is_prompt(columns):
+        sample = _with_completion(sample, from_openai)
+        wire = sample.columns["messages"]
     if wire == []:
         raise RowError("the list of messages is empty", "give at least one message, or remove the row", code="MM700")
     if not isinstance(wire, list):
         raise RowError("the row has no list of messages", 'give "messages": [{"role": …, "content": …}]', code="MM007")
-    return sample._replace(messages=tuple(from_openai(wire)), scanned=False)
+    sample = with_media(sample)
+    return sample._replace(messages=tuple(from_openai(sample.columns["messages"])), scanned=False)
+
+
+def _is_prompt(columns: Mapping[str, object]) -> bool:
+    """Return whether a row has its messages in ``prompt``, as datasets for TRL may."""
+    messages = columns.get(_PROMPT)
+    return "messages" not in columns and isinstance(messages, list) and bool(messages) and _are_messages(messages)
+
+
+def _with_completion(sample: Sample, from_openai: Callable[..., Sequence[Message]]) -> Sample:
+    """Return a row of ``prompt`` with its column ``messages``, and with its ``completion`` as the answer."""
+    columns = {**sample.columns, "messages": sample.columns[_PROMPT]}
+    completion = columns.get(_COMPLETION)
+    if isinstance(completion, list):
+        try:
+            said = from_openai(completion)
+        except MMPromptError as error:
+            raise error.located(column=_COMPLETION) from None
+        if len(said) != 1 or said[0].tool_calls or any(not isinstance(part, TextPart) for part in said[0].parts):
+            what = "the completion is not one message of text, so it is no answer"
+            raise column_error(_COMPLETION, what, "give one text, or rename the column", "MM007")
+        completion = said[0].text
+    if completion is not None:
+        columns.setdefault("answer", completion)
+    return sample._replace(columns=columns, sent=sample.sent | {_PROMPT, _COMPLETION})
 
 
 def own_settings(sample: Sample) -> Wire | None:
@@ -118,4 +153,8 @@ def recognises(columns: Mapping[str, object]) -> bool:
     body = columns.get("body")
     holder = columns if "messages" in columns else body if isinstance(body, dict) else {}
     messages = holder.get("messages")
-    return isinstance(messages, list) and all(isinstance(m, dict) and "role" in m for m in messages)
+    return _is_prompt(columns) or (isinstance(messages, list) and _are_messages(messages))
+
+
+def _are_messages(messages: Iterable[object]) -> bool:
+    return all(isinstance(message, dict) and "role" in message for message in messages)

@@ -21,10 +21,12 @@ class MediaQueue:
 
     Args:
         media: for each modality its sources in order. A numbered mark takes the source at that position, from 1.
+        form: what a mark looks like; ``%s`` stands for the modality.
     """
 
-    def __init__(self, media: Mapping[str, Sequence[object]]) -> None:
+    def __init__(self, media: Mapping[str, Sequence[object]], form: str = "<%s>") -> None:
         self._media = media
+        self._form = form
         self._next = dict.fromkeys(media, 0)
         self._numbered: set[tuple[str, int]] = set()
 
@@ -41,21 +43,26 @@ class MediaQueue:
         end = 0
         for mark in MARK.finditer(text):
             _add_text(parts, text[end : mark.start()], before=bool(end), after=True)
-            parts.append(self._take(mark))
+            parts.append(self.take(mark[1], int(mark[2]) if mark[2] else None, mark[0]))
             end = mark.end()
         _add_text(parts, text[end:], before=bool(end), after=False)
         return parts
 
-    def _take(self, mark: re.Match[str]) -> MediaRef:
-        modality, number = mark[1], mark[2]
+    def take(self, modality: str, number: int | None = None, mark: str = "") -> MediaRef:
+        """Return the medium that a mark stands for: the next one, or that of its number.
+
+        Raises:
+            RowError: there is none.
+        """
         sources = self._media.get(modality, ())
-        at = int(number) - 1 if number else self._next.get(modality, 0)
+        at = self._next.get(modality, 0) if number is None else number - 1
         if not 0 <= at < len(sources) or sources[at] is None:
             held = sum(source is not None for source in sources)
-            again = f"more than {held} mark{'s' * (held != 1)} " if held and not number else ""
-            what = f"the text holds {again}{mark[0]}, but the row has {held} {modality}{'s' * (held != 1)}"
+            again = f"more than {held} mark{'s' * (held != 1)} " if held and number is None else ""
+            mark = mark or self._form % modality
+            what = f"the text holds {again}{mark}, but the row has {held} {modality}{'s' * (held != 1)}"
             raise RowError(what, "give each mark its medium, or remove the mark", code="MM108")
-        if number:
+        if number is not None:
             self._numbered.add((modality, at))
         else:
             self._next[modality] = at + 1
@@ -79,7 +86,7 @@ class MediaQueue:
         if left := self.unplaced():
             modality = left[0].modality
             count = sum(ref.modality == modality for ref in left)
-            what = f"{count} {modality}{'s have' if count > 1 else ' has'} no mark <{modality}> in the text"
+            what = f"{count} {modality}{'s have' if count > 1 else ' has'} no mark {self._form % modality} in the text"
             raise column_error(column, what, "write a mark where each medium stands", "MM108")
 
 

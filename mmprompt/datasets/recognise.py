@@ -59,7 +59,7 @@ def recognise(head: bytes, path: str) -> str:
         raise DatasetError(f"{shown(path)} is a binary file", as_text_hint(path))
     lines = [line for line in text.lstrip().split(b"\n") if line.strip()]
     if not lines:
-        return suffix if suffix in ("csv", "tsv", "json") else "jsonl"
+        return suffix if suffix in ("csv", "tsv", "json", "parquet", "arrow") else "jsonl"
     first = lines[0].lstrip()[:1]
     if first == b"[":
         # JSON lines whose first line happens to be an array, or an array of rows

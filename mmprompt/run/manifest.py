@@ -24,6 +24,8 @@ _LARGEST_HASHED = 1 << 30
 
 _BLOCK = 1 << 20
 _FIXED = ("model", "target", "options", "inferencer", "scorer", "index_base")
+_ROWS = ("key", "split", "drop_last_assistant")
+"""The options of datasets, beside ``map_columns``, with which a run may not change."""
 
 
 class Manifest(NamedTuple):
@@ -32,10 +34,10 @@ class Manifest(NamedTuple):
     ``base_url`` is the address of the server, None for a model without one; it has no user information and no query.
     ``task`` and the dataset's ``path`` are absolute. ``dataset`` has ``path``, ``size`` in bytes, and ``sha256`` if it
     is not too large; the values of rows that have no file are None. Its ``read`` are the options that said how to read
-    them, such as ``map_columns``, if there were any. ``inferencer`` is its name, of a dialogue with its
-    mode. ``scorer`` is None if each row has the one that goes with it. ``headers`` maps headers to the environment
-    variables with their values. ``limit``, ``repeats``, ``headers`` and ``base_url`` may change when a run goes on; the
-    others may not.
+    them, such as ``map_columns``, if there were any; of these the answer's column may change. ``inferencer`` is its
+    name, of a dialogue with its mode. ``scorer`` is None if each row has the one that goes with it. ``headers`` maps
+    headers to the environment variables with their values. ``limit``, ``repeats``, ``headers`` and ``base_url`` may
+    change when a run goes on; the others may not.
     """
 
     task: str | None
@@ -89,6 +91,9 @@ class Manifest(NamedTuple):
         if not _same_dataset(before.get("dataset"), self.dataset):
             path = self.dataset.get("path")
             raise TaskError(f"{shown(journal)} was begun with another dataset than {shown(path)}", otherwise)
+        read, asked = _rows_asked(before.get("dataset")), _rows_asked(now["dataset"])
+        if read != asked:
+            raise TaskError(f"{shown(journal)} was begun with {_difference('read', read, asked)}", otherwise)
 
 
 def manifest_path(journal: str) -> str:
@@ -195,6 +200,15 @@ def _same_dataset(before: JSONValue, now: Mapping[str, JSONValue]) -> bool:
     if not isinstance(before, Mapping):
         return False
     return before.get("path") == now["path"] or (now["sha256"] is not None and before.get("sha256") == now["sha256"])
+
+
+def _rows_asked(dataset: JSONValue) -> dict[str, JSONValue]:
+    """Return the options that say what is asked. Where the answers come from may change: nothing is asked anew."""
+    read = dataset.get("read") if isinstance(dataset, Mapping) else None
+    given = read if isinstance(read, Mapping) else {}
+    roles = given.get("map_columns")
+    asked = {c: role for c, role in roles.items() if role != "answer"} if isinstance(roles, Mapping) else {}
+    return {"--map": asked or None, **{f"--{name.replace('_', '-')}": given.get(name) for name in _ROWS}}
 
 
 def _difference(name: str, before: JSONValue, now: JSONValue) -> str:

@@ -23,7 +23,10 @@ Section = Mapping[str, ConfigValue]
 KEYS = ("dataset", "reader_cfg", "infer_cfg", "media", "model", "eval_cfg")
 SCORERS = ("exact", "choice", "contains", "anls", "vqa", "number")
 ANSWER = "answer"
-DATASET_KEYS = ("path", "train", "format", "rows", "train_rows", "key", "join", "columns", "splits", "encoding")
+DATASET_KEYS = (
+    "path", "train", "format", "rows", "train_rows", "key", "join", "columns", "splits", "encoding",
+    "drop_last_assistant",
+)  # fmt: skip
 _READER_KEYS = (
     "input_columns", "output_column", "tagged_columns", "train_split", "test_split", "train_range", "test_range",
     "optional_columns", "literal_slots", "missing",
@@ -48,7 +51,7 @@ class DatasetSection(TypedDict, total=False):
     """The section ``dataset``: files, or rows given in Python.
 
     ``columns`` maps column to role. ``splits`` is the split of ``path``, or a mapping with those of ``path`` and
-    ``train``.
+    ``train``. With ``drop_last_assistant`` the closing assistant message of each chat is its answer.
     """
 
     path: str | list[str]
@@ -59,6 +62,7 @@ class DatasetSection(TypedDict, total=False):
     columns: Mapping[str, str]
     splits: Mapping[str, str]
     encoding: str | None
+    drop_last_assistant: bool
     rows: Iterable[Mapping[str, object]]
     train_rows: Iterable[Mapping[str, object]]
 
@@ -209,6 +213,8 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
         raise TaskError("the dataset names no path", "give 'path' or 'rows'")
     for key in ("format", "key", "encoding"):
         text_of(section.get(key), f"dataset.{key}", f"the name of {'an' if key == 'encoding' else 'a'} {key}")
+    if not isinstance(drops := section.get("drop_last_assistant", False), bool):
+        raise TaskError(f"dataset.drop_last_assistant is {shown(drops)}", "give true or false")
     section["join"] = [os.path.join(base, name) for name in list_of(section.get("join"), "dataset.join", "FILE:COLUMN")]
     section["columns"] = _mapping(section.get("columns") or {}, "dataset.columns")
     splits = section.get("splits") or {}

@@ -8,10 +8,11 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mmprompt.datasets.choices import choices_in
+from mmprompt.datasets.choices import choices_in, every_choices, without_letters
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import ID_COLUMNS, Row, Sample
@@ -236,7 +237,9 @@ def _record(sample: Sample, task: Task, mapped: frozenset[str]) -> Record:
     question = columns.get("question")
     own = own_settings(sample)
     choices = choices_in(columns)
-    taken = {*mapped, *choices.columns, *(ascii_uppercase if choices.texts else ())}
+    texts = without_letters(choices.texts)
+    again = [each.columns for each in every_choices(columns) if without_letters(each.texts) == texts]
+    taken = {*mapped, *chain.from_iterable(again), *(ascii_uppercase if choices.texts else ())}
     return Record(
         sample.id if own_id else None,
         tuple(messages),

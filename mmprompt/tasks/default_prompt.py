@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from mmprompt.datasets.choices import choices_in, is_empty, option_lines
 from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
+from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TemplateError, Where, names_in_short
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
@@ -50,7 +50,7 @@ def default_messages(
         if not parts and value is None and CONTENT in entry.columns:
             raise null_column(CONTENT)
         if not parts and not any(c == QUESTION or c in mapped or media_column(c) for c in entry.columns):
-            raise _no_column(entry.columns)
+            raise _no_column(entry)
         return _message(parts, entry.columns)
     return _message([part for part in entry.parts(CONTENT) if part != _NOTHING], entry.columns)
 
@@ -89,13 +89,16 @@ def _nothing(columns: Collection[str]) -> TemplateError:
     ).located(column=QUESTION if QUESTION in columns and CONTENT not in columns else CONTENT)
 
 
-def _no_column(columns: Collection[str]) -> TemplateError:
+def _no_column(entry: SampleView) -> TemplateError:
     """Return the error of a row in which no column has a name that the message uses."""
-    names = names_in_short(columns) or "none"
+    found: dict[str | None, str] = {}
+    for name, value in entry.columns.items():
+        found.setdefault(looks_like(value, entry.list_cells), name)
+    media = [f"--map {names_in_short([name])}={modality}" for modality, name in found.items() if modality]
     return TemplateError(
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
-        "name them with --map COLUMN=image and --map COLUMN=question, or let mmprompt init write a task file"
-        f" (columns: {names})",
+        f"name them with {', '.join(media) or '--map COLUMN=image'} and --map COLUMN=question, or let mmprompt init"
+        f" write a task file (columns: {names_in_short(entry.columns) or 'none'})",
         Where(column=CONTENT, setting=NO_COLUMN),
         code="MM700",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mmprompt.errors import DatasetError, TaskError, TemplateError
 from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
-from mmprompt.tasks.config import KEYS, DatasetSection, task_config
+from mmprompt.tasks.config import KEYS, DatasetSection, TaskConfig, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.examples import CountTokens, Encoder, takes_examples, token_counter
 from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
@@ -109,7 +109,7 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
             named = {"path": named["path"], "join": named["join"]} if "path" in named else {}
         checked = granted_config(checked, named, base, grants)
         notes += [] if grants.decided else folder_notes(named, base)
-    own, train = _open_datasets(checked.dataset, layouts=file.rows is None and not file.upstream)
+    own, train = _open_datasets(checked, layouts=file.rows is None and not file.upstream)
     if file.rows is not None:
         own, train = file.rows.shaped(own, train)
     return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=notes, policy=policy)
@@ -157,11 +157,13 @@ def _is_dataset(path: str) -> bool:
     return os.path.isdir(path) or any(mark in path for mark in "*?[")
 
 
-def _open_datasets(section: DatasetSection, *, layouts: bool) -> tuple[Dataset | None, Dataset | None]:
+def _open_datasets(config: TaskConfig, *, layouts: bool) -> tuple[Dataset | None, Dataset | None]:
     """Open the test set and the set of examples; None for one that the task does not name."""
+    from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # opened on use
     from mmprompt.datasets.read import open_dataset, rows_dataset  # noqa: PLC0415  # opened on use
 
     own = train = None
+    section = config.dataset
     columns = section.get("columns", {})
     splits = section.get("splits", {})
     both = ("key", "encoding")
@@ -181,4 +183,7 @@ def _open_datasets(section: DatasetSection, *, layouts: bool) -> tuple[Dataset |
         train = rows_dataset(section["train_rows"], columns, layouts=layouts)
     elif "train" in section:
         train = open_dataset(section["train"], split=splits.get("train"), **shared)
+    for opened in (own, train):
+        if opened is not None and section.get("drop_last_assistant"):
+            opened.change = LastAssistant(config.output_column)
     return own, train

@@ -27,7 +27,7 @@ from mmprompt.tasks.unsent import (
     USE_TEMPLATE,
     Groups,
     SentColumns,
-    empty_note,
+    empty_notes,
     has_more,
     tag_note,
     unsent_notes,
@@ -104,7 +104,7 @@ class RowNotes:
 class Shape:
     """The rows with the same columns.
 
-    ``count`` is how many they are, and ``empty`` how many of them lack media in one of the ``media`` columns.
+    ``count`` is how many they are, and ``empty`` how many of them have no media in each of the ``media`` columns.
     ``unplaced`` are the columns that the template does not name, each with whether its name is that of media.
     ``looks``: values may be worth a note. ``texts`` are columns in which a tag may be misspelt. ``valued``: the notes,
     but for those on tags, depend on values.
@@ -113,7 +113,8 @@ class Shape:
     __slots__ = ("count", "empty", "looks", "media", "texts", "unplaced", "valued")
 
     def __init__(self, media: Groups, unplaced: list[tuple[str, bool]], texts: list[str], looks: bool) -> None:
-        self.count = self.empty = 0
+        self.count = 0
+        self.empty: Counter[str] = Counter()
         self.media = media
         self.unplaced = unplaced
         self.texts = texts
@@ -180,8 +181,8 @@ class RowCounts:
                 hint = f"write {{{name}}} in a media part of the template"
                 what = f"{shown(name)} holds media, and the template has no place for it"
                 _count(self._found, ("MM605", what, hint), 1)
-        if seen.media and self._sent.lacks_media(sample.columns, seen.media):
-            seen.empty += 1
+        if seen.media and (lacking := self._sent.lacking(sample.columns, seen.media)):
+            seen.empty.update(lacking)
         if self._config.index_base is None and (note := number_note(sample.columns, self._config.output_column)):
             _count(self._found, note, 1)
         if seen.looks:
@@ -208,7 +209,7 @@ class RowCounts:
                 else:
                     self._others += count
             shape.count += count
-            shape.empty += empty
+            shape.empty.update(empty)
         for fact, rows, hint, code in state["found"]:
             _count(self._found, (code, fact, hint), rows)
         self._others += state["others"]
@@ -221,8 +222,9 @@ class RowCounts:
         for shape, seen in shapes:
             for note in (*column_notes(self._config, shape), *self._slot_notes(shape)):
                 _count(found, note, seen.count)
-        if empty := empty_note([(shape, s.count, s.media, s.empty) for shape, s in shapes], self._media_slots):
-            _count(found, ("MM611", *empty[1:]), empty[0])
+        of_media = [(shape, s.count, s.media, s.empty) for shape, s in shapes]
+        for count, what, hint in empty_notes(of_media, self._media_slots):
+            _count(found, ("MM611", what, hint), count)
         rows = self._others + sum([seen.count for _, seen in shapes])
         by_count: dict[int, list[str]] = {}
         for name, count in list(self._left.items()):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.datasets.choices import LISTS, choices_in, is_empty, unread_choices
 from mmprompt.datasets.column_roles import COLUMNS
+from mmprompt.datasets.media_columns import looks_like
 from mmprompt.datasets.read import Dataset
 from mmprompt.datasets.sample import ID_COLUMNS, Sample
 from mmprompt.errors import TaskError, names_in_short, nearest, shown
@@ -17,7 +18,7 @@ from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
 from mmprompt.segments import scan
 from mmprompt.tasks.default_prompt import SYSTEM
-from mmprompt.tasks.unsent import LIKE_ANSWERS, looks_like
+from mmprompt.tasks.unsent import LIKE_ANSWERS
 from mmprompt.templates.sample_view import CONTENT
 
 _QUESTIONS = ("question", "query", "prompt", "instruction", "problem", "text", "input", "caption")

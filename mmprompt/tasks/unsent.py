@@ -7,15 +7,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import LISTS, Choices, choices_in, is_empty, unread_choices
-from mmprompt.datasets.list_cells import list_of_cell
-from mmprompt.datasets.media_columns import media_column, media_of_cell, modality_of
+from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
-from mmprompt.errors import SourceError, names_in_short, nearest, shown
-from mmprompt.media.base64_text import clean_head
-from mmprompt.media.media_types import any_type, sniff, suffix_type
-from mmprompt.media.sources import classify
-from mmprompt.messages import MODALITIES, TextPart
+from mmprompt.errors import names_in_short, nearest, shown
+from mmprompt.messages import TextPart
 from mmprompt.segments import START_TAGS, begins_tagged, near_miss, near_miss_in_text
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
@@ -180,30 +176,6 @@ def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[RowNote]:
         yield "MM605", f"only text is sent, but {shown(name)} looks like {modality}", f"{hint}, or {USE_TEMPLATE}"
 
 
-def looks_like(value: object, cells: bool) -> str | None:
-    """Return the modality of the first medium in a column; None if it holds none."""
-    return next(filter(None, map(_modality, list_of_cell(value, cells=cells))), None)
-
-
-def _modality(value: object) -> str | None:
-    """Return the modality of a value that is a medium or clearly names one, else None."""
-    if not isinstance(value, str):
-        return modality_of(value)
-    try:
-        kind = classify(value).kind
-    except SourceError:
-        return None
-    if kind == "base64":
-        found = sniff(clean_head(value) or b"")
-        named = any_type(found) if found else None
-    elif kind == "data":
-        named = value.lower().removeprefix("data:")
-    else:
-        named = suffix_type(value.partition("?")[0] if kind == "url" else value)
-    modality = (named or "").partition("/")[0]
-    return modality if modality in MODALITIES and "\n" not in value else None
-
-
 Groups = Mapping[str, Sequence[str]]
 """Media columns by name; numbered ones, of which a row need not fill each, stand together"""
 
@@ -236,29 +208,30 @@ class SentColumns(NamedTuple):
                 found.setdefault(f"{modality}_1" if numbered else name, []).append(name)
         return found
 
-    def lacks_media(self, columns: Mapping[str, object], media: Groups) -> bool:
-        """Return True if one of the media columns of a row holds nothing."""
-        return any(
-            not any(media_of_cell(columns[name], cells=self.list_cells) for name in names) for names in media.values()
-        )
+    def lacking(self, columns: Mapping[str, object], media: Groups) -> list[str]:
+        """Return those of the media columns of a row that hold nothing."""
+        return [
+            name
+            for name, names in media.items()
+            if not any(media_of_cell(columns[each], cells=self.list_cells) for each in names)
+        ]
 
 
-def empty_note(
-    shapes: Sequence[tuple[Sequence[str], int, Groups, int]], slots: Sequence[str] | None
-) -> tuple[int, str, str] | None:
-    """Return how many rows lack media, the text of the note and its hint; None if every row has media.
+def empty_notes(
+    shapes: Sequence[tuple[Sequence[str], int, Groups, Mapping[str, int]]], slots: Sequence[str] | None
+) -> Iterator[tuple[int, str, str]]:
+    """Yield, for each media column that holds nothing in some rows, their number, the text of the note and its hint.
 
-    Each of ``shapes`` has the columns of rows, their number, their media columns, and how many lack media. A column
-    is missing if other rows have it, or if one of ``slots``, other than the modalities, names it.
+    Each of ``shapes`` has the columns of rows, their number, their media columns, and how many hold nothing in each.
+    A column is missing if other rows have it, or if one of ``slots``, other than the modalities, names it.
     """
     present = {name for _, _, media, _ in shapes for name in media}
-    strange = [n for n in slots or () if n not in present and n not in (*CONTENT_SLOTS, "mm_url")]
-    asked = sorted([*present, *strange])
-    rows = sum(count if len(media) < len(asked) else empty for _, count, media, empty in shapes)
-    if not rows:
-        return None
-    fact = f"a media column ({names_in_short(map(repr, asked))}) is missing, null or blank, so it gives no media"
-    return rows, fact, nearest(strange[0], shapes[0][0]) if strange else "fill it where a row should have media"
+    strange = {name for name in slots or () if name not in (*present, *CONTENT_SLOTS, "mm_url")}
+    for name in sorted(present | strange):
+        rows = sum(empty.get(name, 0) if name in media else count for _, count, media, empty in shapes)
+        if rows:
+            hint = nearest(name, shapes[0][0]) if name in strange else "fill it where a row should have media"
+            yield rows, f"the media column {shown(name)} is missing, null or blank, so it gives no media", hint
 
 
 def tag_note(name: str, text: str, *, by_rule: bool) -> RowNote | None:

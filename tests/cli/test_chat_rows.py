@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from closing_line import closing
 
+from mmprompt import check_dataset, load_task
 from mmprompt.cli import main
+from mmprompt.datasets.sample import Sample
 
 MEDIA = Path(__file__).parents[2] / "fixtures" / "shapes" / "media"
 USER, ASSISTANT = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}
@@ -166,7 +168,7 @@ def test_an_option_that_changes_nothing_is_noted(render: Any) -> None:
     code, _, told = render([{"question": "q"}], "--drop-last-assistant")
     assert (code, told) == (
         0,
-        "note: MM701 --drop-last-assistant found no chat whose last message is the assistant's\n",
+        "note: MM701 no chat ends with a message of the assistant, so drop_last_assistant takes no answer\n",
     )
 
 
@@ -249,7 +251,33 @@ def test_convert_writes_the_closing_message_as_the_answer(tmp_path: Path, capfd:
     assert "MM701" not in capfd.readouterr().err
     data.write_text(json.dumps({"id": 1, "messages": [USER]}) + "\n")
     assert main([*asked, "csv", "--drop-last-assistant"]) == 0
-    assert "MM701 --drop-last-assistant found no chat" in capfd.readouterr().err
+    assert "MM701 no chat ends with" in capfd.readouterr().err
+
+
+def test_a_task_file_takes_the_closing_messages_as_answers(render: Any) -> None:
+    rows = [{"id": 1, "messages": [USER, ASSISTANT]}]
+    task = {"dataset": {"path": "data.jsonl", "drop_last_assistant": True}, "reader_cfg": {"output_column": "gold"}}
+    assert render(rows, task=task)[:2] == (0, [{"id": 1, "messages": [USER], "answer": "hello"}])
+    assert "MM701 no chat ends with" in render([{"id": 1, "messages": [USER]}], task=task)[2]
+    task["dataset"] = {"path": "data.jsonl", "drop_last_assistant": "yes"}
+    code, _, told = render(rows, task=task)
+    assert (code, "dataset.drop_last_assistant is 'yes'; give true or false" in told) == (2, True)
+
+
+def test_a_mapping_takes_the_closing_messages_of_both_sets_as_answers() -> None:
+    row = {"messages": [USER, ASSISTANT]}
+    task = load_task({"dataset": {"rows": [row], "train_rows": [row], "drop_last_assistant": True}})
+    [request] = task.requests()
+    assert (request.messages, request.answers) == ([USER], ("hello",))
+    assert task.train is not None
+    assert [sample.columns["answer"] for sample in task.train if isinstance(sample, Sample)] == ["hello"]
+
+
+def test_check_in_python_compares_two_sets_as_the_task_reads_them(dialogues: Path, tmp_path: Path) -> None:
+    train = tmp_path / "train.jsonl"
+    train.write_text(dialogues.read_text().replace('"orange"', '"a deep orange"'))
+    task = load_task({"dataset": {"path": str(dialogues), "drop_last_assistant": True}})
+    assert [finding.code for finding in check_dataset(task, against=train, select="MM711")] == ["MM711", "MM711"]
 
 
 def test_init_shows_the_prompt_without_the_closing_message_and_the_command_that_sends_it(
@@ -260,6 +288,7 @@ def test_init_shows_the_prompt_without_the_closing_message_and_the_command_that_
     assert main(["init", str(data), "-o", str(task), "--drop-last-assistant"]) == 0
     shown, told = capfd.readouterr()
     assert json.loads(shown) == {"id": 1, "messages": [USER]}
+    assert "  drop_last_assistant: true\n" in task.read_text()
     command = told.rpartition("next: mmprompt ")[2].split()
     assert main(command) == 0
     assert json.loads(capfd.readouterr().out) == {"id": 1, "messages": [USER], "answer": "hello"}

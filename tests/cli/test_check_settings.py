@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from mmprompt.check.store import Store
 from mmprompt.cli import _arguments, main
 from mmprompt.cli.check_settings import CheckSettings
 from mmprompt.cli.checking import opened_inputs
@@ -257,7 +258,7 @@ def test_a_run_goes_on_only_with_the_same_data_and_options(capsys: pytest.Captur
         process.wait()
     code = main(["check", *options, "--resume", "--select", "MM2"])
     assert code == 2
-    assert "is of a run with other data or options" in capsys.readouterr().err
+    assert "is of a run with other data, other options or another version" in capsys.readouterr().err
     Path("r.txt.state").write_bytes(b"not a database, but long enough to be looked at" * 100)
     assert main(["check", *options, "--resume"]) == 2
 
@@ -323,6 +324,25 @@ def test_a_file_that_is_no_state_stays(folder: Path, capsys: pytest.CaptureFixtu
     state.symlink_to("mine.txt")
     assert check(capsys, "data.jsonl", "--output-file", "r.txt")[0] == 2
     assert not Path("mine.txt").exists()
+
+
+def test_a_state_of_another_form_is_named_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["data.jsonl", "--output-file", "r.txt"]
+    Store("r.txt.state", "about").close()
+    with closing(sqlite3.connect("r.txt.state")) as database:  # as an earlier version had it
+        database.executescript(
+            "PRAGMA user_version = 0; DROP TABLE progress; CREATE TABLE progress (signature TEXT, items INTEGER)"
+        )
+        database.execute("INSERT INTO progress VALUES ('about', 3)")
+        database.commit()
+    before = (folder / "r.txt.state").read_bytes()
+    code, _, err = check(capsys, *options, "--resume")
+    assert code == 2
+    what = "'r.txt.state' was written by another version of mmprompt"
+    assert f"{what}; remove it, or leave out --resume to check everything anew" in err
+    assert (folder / "r.txt.state").read_bytes() == before
+    assert check(capsys, *options)[0] in (0, 1)
+    assert not (folder / "r.txt.state").exists()
 
 
 @pytest.mark.parametrize(

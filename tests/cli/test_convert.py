@@ -110,6 +110,15 @@ def test_choices_of_any_number_and_their_answers_suit_vlmevalkit(tmp_path: Path)
     assert asked == [("Which?\nA. x\nB. y\nC. z", "B"), ("Which?\nA. x\nB. y", "B")]
 
 
+def test_choices_that_a_row_has_twice_are_written_once(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "Which?", "answer": "A"}
+    same, other = {"choice_a": "x", "choice_b": "y"}, {"option_1": "z", "option_2": "y"}
+    put(tmp_path, *[{**row, "options": options, **same, **other} for options in (["x", "y"], ["A. x", "B. y"])])
+    assert mmprompt(tmp_path, "convert", "rows.jsonl", "new.jsonl", "--to", "jsonl").returncode == 0
+    written = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text().splitlines()]
+    assert written == [{**row, "options": options, **other} for options in (["x", "y"], ["A. x", "B. y"])]
+
+
 def test_choices_in_columns_of_other_names_are_choices_in_every_format(tmp_path: Path) -> None:
     row = {"id": "a", "question": "Which?", "optionA": "ice", "optionB": "fire", "answer": "B"}
     put(tmp_path, row, {**row, "id": "b", "optionA": "up"})

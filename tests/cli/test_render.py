@@ -545,7 +545,7 @@ def test_what_a_target_refuses_is_reported_and_left_out(folder: Path, capfd: pyt
     code, records, err = rendered(capfd, data, "--target", "openai")
     assert (code, [r["id"] for r in records]) == (1, [1, 5])
     lines = err.splitlines()
-    assert len(lines) == 4  # with a note
+    assert len(lines) == 5  # with a note on each media column
     places = [("2: MM804", "video"), ("3: MM804", "image"), ("4: MM800", "image")]
     for line, (begin, column) in zip(lines, places, strict=False):
         assert f"data.jsonl:{begin} " in line
@@ -891,7 +891,7 @@ def test_columns_of_other_names_are_told_once_with_their_names(
     assert (code, lines) == (1, [])
     assert err.count("(columns: prompt, img)") == 2
     assert re.search(
-        "… and 2 more rows have this error: .*; name them with --map COLUMN=image and --map COLUMN=question", err
+        "… and 2 more rows have this error: .*; name them with --map img=image and --map COLUMN=question", err
     )
 
 

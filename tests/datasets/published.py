@@ -241,6 +241,57 @@ def qwen_vl(folder: Path) -> Case:
     )
 
 
+def _asked(words: str, *before: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": [*before, {"type": "text", "text": words}]}]
+
+
+def trl(folder: Path) -> Case:
+    """huggingface/trl, docs/source/dataset_formats.md, vision datasets: prompt-completion."""
+    put(folder, CUP, CAT)
+    reply = [{"role": "assistant", "content": [{"type": "text", "text": "The cat."}]}]
+    see = {"type": "image"}
+    rows = [
+        {"images": [CUP, CAT], "prompt": _asked("Which is older?", see, see), "completion": reply},
+        {
+            "image": CAT,
+            "prompt": _asked("What is it?", see),
+            "completion": [{"role": "assistant", "content": "A cat."}],
+        },
+        {"images": [], "prompt": [{"role": "user", "content": "1 + 1?"}], "completion": "2"},
+    ]
+    sent = [
+        Sent(0, [user(image(CUP), image(CAT), "Which is older?")], ("The cat.",)),
+        Sent(1, [user(image(CAT), "What is it?")], ("A cat.",)),
+        Sent(2, [user("1 + 1?")], ("2",)),
+    ]
+    return Case(lines(folder / "train.jsonl", *rows), "openai", sent)
+
+
+def vsft(folder: Path) -> Case:
+    """HuggingFaceH4/llava-instruct-mix-vsft: tables give all parts the same keys, and number the pictures."""
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: pip install 'mmprompt[parquet]'")
+    see = [{"type": "image", "text": None, "index": at} for at in (0, 1)]
+    asked = _asked("Which is older, this or", see[1])[0]["content"]
+    say = [{"type": "text", "text": words, "index": None} for words in ("The cat.", "Hm?", "Yes.")]
+    rows = [
+        {
+            "images": [{"bytes": data_of(CUP), "path": None}, {"bytes": data_of(CAT), "path": None}],
+            "messages": [{"role": "user", "content": [*asked, see[0]]}, {"role": "assistant", "content": say[:1]}],
+        },
+        {
+            "images": None,
+            "messages": [{"role": "user", "content": say[1:2]}, {"role": "assistant", "content": say[2:]}],
+        },
+    ]
+    path = folder / "train-00000-of-00001.parquet"
+    pq.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), path)
+    sent = [
+        Sent(0, [user(image(CAT), "Which is older, this or", image(CUP)), says("assistant", "The cat.")]),
+        Sent(1, [user("Hm?"), says("assistant", "Yes.")]),
+    ]
+    return Case(path, "parquet", sent)
+
+
 def internvl(folder: Path) -> Case:
     """OpenGVLab/InternVL-Domain-Adaptation-Data, train_meta/internvl_1_2_finetune_bdd.json"""
     put(folder, CUP, below="playground/data/coco")
@@ -774,7 +825,7 @@ def joined(folder: Path) -> Case:
 
 
 CASES: list[Callable[[Path], Case]] = [
-    llava, sharegpt, llamafactory, alpaca, qwen, qwen_vl, internvl, mmmu, scienceqa, vqav2, textvqa, docvqa, mathvista,
+    llava, sharegpt, llamafactory, alpaca, qwen, qwen_vl, trl, vsft, internvl, mmmu, scienceqa, vqav2, textvqa, docvqa, mathvista,
     coco, videomme, mvbench, arc, arc_of_ai2, air_bench, audiobench, inspect, vlmevalkit, parquet, saved, arrow, imagefolder, audiofolder,
     tar, packed_tar, plain_tar, packed_lines, mapped_csv, keyed, joined,
 ]  # fmt: skip

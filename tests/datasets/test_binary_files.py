@@ -308,3 +308,13 @@ def test_gzip_data_that_are_damaged_are_told(tmp_path):
     (tmp_path / "rows.jsonl.gz").write_bytes(bytes(data))
     with pytest.raises(DatasetError, match="damaged gzip file"):
         list(open_dataset(tmp_path / "rows.jsonl.gz"))
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+@pytest.mark.parametrize("verb", ["render", "check"])
+def test_a_table_without_a_byte_is_damaged(tmp_path, command, name, verb):
+    pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    (tmp_path / name).write_bytes(b"")
+    done = command(verb, tmp_path / name)
+    assert done.returncode == 1 + (verb == "render")
+    assert f"{name}: MM000 the file is damaged: " in (done.stderr + done.stdout).decode()

@@ -118,6 +118,7 @@ DATA = {
     "pictures or sounds": [case(p.imagefolder, "FOLDER"), case(p.audiofolder, "FOLDER")],
     "WebDataset": [case(p.tar, "shards/*.tar", "shards/*.tar", "shards"), case(p.packed_tar, "shards/*.tar", "shards/*.tar.gz", "shards")],
     "LLaVA, ShareGPT": [case(made, "train.json") for made in (p.llava, p.sharegpt, p.llamafactory, p.alpaca, p.qwen)],
+    "chats for TRL": [case(p.vsft, "train.parquet"), case(p.trl, "train.parquet", "train.jsonl")],
     "InternVL": [case(p.internvl, "meta.json")],
     "ScienceQA, MathVista": [
         case(made, "problems.json")

@@ -23,6 +23,7 @@ UNLIKE_LAZYLLM = {
     "mm-decode": "SPEC 8: as mm-encode",
     "mm-split-encoded": "SPEC 8: as mm-encode",
     "mm-split-interleaved": "SPEC 8: as mm-encode; content parts keep their order themselves",
+    "core-empty-mapping": "a prompt is a string or messages, so a mapping gives the text of its one key",
     "legacy-template-alpaca": "SPEC 8 names three prompters; the older class Prompter is not among them",
     "legacy-get-response": "SPEC 8: as legacy-template-alpaca",
 }
@@ -104,6 +105,11 @@ def test_the_lazyllm_dialect_gives_what_lazyllm_gives(case):
     assert agrees(case) == (case["id"] not in UNLIKE_LAZYLLM)
 
 
+def test_the_empty_prompter_gives_the_text_of_a_mapping_of_one_key():
+    case = next(case for case in CASES if case["id"] == "core-empty-mapping")
+    assert [outcome(case, dialect) for dialect in (None, "lazyllm")] == list(case["call"]["input"].values()) * 2
+
+
 PRINTED = [case for case in CASES if "doc_expect" in case]
 
 
@@ -144,6 +150,6 @@ def test_the_default_holds_the_rules_of_the_documentation_that_refuse(name):
 
 def test_the_lists_name_cases_that_there_are():
     ids = {case["id"] for case in CASES}
-    assert len(ids) == len(CASES) == 61
+    assert len(ids) == len(CASES) == 62
     assert set(UNLIKE_LAZYLLM) | set(UNLIKE_THE_PRINT) | set(RULES) <= ids
     assert len(PRINTED) == 23

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pytest
 from answering import Answering, answering, text_of
 from time_taken import GENEROUS, wait_until
 
-from mmprompt import TaskError, run_task
+from mmprompt import TaskError, dataset_task, run_task
 from mmprompt.run.journal import JournalLine, read_journal
 from mmprompt.run.manifest import manifest_path, read_manifest
 
@@ -150,6 +151,36 @@ def test_the_manifest_says_what_was_asked(server: Answering, tmp_path: Path) -> 
 
 
 @posix
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({"map_columns": {"a": "question"}}, {"map_columns": {"b": "question"}}, '--map {"a": "question"}, now {"b": "question"}'),
+        ({"map_columns": {"a": "question"}, "split": "x"}, {"map_columns": {"a": "question"}, "split": "y"}, "--split 'x', now 'y'"),
+        ({"map_columns": {"a": "question"}, "split": "x"}, {"map_columns": {"a": "question"}}, "--split 'x', now unset"),
+    ],
+)  # fmt: skip
+def test_a_run_does_not_go_on_with_rows_that_are_read_otherwise(
+    server: Answering, tmp_path: Path, before: dict[str, Any], now: dict[str, Any], told: str
+) -> None:
+    data, out = tmp_path / "rows.jsonl", tmp_path / "j.jsonl"
+    data.write_text("".join(f'{{"a": "a{n}", "b": "b{n}", "split": "{"xy"[n]}", "gold": "A{n}"}}\n' for n in range(2)))
+    run_task(dataset_task(data, **before), "m", out, base_url=server.base_url)
+    journal = out.read_bytes()
+    with pytest.raises(TaskError, match=re.escape(told)) as error:
+        run_task(dataset_task(data, **now), "m", out, base_url=server.base_url)
+    assert error.value.hint == "write to another file with -o, or begin anew with --overwrite"
+    assert out.read_bytes() == journal
+
+
+def test_a_run_goes_on_with_answers_from_another_column(server: Answering, tmp_path: Path) -> None:
+    data, out = tmp_path / "rows.jsonl", tmp_path / "j.jsonl"
+    data.write_text('{"a": "a", "gold": "A"}\n')
+    run_task(dataset_task(data, map_columns={"a": "question"}), "m", out, base_url=server.base_url)
+    task = dataset_task(data, map_columns={"a": "question", "gold": "answer"})
+    report = run_task(task, "m", out, base_url=server.base_url)
+    assert (report.kept, len(server.bodies), [line.answer for line in read_journal(str(out))]) == (1, 1, ["A"])
+
+
 def test_a_second_run_on_a_journal_is_refused(tmp_path: Path) -> None:
     data, out = rows(tmp_path, 4), tmp_path / "j.jsonl"
     came, go = threading.Event(), threading.Event()

@@ -366,3 +366,16 @@ def test_a_hint_that_is_no_text_and_no_list_of_texts_is_an_error(hint: object) -
     with pytest.raises(MMPromptError, match=r"'hint' holds (dict|list)") as caught:
         list(load_task({"dataset": {"rows": [{"question": "Which?", "hint": hint}]}}).messages())
     assert caught.value.where.column == "hint"
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"clip": "a.wav", "text": "q"}, "--map clip=audio and --map COLUMN=question"),
+        ({"movie": ["a.mp4"], "text": "q"}, "--map movie=video and --map COLUMN=question"),
+        ({"clip": "a.wav", "pic": "a.png", "pic2": "b.png"}, "--map clip=audio, --map pic=image and --map COLUMN="),
+        ({"text": "q"}, "--map COLUMN=image and --map COLUMN=question"),
+    ],
+)
+def test_a_row_of_unknown_columns_is_told_which_of_them_hold_media(row: dict[str, Any], named: str) -> None:
+    assert named in error_of(row).hint

@@ -258,9 +258,21 @@ TEMPLATES: list[dict[str, Any]] = [
 def test_rows_without_media_are_one_note(config: dict[str, Any]) -> None:
     empty: list[dict[str, Any]] = [{"image": value} for value in (None, "", float("nan"), [], [None])]
     rows = [{"question": "q", **image} for image in (*empty, {"image": "a.jpg"}, {"image": ["b.jpg", None]}, {})]
-    what = "a media column ('image') is missing, null or blank, so it gives no media; fill it where a row should have media"
+    what = "the media column 'image' is missing, null or blank, so it gives no media; fill it where a row should have media"
     assert notes_of(rows, **config) == [f"6 of 8 rows: {what}"]
     assert notes_of(rows[5:7], **config) == []
+
+
+def test_rows_of_two_modalities_are_counted_for_each_media_column() -> None:
+    other = {"question": "q", "audio": "a.wav"}
+    for nulls in ({}, {"image": None}):
+        assert [
+            note.partition(" is missing")[0]
+            for note in notes_of([{"question": "q", "image": "a.jpg"}, {**other, **nulls}, other])
+        ] == [
+            "1 of 3 rows: the media column 'audio'",
+            "2 of 3 rows: the media column 'image'",
+        ]
 
 
 def test_rows_that_need_no_media_column_are_no_note() -> None:
@@ -269,7 +281,7 @@ def test_rows_that_need_no_media_column_are_no_note() -> None:
         assert notes_of([tagged, tagged], **config) == []
     assert notes_of([{"question": "q", "image_1": "a.jpg", "image_2": None, "image_3": ""}]) == []
     [note] = notes_of([{"question": "q", "image_1": "", "image_2": None}, {"question": "q", "image_1": "a.jpg"}])
-    assert note.startswith("1 of 2 rows: a media column ('image_1') is missing, null or blank")
+    assert note.startswith("1 of 2 rows: the media column 'image_1' is missing, null or blank")
     assert notes_of([{"question": "q", "picture": None}], reader_cfg={"output_column": "picture"}) == []
 
 
@@ -278,7 +290,7 @@ def test_a_media_slot_of_no_column_is_a_note_with_the_nearest() -> None:
     infer = {"prompt_template": {"type": "MMPromptTemplate", "template": template}}
     config: dict[str, Any] = {"infer_cfg": infer, "reader_cfg": {"missing": "keep"}}
     note, *_ = [n for n in notes_of([{"question": "q", "picture": "a.jpg"}], **config) if "pictur'" in n]
-    assert note.startswith("the row: a media column ('pictur') is missing, null or blank, so it gives no media")
+    assert note.startswith("the row: the media column 'pictur' is missing, null or blank, so it gives no media")
     assert note.endswith("did you mean 'picture'?")
 
 
@@ -287,4 +299,4 @@ def test_lists_in_cells_of_a_csv_file_count_as_lists(tmp_path: Path) -> None:
     task = dataset_task(str(tmp_path / "rows.csv"))
     assert len(list(task.messages())) == 3
     [note] = task.notes()
-    assert note.startswith("2 of 3 rows: a media column ('image') is missing, null or blank")
+    assert note.startswith("2 of 3 rows: the media column 'image' is missing, null or blank")

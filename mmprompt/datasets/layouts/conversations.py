@@ -102,7 +102,7 @@ def _turn(turn: object, number: int, keys: tuple[str, str, str]) -> tuple[str, s
     return ROLES[role.lower()], text
 
 
-def _media_of(sample: Sample) -> dict[str, list[object]]:
+def media_of(sample: Sample) -> dict[str, list[object]]:
     """Return the media of a row by modality, from the columns of ``MEDIA``; null and empty columns have none."""
     found: dict[str, list[object]] = {}
     for modality in MODALITIES:
@@ -114,7 +114,7 @@ def _media_of(sample: Sample) -> dict[str, list[object]]:
 
 def _read(sample: Sample) -> Sample:
     turns = _with_system(sample, _turns_of(sample, "conversations", "from", "value"))
-    media = _media_of(sample)
+    media = media_of(sample)
     folder = sample.columns.get("data_path")  # Qwen's: the folder in which the row's media lie
     if isinstance(folder, str) and folder:
         media = {m: [_in(folder, item) for item in items] for m, items in media.items()}
@@ -159,7 +159,7 @@ def _llamafactory(sample: Sample) -> Sample:
         turns = _alpaca_turns(sample)
     else:
         raise column_error("messages", "no column 'messages', which llamafactory has", "give 'messages'", "MM006")
-    return _dialogue(sample, turns, _media_of(sample))
+    return _dialogue(sample, turns, media_of(sample))
 
 
 def _alpaca_turns(sample: Sample) -> list[tuple[str, str]]:

@@ -1,0 +1,83 @@
+"""Chats whose media stand in columns: each part without a source takes the next; counts must agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mmprompt import MediaRef, MMPromptError, load_task
+
+IMAGE, TEXT = {"type": "image"}, {"type": "text", "text": "q"}
+
+
+def sent(*content: Any, **columns: Any) -> list[Any]:
+    """Return the parts of the one message of a chat: texts, and the sources of media."""
+    row = {"messages": [{"role": "user", "content": list(content)}], **columns}
+    ((_, (message,)),) = load_task({"dataset": {"rows": [row]}}).messages()
+    return [part.source if isinstance(part, MediaRef) else part.text for part in message.parts]
+
+
+def test_each_modality_has_its_own_columns() -> None:
+    parts = ({"type": "audio"}, {"type": "video"}, IMAGE, TEXT, {"type": "video", "video": None})
+    media = {"images": ["a.png"], "audio": "a.wav", "videos": ["a.mp4", "b.mp4"]}
+    assert sent(*parts, **media) == ["a.wav", "a.mp4", "a.png", "q", "b.mp4"]
+
+
+@pytest.mark.parametrize(
+    ("content", "images", "words"),
+    [
+        ([IMAGE, IMAGE, TEXT], ["a.png"], 'more than 1 mark {"type": "image"}, but the row has 1 image'),
+        ([IMAGE, TEXT], None, 'the text holds {"type": "image"}, but the row has 0 images'),
+        ([IMAGE, TEXT], ["a.png", "b.png"], '1 image has no mark {"type": "image"} in the text'),
+        ([TEXT], "a.png", '1 image has no mark {"type": "image"} in the text'),
+        ([{**IMAGE, "index": 0}, {**IMAGE, "index": 2}, TEXT], ["a.png", "b.png"], "but the row has 2 images"),
+        ([{**IMAGE, "index": -1}, TEXT], ["a.png"], "but the row has 1 image"),
+        ([{**IMAGE, "index": 0}, {**IMAGE, "index": 0}, TEXT], ["a.png", "b.png"], "1 image has no mark"),
+    ],
+)
+@pytest.mark.parametrize("column", ["messages", "prompt"])
+def test_another_number_of_parts_than_media_is_the_rows_error(
+    content: list[Any], images: Any, words: str, column: str
+) -> None:
+    rows = [{column: [{"role": "user", "content": each}], "images": images} for each in (content, [])]
+    with pytest.raises(MMPromptError) as told:
+        list(load_task({"dataset": {"rows": rows}}).messages())
+    assert words in told.value.what
+    assert (told.value.code, told.value.where.column, told.value.where.sample) == ("MM108", column, "0")
+
+
+def test_parts_that_name_their_media_are_sent_as_they_are_and_the_column_is_noted() -> None:
+    named = {"type": "image", "image": "own.png"}
+    assert sent(named, TEXT, images=["a.png"]) == ["own.png", "q"]
+    assert sent(named, IMAGE, images=["a.png"]) == ["own.png", "a.png"]
+
+
+def test_what_stands_beside_a_part_goes_with_it_but_for_its_number() -> None:
+    row = {"messages": [{"role": "user", "content": [{**IMAGE, "index": 0, "max_pixels": 9}]}], "images": ["a.png"]}
+    ((_, (message,)),) = load_task({"dataset": {"rows": [row]}}).messages()
+    assert message.parts == (MediaRef("image", "a.png", extra=(("max_pixels", 9),)),)
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [[], [{"role": "assistant", "content": "a"}] * 2, [{"role": "assistant", "content": [{**IMAGE, "url": "a.png"}]}]],
+)
+def test_a_completion_that_is_no_text_is_the_rows_error(completion: list[Any]) -> None:
+    row = {"prompt": [{"role": "user", "content": "q"}], "completion": completion}
+    with pytest.raises(MMPromptError, match="the completion is not one message of text") as told:
+        list(load_task({"dataset": {"rows": [row]}}).messages())
+    assert told.value.where.column == "completion"
+
+
+def test_the_answer_of_the_row_stands_before_its_completion() -> None:
+    row = {"prompt": [{"role": "user", "content": "q"}], "completion": "b", "answer": "a"}
+    [request] = load_task({"dataset": {"rows": [row]}}).requests()
+    assert request.answers == ("a",)
+
+
+def test_a_completion_of_another_form_is_told_where_it_stands() -> None:
+    row = {"prompt": [{"role": "user", "content": "q"}], "completion": [{"content": "a"}]}
+    with pytest.raises(MMPromptError, match="the message has no role") as told:
+        list(load_task({"dataset": {"rows": [row]}}).messages())
+    assert told.value.where.column == "completion"
