@@ -16,6 +16,10 @@ _SIGNS = bytes([*range(0x82, 0xC0)]).decode("cp1252", "ignore")
 """What Western texts hold beside letters."""
 
 
+_PUNCTUATION = frozenset("“”‘’…—–·・ー～、。〈〉《》「」『』【】（），：；？！")
+"""The signs that are common in Chinese, Japanese and Korean; a wrong encoding gives others."""
+
+
 class _Candidate(NamedTuple):
     """An encoding, its name for people, and the share of ``text``, decoded from ``raw``, that is common in it."""
 
@@ -86,14 +90,14 @@ def _share(candidate: _Candidate, lines: list[bytes]) -> float:
 
 
 def _of_leads(codec: str, *spans: tuple[int, int]) -> Callable[[str, bytes], float]:
-    """Return a measure: the share of characters whose first byte in a codec lies in a span."""
+    """Return a measure: the share of common signs, and of letters whose first byte in a codec lies in a span."""
+
+    def is_common(character: str) -> bool:
+        code = character.encode(codec, "ignore") if character.isalnum() else b""
+        return len(code) > 1 and any(first <= code[0] <= last for first, last in spans)
 
     def common(text: str, _raw: bytes) -> float:
-        found = 0
-        for character in text:
-            code = character.encode(codec, "ignore")
-            found += len(code) > 1 and any(first <= code[0] <= last for first, last in spans)
-        return found / len(text)
+        return sum([character in _PUNCTUATION or is_common(character) for character in text]) / len(text)
 
     return common
 
