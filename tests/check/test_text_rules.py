@@ -332,3 +332,8 @@ def test_a_batch_has_a_number_of_requests_and_of_bytes(target: str, requests: in
         for row, count in enumerate((requests, 0)):
             store.add([], SampleFacts(row, None, None, str(row), requests=count, size=size), [])
         assert len(list(batch_too_large(store))) == hits
+
+
+def test_a_text_that_is_cut_in_a_message_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, {"id": 1, "question": "What colour is the cafÃ© by the old harbour?", "answer": "x"})
+    assert findings_of(path)[0].message == "'…r is the cafÃ© by the old …' holds 'Ã©', which was 'é'"

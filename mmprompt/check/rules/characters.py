@@ -54,7 +54,9 @@ def _all_texts(row: CheckedRow) -> Iterator[RowText]:
 
 
 def _around(text: str, start: int, end: int) -> str:
-    return shown(text[max(0, start - _AROUND) : end + _AROUND])
+    before = "…" if start > _AROUND else ""
+    after = "…" if end + _AROUND < len(text) else ""
+    return shown(f"{before}{text[max(0, start - _AROUND) : end + _AROUND]}{after}")
 
 
 def _meant(match: re.Match[str]) -> str:
