@@ -198,6 +198,11 @@ def test_a_mark_before_any_table_says_what_to_do_and_is_mended(tmp_path: Path, h
     assert (tmp_path / f"data.fixed{path.suffix}").read_text("utf-8") == text
 
 
+def test_a_repeated_id_names_its_column(tmp_path: Path) -> None:
+    rows = [{"index": "7", "question": question, "answer": "x"} for question in ("Who?", "What?")]
+    assert [(code, column) for code, column, _ in told(tmp_path, *rows)] == [("MM009", "index")]
+
+
 def test_a_row_without_any_text_leaves_out_no_column(tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / f"{number}.png").write_bytes(encoded(pixels(number), "PNG"))
