@@ -193,7 +193,8 @@ def _refuse_near_miss(text: str, start: int, end: int, otherwise: str) -> None:
     """Raise the error of a near miss of a tag in ``text[start:end]``, if there is one."""
     if found := near_miss(text, start, end):
         offset, mark, tag = found
-        raise TagError(f"misspelt tag {mark}", f"write {tag}{otherwise}", code="MM102").located(offset=offset)
+        case = " (tags are upper case)" if mark.upper() == tag else ""
+        raise TagError(f"misspelt tag {mark}", f"write {tag}{case}{otherwise}", code="MM102").located(offset=offset)
 
 
 def near_miss(text: str, start: int = 0, end: int | None = None) -> tuple[int, str, str] | None:

@@ -226,3 +226,12 @@ def test_join_and_parse_round_trip_for_all_that_join_accepts(segments):
         return
     assert pairs(text) == segments
     assert join_segments(parse_segments(text)) == text
+
+
+def test_the_error_of_a_tag_in_lower_case_says_that_tags_are_upper_case():
+    with pytest.raises(TagError) as caught:
+        parse_segments("<ais_image_start>a.jpg<ais_content_tag>")
+    assert caught.value.hint.startswith("write <AIS_IMAGE_START> (tags are upper case), or put text between")
+    with pytest.raises(TagError) as caught:
+        parse_segments("<AIS_IMG_START>a.jpg<AIS_CONTENT_TAG>")
+    assert caught.value.hint.startswith("write <AIS_IMAGE_START>, or put text between")

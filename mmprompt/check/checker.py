@@ -14,7 +14,7 @@ from mmprompt.check.kept import Progress
 from mmprompt.check.media_check import MediaCheck
 from mmprompt.check.mending import FORMATS
 from mmprompt.check.row_batches import batches_of
-from mmprompt.check.row_check import FAULT, RowCheck, RowReport
+from mmprompt.check.row_check import FAULT, HINTS, RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
 from mmprompt.check.store import Store
 from mmprompt.check.target_check import TargetCheck
@@ -259,7 +259,8 @@ class Checker:
         for note in self.task.notes():
             if found.isdisjoint((note.code, _SAME.get(note.code))):
                 fixable = note.code == "MM004" and self._mendable
-                yield note.finding._replace(file=note.where.file or self._path, fixable=fixable)
+                finding = note.finding._replace(file=note.where.file or self._path, fixable=fixable)
+                yield finding._replace(hint=finding.hint or HINTS.get(note.code, ""))
 
 
 def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:

@@ -16,7 +16,7 @@ from mmprompt.check.store import Store
 from mmprompt.datasets.delimiters import cells_of, declared_delimiter, header_delimiter
 from mmprompt.errors import TaskError, shown
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = {"csv": ",", "tsv": "\t", "vlmevalkit": "\t"}
 FORMATS = ("jsonl", "mm_custom", *DELIMITERS)
 """The formats of the files that can be mended."""
 

@@ -36,7 +36,7 @@ _Rules = Sequence[tuple[str, Callable[[_T], Iterable[Hit]]]]
 FAULT = "MM900"
 """The code of a fault in a rule. It is reported whatever codes are chosen."""
 
-_HINTS = {
+HINTS = {
     "MM004": "save the file as UTF-8 without it",
     "MM204": "rename the file, or correct the declared type",
     "MM219": "write it as plain base64",
@@ -124,7 +124,7 @@ class RowCheck:
         findings = [Finding.of(error, row.row, row.id) for error in errors]
         findings += [
             Finding.at(
-                r.code, r.message, _HINTS.get(r.code, ""), where._replace(column=r.column), row.row, row.id
+                r.code, r.message, HINTS.get(r.code, ""), where._replace(column=r.column), row.row, row.id
             )._replace(fixable=r.code == "MM004")
             for r in row.remarks
         ]
@@ -241,7 +241,7 @@ class RowCheck:
             found.append(
                 _of_hit(
                     note.code,
-                    Hit(f"{medium.name}: {note.what}", note.hint or _HINTS.get(note.code, ""), fix=fix),
+                    Hit(f"{medium.name}: {note.what}", note.hint or HINTS.get(note.code, ""), fix=fix),
                     row,
                     where,
                 )

@@ -16,6 +16,10 @@ _SIGNS = bytes([*range(0x82, 0xC0)]).decode("cp1252", "ignore")
 """What Western texts hold beside letters."""
 
 
+_PUNCTUATION = frozenset("“”‘’…—–·・ー～、。〈〉《》「」『』【】（），：；？！")  # noqa: RUF001  # as they are written
+"""The signs that are common in Chinese, Japanese and Korean; a wrong encoding gives others."""
+
+
 class _Candidate(NamedTuple):
     """An encoding, its name for people, and the share of ``text``, decoded from ``raw``, that is common in it."""
 
@@ -36,7 +40,7 @@ def likely_encoding(data: bytes) -> tuple[str, str] | None:
         little = data[1::2].count(0) > data[::2].count(0)
         return ("utf-16-le", "UTF-16") if little else ("utf-16-be", "UTF-16")
     lines = [line for line in data.split(b"\n") if not line.isascii()]
-    broken = [line for line in lines if not _is_utf8(line)]
+    broken = [line for line in lines if not is_utf8(line)]
     if not broken or 2 * len(broken) < len(lines):
         return None
     found = [(_share(candidate, broken), candidate) for candidate in _CANDIDATES]
@@ -48,7 +52,7 @@ def likely_encoding(data: bytes) -> tuple[str, str] | None:
 def _of_head(head: bytes) -> tuple[str, str] | None:
     """Return the likely encoding of the beginning of a file; two empty texts if most of it is UTF-8."""
     lines = [line for line in head.split(b"\n") if not line.isascii()]
-    return ("", "") if 2 * sum(map(_is_utf8, lines)) > len(lines) else likely_encoding(head)
+    return ("", "") if 2 * sum(map(is_utf8, lines)) > len(lines) else likely_encoding(head)
 
 
 def encoding_hint(row: bytes, head: bytes = b"") -> str:
@@ -61,7 +65,8 @@ def encoding_hint(row: bytes, head: bytes = b"") -> str:
     return f"pass --encoding {found[0]} (the text looks like {found[1]}), or save the file as UTF-8"
 
 
-def _is_utf8(line: bytes) -> bool:
+def is_utf8(line: bytes) -> bool:
+    """Return whether bytes are UTF-8."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
@@ -86,14 +91,14 @@ def _share(candidate: _Candidate, lines: list[bytes]) -> float:
 
 
 def _of_leads(codec: str, *spans: tuple[int, int]) -> Callable[[str, bytes], float]:
-    """Return a measure: the share of characters whose first byte in a codec lies in a span."""
+    """Return a measure: the share of common signs, and of letters whose first byte in a codec lies in a span."""
+
+    def is_common(character: str) -> bool:
+        code = character.encode(codec, "ignore") if character.isalnum() else b""
+        return len(code) > 1 and any(first <= code[0] <= last for first, last in spans)
 
     def common(text: str, _raw: bytes) -> float:
-        found = 0
-        for character in text:
-            code = character.encode(codec, "ignore")
-            found += len(code) > 1 and any(first <= code[0] <= last for first, last in spans)
-        return found / len(text)
+        return sum([character in _PUNCTUATION or is_common(character) for character in text]) / len(text)
 
     return common
 

@@ -9,10 +9,16 @@ import re
 import stat
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, Where, shown
+from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import suffix_type
 from mmprompt.media.policy import limit_error
+from mmprompt.media.type_check import not_media
 
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\Z", re.IGNORECASE)
+
+
+_SHORTEST_BASE64 = 64
+"""Characters. The names of files are shorter, or hold what base64 does not."""
 
 
 def is_drive_path(path: str) -> bool:
@@ -154,7 +160,18 @@ def not_a_name(name: str) -> SourceError:
     return SourceError(f"the path {shown(name)} {what}", "write the name of the file", code="MM212")
 
 
+def _as_base64(name: str) -> SourceError | None:
+    """Return the error of a string that names no file and is text in base64, such as a page that came for a picture."""
+    found = not_media(clean_head(name) or b"\x00") if len(name) >= _SHORTEST_BASE64 else None
+    if found is None or found.code == "MM200":
+        return None
+    what = f"{len(name)} characters are {found.name} in base64"
+    return SourceError(what, found.hint or "give the file itself", code=found.code)
+
+
 def _too_long(name: str) -> SourceError:
+    if wrong := _as_base64(name):
+        return wrong
     hint = "write a shorter path; if this is base64, its bytes are in no known format"
     return SourceError(f"the path {shown(name)} is too long", hint, code="MM212")
 
@@ -170,6 +187,8 @@ def unreadable(error: OSError, name: str) -> MediaError:
     """Return our error for an error of the system, whose own message would show the whole path."""
     code = error.errno
     if code in (errno.ENOENT, errno.ENOTDIR):
+        if wrong := _as_base64(name):
+            return wrong
         start = "check the name; relative paths begin at a media root, as a rule the dataset's folder"
         hint = f"{start}; {_HOW_TO_ADD} adds one{name_hint(name)}"
         return MissingFileError(f"no such file: {shown(name)}", hint, Where(medium=name))

@@ -198,7 +198,8 @@ def limit_error(what: str, limit: str, code: str) -> PolicyError:
     return PolicyError(what, f"raise {limit} to allow it, or use --policy trusted", code=code)
 
 
-RAISE_PIXELS = "make it smaller, or drop the row; to allow it, give media: {max_pixels: N} in a task file"
+_MOST_PIXELS = _PRESETS["trusted"]["max_pixels"]
+RAISE_PIXELS = f"make it smaller, or drop the row; for data you trust, --policy trusted allows {_MOST_PIXELS} pixels"
 
 
 def check_picture_size(what: str, width: int, height: int, policy: MediaPolicy) -> None:

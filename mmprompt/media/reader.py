@@ -6,7 +6,7 @@ the name that goes on the wire. The bytes decide the type; a declaration or suff
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import MediaError, PolicyError, SourceError, expect, nearest, shown
@@ -203,6 +203,8 @@ class MediaReader:
         if declared and not agree(normal_type(declared), media_type):
             findings = (*findings, Note("MM204", f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}"))
         modality, source, form, options, extra, _ = ref
+        if isinstance(source, Mapping) and isinstance(path := source.get("path"), str):  # the name beside the bytes
+            findings = (*findings, *suffix_findings(path, kind, media_type))
         return MediaPart(modality, media_type, data, (), form, options, extra, in_short(source), changes, findings)
 
     def check_size(self, messages: Iterable[Message]) -> None:

@@ -62,7 +62,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
     if not (text or media):  # the row's error says that there is nothing to send
         return notes, []
     question = columns.get(QUESTION)
-    if not fed and isinstance(question, (list, Mapping)):
+    if not fed and isinstance(question, (list, Mapping, bytes)):
         notes.append(("MM007", f"'question' is {type(question).__name__}, sent as Python writes it", USE_TEMPLATE))
     notes += () if gold is None else [_unnamed_answer(gold)]
     notes += () if fed else odd_texts(columns.get(QUESTION), columns.get(HINT), choices, media)
@@ -166,7 +166,9 @@ def _unsent_choices(names: Sequence[str]) -> Iterator[RowNote]:
 def _has_text(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_text, value))
-    return isinstance(value, str) or (isinstance(value, Mapping) and modality_of(value) is None)
+    if isinstance(value, str):
+        return not is_empty(value)
+    return isinstance(value, Mapping) and modality_of(value) is None
 
 
 def _unsent_media(columns: Mapping[str, str], fed: str) -> Iterator[RowNote]:

@@ -13,6 +13,7 @@ from mmprompt import check_dataset, load_task
 from mmprompt.check.checker import Checker
 from mmprompt.check.mending import MendedFile
 from mmprompt.check.store import Store
+from mmprompt.cli import main
 from mmprompt.errors import Where
 from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
@@ -183,6 +184,52 @@ def test_notes_of_reading_say_what_to_do(tmp_path: Path) -> None:
         "MM004": "save the file as UTF-8 without it",
         "MM204": "rename the file, or correct the declared type",
     }
+
+
+@pytest.mark.parametrize("head", ["id,question", "index\tquestion\tA\tB", "id\tquestion"])
+def test_a_mark_before_any_table_says_what_to_do_and_is_mended(tmp_path: Path, head: str) -> None:
+    mark = "\t" if "\t" in head else ","
+    path = tmp_path / ("data.tsv" if mark == "\t" else "data.csv")
+    text = f"{head}{mark}answer\n" + mark.join(["1", "What?", "red", "blue"][: len(head.split(mark))] + ["red\n"])
+    path.write_text(text, "utf-8-sig")
+    (found,) = findings_of(path)
+    assert (found.code, found.hint, found.fixable) == ("MM004", "save the file as UTF-8 without it", True)
+    assert main(["check", str(path), "--fix"]) == 0
+    assert (tmp_path / f"data.fixed{path.suffix}").read_text("utf-8") == text
+
+
+def test_a_repeated_id_names_its_column(tmp_path: Path) -> None:
+    rows = [{"index": "7", "question": question, "answer": "x"} for question in ("Who?", "What?")]
+    assert [(code, column) for code, column, _ in told(tmp_path, *rows)] == [("MM009", "index")]
+
+
+def test_a_row_without_any_text_leaves_out_no_column(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"{number}.png").write_bytes(encoded(pixels(number), "PNG"))
+    good: dict[str, object] = {"id": 1, "image": "1.png", "question": "What is it?", "A": "", "B": "", "answer": "x"}
+    assert codes_of(tmp_path, good, {**good, "id": 2, "image": "2.png", "question": ""}) == {"MM700"}
+
+
+@pytest.mark.parametrize("question", ["What is in the picture?", "图中的图形是什么颜色？（第46题）"])
+def test_swapped_columns_are_told_in_each_form_of_a_row(tmp_path: Path, question: str) -> None:
+    asked = f"b.jpg\nA. red\nB. blue{END}"
+    rows: list[dict[str, object]] = [
+        {"id": 1, "question": "b.jpg", "image": question, "answer": "x"},
+        {"id": 2, "content": f"<AIS_IMAGE_START>{question}{END}<AIS_TEXT_START>{asked}", "answer": "x"},
+    ]
+    assert [codes_of(tmp_path, row) for row in rows] == [{"MM706"}, {"MM706"}]
+    table = {"id": [1], "image": [{"bytes": None, "path": question}], "question": ["b.jpg"], "answer": ["x"]}
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pytest.importorskip("pyarrow").table(table), tmp_path / "data.parquet")
+    assert [finding.code for finding in findings_of(tmp_path / "data.parquet")] == ["MM706"]
+
+
+def test_a_question_of_bytes_is_told(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = {"id": [1], "question": pa.array(["什么？".encode("gbk")], pa.binary()), "answer": ["x"]}
+    pq.write_table(pa.table(table), tmp_path / "data.parquet")
+    (found,) = findings_of(tmp_path / "data.parquet")
+    assert (found.code, found.message) == ("MM007", "the row: 'question' is bytes, sent as Python writes it")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def codes_of(tmp_path: Path, *rows: dict[str, object]) -> set[str]:
     [
         "Où est-ce ? À côté du café, « là » – déjà vu… né…” CAFÉ” VOILÀ… IRMÃ.",
         "Größe: 5 °C ± 2 % • ‘Straße’ — Ähnlich wie “früher”",
+        "Welcher Buchstabe fehlt: ÀÂÄÉÈÊËÏÎÔÙÛÜ? ÁÉÍÓÚÜÑ¿ ×××××× ¡¡¡¡¡¡",
         "¿Dónde está el niño? ¡Qué señal! ‘está’…",
         "Сколько кошек? Ёлка",
         "这张图片中有几只猫？颜色",
@@ -76,6 +77,7 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
         ("\u00d0\u00ba\u00d0\u00be\u00d1\u201a", "кот"),
         ("\u00e7\u0152\u00ab\u00e7\u2039\u2014", "猫狗"),
         ("\u00f0\u0178\u02dc\u20ac", "😀"),
+        ("图中的图形是什么颜色？".encode("gbk").decode("latin-1"), "图中的图形是什么颜色？"),
     ],
 )
 def test_mojibake_is_named_with_what_it_was_and_mended_on_request(tmp_path: Path, wrong: str, right: str) -> None:
@@ -330,3 +332,8 @@ def test_a_batch_has_a_number_of_requests_and_of_bytes(target: str, requests: in
         for row, count in enumerate((requests, 0)):
             store.add([], SampleFacts(row, None, None, str(row), requests=count, size=size), [])
         assert len(list(batch_too_large(store))) == hits
+
+
+def test_a_text_that_is_cut_in_a_message_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, {"id": 1, "question": "What colour is the cafÃ© by the old harbour?", "answer": "x"})
+    assert findings_of(path)[0].message == "'…r is the cafÃ© by the old …' holds 'Ã©', which was 'é'"

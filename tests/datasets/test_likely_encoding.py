@@ -69,3 +69,8 @@ def test_a_file_in_utf_16_is_refused_with_the_option_that_reads_it(tmp_path: Pat
     assert [row.columns for row in open_dataset(file, encoding=codec) if isinstance(row, Sample)] == [
         {"id": "1", "question": "Wie groß?"}
     ]
+
+
+def test_signs_of_gbk_without_a_chinese_character_are_not_big5() -> None:
+    assert likely_encoding("What word is on the sign, e.g. “STOP” – or none?".encode("gbk")) == ("gb18030", "GBK")
+    assert likely_encoding("“STOP”，…".encode("big5")) == ("big5", "Big5")

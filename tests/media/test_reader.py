@@ -470,6 +470,10 @@ def test_open_files_are_read_from_where_they_stand_and_left_open(reader):
 def test_hf_structs_give_their_bytes_else_their_path(reader):
     assert read(reader, {"bytes": PNG, "path": "/etc/passwd"}).data == PNG
     assert read(reader, {"bytes": None, "path": "media/clock.jpg"}).data == JPEG
+    assert [note.what for note in read(reader, {"bytes": PNG, "path": "a.jpg"}).findings] == [
+        "named .jpg, bytes are PNG"
+    ]
+    assert not read(reader, {"bytes": PNG, "path": "a.png"}).findings
     assert isinstance(refusal(reader, {"bytes": None, "path": "/etc/passwd"}), PolicyError)
 
 

@@ -296,8 +296,8 @@ def test_the_size_of_a_picture_may_be_just_what_is_allowed():
     message = refused(clip(5), MediaPolicy(max_pixels=96 * 64 - 1), PolicyError)
     assert (
         message
-        == "the video has 96 x 64 pixels, more than max_pixels (6143); make it smaller, or drop the row; to allow it, "
-        "give media: {max_pixels: N} in a task file"
+        == "the video has 96 x 64 pixels, more than max_pixels (6143); make it smaller, or drop the row; for data you "
+        "trust, --policy trusted allows 500000000 pixels"
     )
 
 

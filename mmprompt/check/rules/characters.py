@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
+from mmprompt.datasets.likely_encoding import is_utf8
 from mmprompt.errors import shown
 from mmprompt.messages import TextPart
 
@@ -22,6 +23,12 @@ _MOJIBAKE = re.compile(
     f"(?:[ÂÃ]{_NEXT})+|(?:â{_NEXT}{{2}})+|(?:ð{_NEXT}{{3}})+|(?:[Ä-ß]{_NEXT}){{2,}}|(?:[à-ï]{_NEXT}{{2}}){{2,}}"
 )
 """UTF-8 read as cp1252. Of rarer characters two in a row count: one may be an accent before a quotation mark."""
+
+_CHINESE = re.compile("[\xa1-\xff]{6,}")
+"""What may be three characters or more of GBK that was read as cp1252 or Latin-1."""
+
+_COMMON = (*range(0xA1, 0xA4), *range(0xB0, 0xD8))
+"""The first bytes of common signs and characters in GBK."""
 
 _ABOUT = re.compile(
     r"mojibake|utf-?(?:8|16)|latin-?1|iso-?8859|cp-?125\d|windows-?125\d|\bunicode|\b(?:en|de)cod(?:e|ing)|charset"
@@ -47,7 +54,9 @@ def _all_texts(row: CheckedRow) -> Iterator[RowText]:
 
 
 def _around(text: str, start: int, end: int) -> str:
-    return shown(text[max(0, start - _AROUND) : end + _AROUND])
+    before = "…" if start > _AROUND else ""
+    after = "…" if end + _AROUND < len(text) else ""
+    return shown(f"{before}{text[max(0, start - _AROUND) : end + _AROUND]}{after}")
 
 
 def _meant(match: re.Match[str]) -> str:
@@ -60,7 +69,22 @@ def _meant(match: re.Match[str]) -> str:
     return meant if all(character.isprintable() or character.isspace() for character in meant) else match[0]
 
 
-def _is_shown(text: str, match: re.Match[str]) -> bool:
+def _meant_in_gbk(match: re.Match[str]) -> str:
+    """Return what the text was before its GBK was read as cp1252; the same text if it is a word, UTF-8, or rare."""
+    raw = match[0].encode("latin-1")
+    try:
+        meant = raw.decode("gb2312")
+    except UnicodeDecodeError:
+        return match[0]
+    found = [lead for lead in raw[::2] if lead in _COMMON]
+    rare = 10 * len(found) < 9 * len(meant) or len(set(meant)) == 1
+    return match[0] if rare or match[0].isalpha() or is_utf8(raw) else meant
+
+
+_FORMS = ((_CHINESE, _meant_in_gbk, "GBK"), (_MOJIBAKE, _meant, "UTF-8"))
+
+
+def _is_shown(text: str, match: re.Match[str], meant_by: Callable[[re.Match[str]], str]) -> bool:
     """Return whether a text about encodings shows a fault on purpose: alone, or beside the word as it should be."""
     if _ABOUT.search(text) is None:
         return False
@@ -69,30 +93,34 @@ def _is_shown(text: str, match: re.Match[str]) -> bool:
         start -= 1
     while end < len(text) and text[end].isalnum() and end - match.end() < _AROUND:
         end += 1
-    meant = text[start : match.start()] + _meant(match) + text[match.end() : end]
+    meant = text[start : match.start()] + meant_by(match) + text[match.end() : end]
     return (start, end) == match.span() or meant in text
-
-
-def _is_fault(text: str, match: re.Match[str]) -> bool:
-    return _meant(match) != match[0] and not _is_shown(text, match)
 
 
 @row_rule("MM005")
 def mojibake(row: CheckedRow) -> Iterator[Hit]:
-    """UTF-8 that was read as another encoding, such as Ã© for é."""
+    """UTF-8 or GBK that was read as another encoding, such as Ã© for é."""
     mended: set[str] = set()
     for text in _all_texts(row):
         if text.text.isascii():
             continue
-        wrong = next((match for match in _MOJIBAKE.finditer(text.text) if _is_fault(text.text, match)), None)
-        if wrong is not None:
-            what = f"{_around(text.text, *wrong.span())} holds {shown(wrong[0])}, which was {shown(_meant(wrong))}"
-            hint = "read the source again as UTF-8"
-            fix = _mended(row, text, _MOJIBAKE, _meant, mended)
-            yield Hit(what, hint, text.column, text.at(wrong.start()), fix=fix)
-        elif (at := text.text.find(_TWICE_LOST)) >= 0:
-            what = f"{_around(text.text, at, at + 3)} holds '{_TWICE_LOST}', the trace of characters that were lost"
-            yield Hit(what, "read the source again in its own encoding", text.column, text.at(at))
+        for pattern, meant, encoding in _FORMS:
+            found = (match for match in pattern.finditer(text.text) if meant(match) != match[0])
+            wrong = next((match for match in found if not _is_shown(text.text, match, meant)), None)
+            if wrong is not None:
+                what = f"{_around(text.text, *wrong.span())} holds {shown(wrong[0])}, which was {shown(meant(wrong))}"
+                fix = _mended(row, text, pattern, meant, mended)
+                hint = f"read the source again as {encoding}"
+                yield Hit(what, hint, text.column, text.at(wrong.start()), fix=fix)
+                break
+        else:
+            yield from _twice_lost(text)
+
+
+def _twice_lost(text: RowText) -> Iterator[Hit]:
+    if (at := text.text.find(_TWICE_LOST)) >= 0:
+        what = f"{_around(text.text, at, at + 3)} holds '{_TWICE_LOST}', the trace of characters that were lost"
+        yield Hit(what, "read the source again in its own encoding", text.column, text.at(at))
 
 
 def _mended(row: CheckedRow, text: RowText, wrong: re.Pattern[str], meant: _Meant, mended: set[str]) -> Fix | None:

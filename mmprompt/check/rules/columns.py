@@ -145,9 +145,11 @@ def repeated_id(store: Store) -> Iterator[Hit]:
         " JOIN samples AS first ON first.row = twin.row ORDER BY later.row"
     )
     for row, name, shape, *first in again:
-        if not _has_no_id(json.loads(shape)):
+        kinds = json.loads(shape)
+        column = next((key for key in ID_COLUMNS if kinds.get(key, "null") not in _EMPTY), None)
+        if column is not None:
             what = f"the id {shown(json.loads(name))} is also that of {place_of_row(*first)}"
-            yield Hit(what, "give each row its own id", row=row)
+            yield Hit(what, "give each row its own id", column, row=row)
 
 
 def place_of_row(file: str | None, line: int | None, row: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mmprompt.check.answer_forms import choice_of
 from mmprompt.check.rule import CheckedMedium, CheckedRow, Hit, dataset_rule, row_rule
@@ -26,6 +26,7 @@ _LONGEST_ANSWER = 1000
 """Characters. A question hardly repeats a longer answer, and to look for it takes time."""
 
 _LEAST_WORDS = 3
+_MARKS = frozenset("?？。，")  # noqa: RUF001  # Chinese has no blanks between words
 _LEAST_LETTERS = 3
 _ANSWERS = r"\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:is\b|are\b|[:=])\s*[(\"']?"
 _NO_MORE = r"(?!\w|[)\"']?\s*(?:,|/|\bor\b))"
@@ -57,7 +58,7 @@ def empty_question(store: Store) -> Iterator[Hit]:
 def swapped_columns(row: CheckedRow) -> Iterator[Hit]:
     """A text is the name of a file, and the name of a file is a sentence."""
     for medium in row.media:
-        source = medium.source
+        source = medium.source.get("path") if isinstance(medium.source, Mapping) else medium.source
         if medium.part is not None or not isinstance(source, str) or not _is_sentence(source):
             continue
         text = next((text for text in row.texts if _is_file_name(text.text)), None)
@@ -69,12 +70,14 @@ def swapped_columns(row: CheckedRow) -> Iterator[Hit]:
 
 
 def _is_sentence(text: str) -> bool:
-    return len(text.split()) >= _LEAST_WORDS and suffix_type(text) is None and classify_or_path(text) == "path"
+    is_long = len(text.split()) >= _LEAST_WORDS or not _MARKS.isdisjoint(text)
+    return is_long and suffix_type(text) is None and classify_or_path(text) == "path"
 
 
 def _is_file_name(text: str) -> bool:
-    name = text.strip()
-    return suffix_type(name) is not None and len(name.split()) == 1 and len(name) < _LONGEST_NAME
+    """Return whether the first line of a text is the name of a file; choices may follow."""
+    name = text.strip().partition("\n")[0]
+    return len(name) < _LONGEST_NAME and suffix_type(name) is not None and len(name.split()) == 1
 
 
 @row_rule("MM704")

@@ -40,7 +40,7 @@ def plain_image(data: bytes, policy: MediaPolicy, room: int) -> PlainImage:
         what = f"the pictures of the request have together more than {KEPT_PICTURES} x max_pixels"
         raise PolicyError(
             f"{what} ({policy.max_pixels}) pixels",
-            "give fewer or smaller pictures; to allow it, give media: {max_pixels: N} in a task file",
+            "give fewer or smaller pictures; for data you trust, --policy trusted allows more",
             code="MM302",
         )
     image = decode_image(data, policy)
