@@ -7,12 +7,16 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from plan_rows import lines_of
 
-from mmprompt import dataset_task
+from mmprompt import dataset_task, load_task
 from mmprompt.errors import DatasetError, MMPromptError
 from mmprompt.media import MediaPolicy
 from mmprompt.render.renderer import Renderer
@@ -128,6 +132,78 @@ def test_a_file_of_another_kind_than_those_before_is_read_no_more_often_from_the
     monkeypatch.setattr(os, "read", lambda *args: read.append(args) or real(*args))
     render_all(file)
     assert len(read) <= 100 + 1 + 20  # the file that is odd, and what goes the long way while plans are made
+
+
+def both_ways(task: Any) -> tuple[bytes, list[str], list[str]]:
+    """Return the lines, errors and notes of a task, which are the same with plans and without."""
+    one, other = [lines_of(task, "vllm", planned=planned) for planned in (True, False)]
+    assert one == other
+    return one[:3]
+
+
+def test_rows_with_and_without_files_stay_in_their_order(folder: Path) -> None:
+    shutil.copy(MEDIA / "sign.png", folder / "b.png")
+    text = "<AIS_TEXT_START>Which is it?<AIS_CONTENT_TAG>"
+    each = ("a.jpg", "a.jpg", "b.png", "a.jpg", "", "a.jpg", "gone.jpg", "", "b.png")
+    rows = [{"id": f"r-{n}", "content": CONTENT % each[n % 9] if each[n % 9] else text} for n in range(180)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines, errors, _ = both_ways(dataset_task(folder / "rows.jsonl"))
+    assert [json.loads(one)["id"] for one in lines.splitlines()] == [f"r-{n}" for n in range(180) if n % 9 != 6]
+    assert len(errors) == 20
+
+
+@pytest.mark.parametrize("every", [1, 3, 20])
+def test_each_file_that_is_of_another_kind_than_its_name_says_is_noted(folder: Path, every: int) -> None:
+    shutil.copy(MEDIA / "sign.png", folder / "b.jpg")
+    lines = [line(number) if number % every else line(number).replace("a.jpg", "b.jpg") for number in range(100)]
+    (folder / "rows.jsonl").write_text("".join(lines))
+    _, _, notes = both_ways(dataset_task(folder / "rows.jsonl"))
+    assert len(notes) == -(-100 // every)
+
+
+def test_a_file_beyond_the_bytes_of_a_request_is_refused(folder: Path) -> None:
+    (folder / "large.jpg").write_bytes((folder / "a.jpg").read_bytes() + bytes(100_000))
+    lines = [line(number) if number % 20 < 15 else line(number).replace("a.jpg", "large.jpg") for number in range(100)]
+    (folder / "rows.jsonl").write_text("".join(lines))
+    media = {"max_request_bytes": 100_000, "max_bytes": 200_000}
+    lines_made, errors, _ = both_ways(load_task({"dataset": str(folder / "rows.jsonl"), "media": media}))
+    assert (lines_made.count(b"\n"), len(errors)) == (75, 25)
+    assert "max_request_bytes" in errors[0]
+
+
+def test_what_stands_around_a_file_may_hold_signs_of_percent(folder: Path) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "{image}"}, "uuid": "5%b and %s"}
+    parts = {"image": picture, "text": {"type": "text", "text": "{question} %b 9%"}}
+    begin = [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "100%b of %d"}]
+    form = {"begin": begin, "round": [{"role": "HUMAN", "prompt_mm": parts}]}
+    rows = [{"id": f"%b-{n}", "image": "a.jpg", "question": f"{n}%b"} for n in range(60)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    infer = {"prompt_template": {"type": "MMPromptTemplate", "template": form}}
+    lines, errors, _ = both_ways(load_task({"dataset": str(folder / "rows.jsonl"), "infer_cfg": infer}))
+    assert (lines.count(b"100%b of %d"), lines.count(b"5%b and %s"), errors) == (60, 60, [])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit on the address space")
+def test_a_file_larger_than_the_memory_costs_its_own_row_among_others(
+    folder: Path, command_environment: dict[str, str]
+) -> None:
+    with open(folder / "large.jpg", "wb") as large:
+        large.write((folder / "a.jpg").read_bytes())
+        large.truncate(600 << 20)
+    lines = [line(number) if number % 30 != 25 else line(number).replace("a.jpg", "large.jpg") for number in range(60)]
+    (folder / "rows.jsonl").write_text("".join(lines))
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29)); "
+        "from mmprompt.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", script, "render", "rows.jsonl", "--policy", "trusted"]
+    done = subprocess.run(
+        words, cwd=folder, env=command_environment, timeout=60, capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    assert [told in done.stderr for told in ("rows.jsonl:26: MM902", "rows.jsonl:56: MM902")] == [True, True]
+    assert [json.loads(one)["id"] for one in done.stdout.splitlines()] == [f"r-{n}" for n in range(60) if n % 30 != 25]
 
 
 def render_all(file: Path) -> bytes:
