@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mmprompt.meta_template.chat_template import ChatTemplate
     from mmprompt.meta_template.meta_template import MetaTemplate
     from mmprompt.prompters import AlpacaPrompter, ChatPrompter, EmptyPrompter
+    from mmprompt.render.file import render_file
     from mmprompt.render.request import Request
     from mmprompt.run.builders import assistant, audio, image, system, user, video
     from mmprompt.run.compare import compare_journals
@@ -89,6 +90,7 @@ _HOMES = {
     "mmprompt.meta_template.meta_template": ("MetaTemplate",),
     "mmprompt.messages": ("MediaPart", "MediaRef", "Message", "TextPart"),
     "mmprompt.templates.prompt_list": ("PromptList",),
+    "mmprompt.render.file": ("render_file",),
     "mmprompt.render.request": ("Request",),
     "mmprompt.run.builders": ("assistant", "audio", "image", "system", "user", "video"),
     "mmprompt.run.compare": ("compare_journals",),
@@ -120,8 +122,8 @@ __all__ = [
     "TemplateError", "TextPart", "TopkRetriever", "Where", "ZeroRetriever", "__version__", "assistant", "audio",
     "change_messages", "check_dataset", "compare_journals", "converse", "convert_dataset", "dataset_task",
     "from_openai", "image", "join_segments", "load_task", "parse_segments", "read_messages",
-    "register_target", "run_task", "score_journal", "system", "to_anthropic", "to_gemini", "to_hf", "to_openai", "user",
-    "video", "view_html",
+    "register_target", "render_file", "run_task", "score_journal", "system", "to_anthropic", "to_gemini", "to_hf",
+    "to_openai", "user", "video", "view_html",
 ]  # fmt: skip
 
 

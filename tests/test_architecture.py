@@ -113,7 +113,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "viewer/html_page.py",  # our own template, styles and scripts
         "cli/__init__.py",
         "cli/init.py",  # writes the task file that it makes
-        "cli/output.py",
+        "render/output.py",  # what the caller of a rendering names
         "plugins/bridge/console.py",  # the output of the runner's own command
         "run/batch.py",  # the results that the caller names
         "run/client.py",

@@ -26,7 +26,7 @@ PUBLIC = {
         RowError RunReport Segment ServerError SlidingWindowRetriever SourceError TagError TargetError Task TaskError
         TemplateError TextPart TopkRetriever Where ZeroRetriever __version__ change_messages
         check_dataset compare_journals converse convert_dataset dataset_task
-        from_openai join_segments load_task parse_segments read_messages register_target run_task score_journal to_anthropic to_gemini to_hf
+        from_openai join_segments load_task parse_segments read_messages register_target render_file run_task score_journal to_anthropic to_gemini to_hf
         to_openai view_html
     """,
     "mmprompt.testing": """

@@ -15,10 +15,10 @@ from mmprompt.check.reports.formats import FORMATS, report_class
 from mmprompt.check.reports.report import Report
 from mmprompt.check.reports.text import StatisticsReport
 from mmprompt.check.selection import Selection
-from mmprompt.cli.output import check_apart, check_output
 from mmprompt.cli.task_options import other_dataset
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
+from mmprompt.render.output import check_apart, check_output
 from mmprompt.tasks.task import Task
 
 _ASIDE = (

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: a file is not a journal, or the two do not belong together.
         OSError: a file cannot be read or written.
     """
-    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.run.compare import compare_journals  # noqa: PLC0415  # loads with the command
     from mmprompt.run.score_lines import comparison_data, comparison_lines  # noqa: PLC0415  # loads with the command
 

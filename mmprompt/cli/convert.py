@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import error_report, recorded  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.convert import NothingWrittenError  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task  # noqa: PLC0415  # loads with the command
 

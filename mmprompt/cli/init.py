@@ -49,11 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the dataset cannot be read, or holds nothing to ask.
         OSError: the task file cannot be written.
     """
-    from mmprompt.cli.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
     from mmprompt.errors import MMPromptError, TaskError, shown  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import load_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command

@@ -10,9 +10,9 @@ from mmprompt.check.mending import MendedFile, difference, require_mendable
 from mmprompt.check.reports.report import Write
 from mmprompt.check.store import Store
 from mmprompt.cli import say
-from mmprompt.cli.output import check_apart, output
 from mmprompt.datasets.read import Dataset
 from mmprompt.errors import TaskError, shown
+from mmprompt.render.output import check_apart, output
 
 
 class Mending:

@@ -102,12 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset or an option is wrong.
         OSError: the output cannot be written.
     """
-    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import INTERRUPTION, NoteReport, error_report, recorded  # noqa: PLC0415  # for the run
     from mmprompt.cli.shards import check_shards  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
 
     check_shards(arguments, *named_files(arguments))
     check_output(arguments.errors)

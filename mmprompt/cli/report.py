@@ -12,12 +12,12 @@ from typing import IO, NamedTuple
 
 from mmprompt._log import LISTENERS
 from mmprompt.cli import say, system_words
-from mmprompt.cli.output import data_output, first_line
 from mmprompt.errors import NO_COLUMN, MMPromptError, Where, shown
 from mmprompt.errors.findings import Finding, Note
 from mmprompt.errors.missing_files import TOLD, MissingFiles
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault
+from mmprompt.render.output import data_output, first_line
 from mmprompt.targets.exact_json import finite
 
 INTERRUPTION = "interrupted"

@@ -129,8 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: the task, the dataset, the model, the journal or an option is wrong.
         OSError: the journal cannot be written.
     """
-    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import NoteReport, error_report, recorded  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
 
     check_engine_options(arguments)
     check_output(arguments.errors)

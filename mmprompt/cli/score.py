@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check_reports(reports: Iterable[str], *inputs: str) -> None:
     """Refuse a report that cannot be written, before any work is done."""
-    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
 
     for path in reports:
         if os.path.splitext(path)[1] not in (".json", ".html"):
@@ -121,7 +121,7 @@ def write_report(path: str, pieces: Iterable[str]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    from mmprompt.cli.output import output  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import output  # noqa: PLC0415  # loads with the command
 
     with output(path) as writer:
         for piece in pieces:

@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mmprompt._version import __version__
-from mmprompt.cli.output import check_apart, check_output, output
 from mmprompt.cli.task_options import check_engine_options
 from mmprompt.datasets.store_url import StoreURL, as_named
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
+from mmprompt.render.output import check_apart, check_output, output
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.task import Task

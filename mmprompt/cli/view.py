@@ -143,7 +143,7 @@ def _exhibit(arguments: argparse.Namespace, name: str, journal: str | None = Non
 
 
 def _page(arguments: argparse.Namespace) -> int:
-    from mmprompt.cli.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.view import write_page  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.html)

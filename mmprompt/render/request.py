@@ -237,13 +237,15 @@ def task_requests(
     """Yield the requests of a task; see ``Task.requests``."""
     if type(workers) is not int or workers < 1:
         raise TaskError(f"workers is {workers!r}", "give 1 or more")
-    asked = changes if changes is None or isinstance(changes, Changes) else _asked_changes(task, changes)
+    asked = None if changes is None else asked_changes(task, changes)
     builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
     return _stream(builder, workers, on_error)
 
 
-def _asked_changes(task: Task, changes: Mapping[str, object]) -> Changes:
+def asked_changes(task: Task, changes: Mapping[str, object] | Changes) -> Changes:
     """Return the task's changes, replaced by ``changes`` where both name one, as in the ``media`` section."""
+    if isinstance(changes, Changes):
+        return changes
     for key in changes:
         if key not in CHANGE_KEYS:
             raise TaskError(f"unknown change {shown(key)}", nearest(key, CHANGE_KEYS))

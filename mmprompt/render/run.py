@@ -50,7 +50,7 @@ class RenderReport(NamedTuple):
     repeated: int
 
 
-def _heard(*_: object) -> None:
+def unheard(*_: object) -> None:
     """Do nothing with an error or a note."""
 
 
@@ -62,8 +62,8 @@ def render(
     limit: int | None = None,
     strict: bool = False,
     workers: int = 1,
-    on_error: OnError = _heard,
-    on_note: OnNote = _heard,
+    on_error: OnError = unheard,
+    on_note: OnNote = unheard,
     on_row: Callable[[], object] | None = None,
     ids: RepeatedIds | IdFile | None = None,
 ) -> RenderReport:

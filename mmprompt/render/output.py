@@ -1,4 +1,4 @@
-"""The output of a command: standard output, a pipe or device, or a file that appears when it is complete."""
+"""Where lines go: standard output, a pipe or device, an object in a store, or a file named when it is complete."""
 
 from __future__ import annotations
 

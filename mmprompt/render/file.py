@@ -1,0 +1,92 @@
+"""``render_file``: the requests of a task as lines of a file, which is what ``mmprompt render -o`` writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from mmprompt.datasets.repeated_ids import RepeatedIdError
+from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.media.changes import Changes
+from mmprompt.render.output import check_apart, check_output
+from mmprompt.render.output import output as opened
+from mmprompt.render.renderer import Renderer
+from mmprompt.render.request import asked_changes
+from mmprompt.render.run import RenderReport, render, unheard
+from mmprompt.tasks.load import load_task
+from mmprompt.tasks.task import Task
+
+if TYPE_CHECKING:
+    from mmprompt.errors.findings import Note
+    from mmprompt.media.policy import MediaPolicy
+    from mmprompt.render.builder import FailedRow
+
+
+def render_file(
+    task: Task | str | os.PathLike[str] | Mapping[str, Any],
+    output: str | os.PathLike[str],
+    *,
+    emit: str = "messages",
+    target: str = "vllm",
+    media: str | None = None,
+    policy: MediaPolicy | None = None,
+    changes: Mapping[str, object] | Changes | None = None,
+    limit: int | None = None,
+    workers: int = 1,
+    on_error: Callable[[MMPromptError], None] | None = None,
+    on_note: Callable[[Note], object] = unheard,
+) -> RenderReport:
+    """Write the requests of a task as lines of JSON, as ``mmprompt render TASK -o OUTPUT`` does.
+
+        report = render_file("vqa.jsonl", "requests.jsonl", target="openai")
+        print(report.rendered)
+
+    Args:
+        task: a task, or what ``load_task`` takes.
+        output: the file that is written. It appears when it is complete; an older one stays until then.
+        emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (lines of
+            OpenAI's batch files).
+        target: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"`` or ``"hf"``, or a target of your own.
+        media: how media are sent, as in ``Task.requests``.
+        policy: which media may be read, as in ``Task.requests``.
+        changes: changes of media, as in ``Task.requests``.
+        limit: reads at most this many rows.
+        workers: threads that decode media, as in ``Task.requests``.
+        on_error: receives the error of each row that cannot be sent, and the row is left out. It also receives each id
+            that a row before had. Without it the first error of a row is raised, and nothing is written.
+        on_note: receives what is accepted but odd: of the media of a row as it is written, of all rows at the end.
+
+    Returns:
+        How many rows were rendered and left out, and how many ids stood before.
+
+    Raises:
+        TaskError: the task, ``emit`` or a change is wrong, or the output is a folder or one of the inputs.
+        TargetError: the target is unknown, or has no such lines.
+        MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
+        OSError: the output cannot be written.
+    """
+    loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
+    if emit == "prompt" and changes:
+        raise TaskError("changes of media with emit 'prompt'", "leave them out: a prompt holds its media unchanged")
+    asked = Changes() if emit == "prompt" else asked_changes(loaded, changes or {})
+    inputs = [file for d in (loaded.dataset, loaded.train) if d is not None for file in d.files]
+    name = os.fspath(output)
+    check_output(name)
+    check_apart(name, *inputs, os.fspath(task) if isinstance(task, (str, os.PathLike)) else None)
+
+    def heard(failed: FailedRow, _number: int | None) -> None:
+        if on_error is not None:
+            on_error(failed.error)
+        elif not isinstance(failed.error, RepeatedIdError):
+            raise failed.error
+
+    renderer = Renderer(loaded, emit=emit, target=target, media=media, policy=policy, changes=asked)
+    with closing(renderer), opened(name) as writer:
+        rows = loaded.samples(renderer.at_once)
+        report = render(renderer, rows, writer, limit=limit, workers=workers, on_error=heard, on_note=on_note)
+        writer.discarded = bool(report.failed and not report.rendered)
+    for note in loaded.notes():
+        on_note(note)
+    return report
