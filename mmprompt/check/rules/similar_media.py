@@ -21,10 +21,10 @@ DISTANCE = 6
 ALIKE = 0.97
 """The least correlation of the grey levels of similar pictures. Hashes alone take charts of one layout for similar."""
 
-SAME_COLOURS = 0.9
+SAME_COLOURS = 0.93
 """The least correlation of the colour differences of similar pictures that both have colours."""
 
-_NOISE, _COLOURLESS = 32, 4
+_NOISE, _COLOURLESS = 64, 4
 """Variances of colour differences: what is added, so that faint ones count little, and below which there is no colour.
 The page of MM709 has the measurements."""
 
