@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from check.picture_faults import jpeg, scene
+from check.picture_faults import jpeg, png_of, scene
 from findings import findings_of
 from PIL import Image, ImageDraw, ImageEnhance
 
 from mmprompt.check.rules.similar_media import DISTANCE, similar_media
 from mmprompt.check.store import MediumFacts, SampleFacts, Store
+from mmprompt.media.image.headers import orientation_exif
 
 WARMER = [[min(255, round(level * times)) for level in range(256)] for times in (1.1, 1, 0.9)]
 
@@ -62,6 +63,8 @@ def test_a_picture_saved_anew_scaled_cropped_or_with_other_light_or_tint_is_foun
         "warmer.jpg": jpeg(
             Image.merge("RGB", [band.point(table) for band, table in zip(first.split(), WARMER, strict=True)])
         ),
+        "turned.jpg": jpeg(first.transpose(Image.Transpose.ROTATE_90), exif=orientation_exif(6)),
+        "clear.png": png_of(first.convert("RGBA")),
         "paler.jpg": jpeg(ImageEnhance.Color(first).enhance(0.5)),
     }
     files = {"a.jpg": jpeg(first), **{f"{n}.jpg": jpeg(scene(n)) for n in range(2, 12)}, **changed}
