@@ -59,7 +59,7 @@ class MediumFacts(NamedTuple):
     """A medium for the rules on the whole dataset.
 
     ``digest`` is the SHA-256 of its bytes. ``cells`` and ``pixels`` are those of a picture that was decoded, None for
-    other media: the grey levels of ``ImageContent.cells``, and width times height. ``size`` is in bytes.
+    other media: the colours of ``ImageContent.cells``, and width times height. ``size`` is in bytes.
     ``width``, ``height`` and ``seconds`` are None where the medium has none or was not decoded.
     """
 

@@ -18,7 +18,7 @@ class ImageContent(NamedTuple):
     white or with the transparency dropped; None if there are several. ``commonest`` is the share of pixels about as
     light as the commonest ones. ``darkest`` and ``lightest`` are the ends of its levels, 0 to 1.
     ``sharpness`` is the variance of second differences by that of the levels; None where it says
-    nothing. ``cells`` are 8 rows of 9 grey levels: the picture, upright, in averages of its areas.
+    nothing. ``cells`` are 8 rows of 9 colours (Y, Cb, Cr): the picture, upright, in averages of its areas.
     """
 
     format: str

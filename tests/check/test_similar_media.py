@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from check.picture_faults import jpeg, scene
+from check.picture_faults import jpeg, png_of, scene
 from findings import findings_of
 from PIL import Image, ImageDraw, ImageEnhance
 
 from mmprompt.check.rules.similar_media import DISTANCE, similar_media
 from mmprompt.check.store import MediumFacts, SampleFacts, Store
+from mmprompt.media.image.headers import orientation_exif
+
+WARMER = [[min(255, round(level * times)) for level in range(256)] for times in (1.1, 1, 0.9)]
 
 
 def found_in(tmp_path: Path, rows: list[dict[str, object]], files: dict[str, bytes]) -> list[tuple[str, str, int]]:
@@ -48,18 +52,63 @@ def test_pictures_of_one_row_are_compared(tmp_path: Path) -> None:
     ]
 
 
-def test_a_picture_saved_anew_scaled_cropped_or_made_lighter_is_found(tmp_path: Path) -> None:
+def test_a_picture_saved_anew_scaled_cropped_or_with_other_light_or_tint_is_found(tmp_path: Path) -> None:
     first = scene(1)
     changed = {
         "saved.jpg": jpeg(first, quality=40),
         "half.jpg": jpeg(first.resize((160, 120))),
         "cropped.jpg": jpeg(first.crop((4, 3, 316, 237))),
         "lighter.jpg": jpeg(ImageEnhance.Brightness(first).enhance(1.2)),
+        "grey.jpg": jpeg(first.convert("L")),
+        "warmer.jpg": jpeg(
+            Image.merge("RGB", [band.point(table) for band, table in zip(first.split(), WARMER, strict=True)])
+        ),
+        "turned.jpg": jpeg(first.transpose(Image.Transpose.ROTATE_90), exif=orientation_exif(6)),
+        "clear.png": png_of(first.convert("RGBA")),
+        "paler.jpg": jpeg(ImageEnhance.Color(first).enhance(0.5)),
     }
     files = {"a.jpg": jpeg(first), **{f"{n}.jpg": jpeg(scene(n)) for n in range(2, 12)}, **changed}
     found = found_in(tmp_path, [{"image": name} for name in files], files)
     assert [(code, message.split(" looks like ")[0]) for code, message, _ in found] == [
         ("MM709", name) for name in changed
+    ]
+
+
+def on_shade(draw: Callable[[ImageDraw.ImageDraw], None]) -> bytes:
+    """Return a picture with something drawn on a ground that gets lighter to the right."""
+    image = Image.linear_gradient("L").rotate(90).resize((320, 240)).point(lambda level: 130 + level // 3)
+    coloured = image.convert("RGB")
+    draw(ImageDraw.Draw(coloured))
+    return jpeg(coloured)
+
+
+def test_one_drawing_in_other_colours_of_equal_grey_gives_nothing(tmp_path: Path) -> None:
+    def disc(colour: str) -> bytes:
+        return on_shade(lambda draw: draw.ellipse((90, 60, 210, 180), fill=colour))
+
+    def bars(*colours: str) -> bytes:
+        def draw(on: ImageDraw.ImageDraw) -> None:
+            for number, colour in enumerate(colours):
+                on.rectangle((30 + 70 * number, 40 + 31 * number % 90, 70 + 70 * number, 220), fill=colour)
+
+        return on_shade(draw)
+
+    red, green, blue = "#c81e1e", "#008228", "#2864c8"
+    greys = {Image.new("RGB", (1, 1), colour).convert("L").getpixel((0, 0)) for colour in (red, green)}
+    assert max(greys) - min(greys) <= 1
+    files = {
+        "red.jpg": disc(red),
+        "green.jpg": disc(green),
+        "bars.jpg": bars(red, red, red, red),
+        "blue_bars.jpg": bars(blue, blue, blue, blue),
+        "one_bar.jpg": bars(red, green, red, red),
+    }
+    assert found_in(tmp_path, [{"image": name} for name in files], files) == []
+    files = {"a.jpg": disc(red), "b.jpg": disc("#c81e32"), "c.jpg": disc("#515151")}
+    found = found_in(tmp_path, [{"image": name} for name in files], files)
+    assert [message.split(" (")[0] for _, message, _ in found] == [
+        "b.jpg looks like a.jpg in line 1",
+        "c.jpg looks like a.jpg in line 1",
     ]
 
 
@@ -77,7 +126,8 @@ def hashed(store: Store, cells: np.ndarray) -> None:
     for row, levels in enumerate(cells):
         sample = SampleFacts(row, "a.jsonl", row + 1, str(row))
         name = f"{row}.jpg"
-        store.add([], sample, [MediumFacts(row, 1, "image", name, "image", None, b"%d" % row, levels.tobytes(), 1)])
+        colours = Image.fromarray(levels).convert("YCbCr").tobytes()
+        store.add([], sample, [MediumFacts(row, 1, "image", name, "image", None, b"%d" % row, colours, 1)])
 
 
 def test_of_many_pictures_the_nearest_earlier_one_is_named() -> None:

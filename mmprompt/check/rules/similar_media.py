@@ -21,6 +21,13 @@ DISTANCE = 6
 ALIKE = 0.97
 """The least correlation of the grey levels of similar pictures. Hashes alone take charts of one layout for similar."""
 
+SAME_COLOURS = 0.93
+"""The least correlation of the colour differences of similar pictures that both have colours."""
+
+_NOISE, _COLOURLESS = 64, 4
+"""Variances of colour differences: what is added, so that faint ones count little, and below which there is no colour.
+The page of MM709 has the measurements."""
+
 _STEP, _STEPS = 3, 20
 """A step between neighbouring levels of fewer than 3 of 255 may be noise. A picture with fewer than 20 real steps, of
 64, is flat: its hash says little."""
@@ -77,7 +84,7 @@ def similar_media(store: Store) -> Iterator[Hit]:
         own = _medium(store, number)
         for earlier, distance in near:
             old = _medium(store, earlier)
-            if _correlation(own.cells, old.cells) >= ALIKE:
+            if _correlation(own.cells, old.cells) >= ALIKE and _share_colours(own.cells, old.cells):
                 where = _place(old.row, old.file, old.line, own.row, own.file)
                 what = f"{own.name} looks like {old.name} {where} (distance {distance} of {_BITS})"
                 hint = "look at both, and drop one if they show the same"
@@ -130,7 +137,8 @@ def _hashes(store: Store) -> Iterator[tuple[int, int]]:
     for number, cells in store.query(
         "SELECT MIN(rowid), cells FROM media WHERE cells IS NOT NULL GROUP BY digest ORDER BY 1"
     ):
-        steps = [*map(sub, cells[1:], cells)]
+        levels = cells[::3]
+        steps = [*map(sub, levels[1:], levels)]
         del steps[_COLUMNS - 1 :: _COLUMNS]  # from the end of a row to the next
         if sum(map(_IS_STEP.__getitem__, steps)) >= _STEPS:
             yield number, int("".join(map(_BIT.__getitem__, steps)), 2)
@@ -175,7 +183,24 @@ def _nearest(own: int, bands: Sequence[dict[int, list[int]]]) -> tuple[int, list
 
 
 def _correlation(one: bytes, other: bytes) -> float:
-    """Return the correlation of two series of grey levels, -1 to 1: light and contrast do not count."""
-    count, sums = len(one), sum(one) * sum(other)
-    spread = (count * sum(map(mul, one, one)) - sum(one) ** 2) * (count * sum(map(mul, other, other)) - sum(other) ** 2)
-    return (count * sum(map(mul, one, other)) - sums) / math.sqrt(spread) if spread else 0.0
+    """Return the correlation of the grey levels of two pictures, -1 to 1: light and contrast do not count."""
+    own, others, both = _variances(one, other, 0)
+    return both / math.sqrt(own * others) if own and others else 0.0
+
+
+def _share_colours(one: bytes, other: bytes) -> bool:
+    """Return whether two pictures have the same colours, or one has none. Tint and saturation do not count."""
+    own, others, both = map(sum, zip(*[_variances(one, other, band) for band in (1, 2)], strict=True))
+    if min(own, others) < _COLOURLESS:
+        return True
+    return both + _NOISE >= SAME_COLOURS * math.sqrt((own + _NOISE) * (others + _NOISE))
+
+
+def _variances(one: bytes, other: bytes, band: int) -> list[float]:
+    """Return the variance of a band in each of two pictures, and its covariance in both."""
+    own, others = one[band::3], other[band::3]
+    count = len(own)
+    return [
+        (count * sum(map(mul, a, b)) - sum(a) * sum(b)) / count**2
+        for a, b in ((own, own), (others, others), (own, others))
+    ]

@@ -80,7 +80,7 @@ def inspect_image(data: bytes, policy: MediaPolicy) -> ImageContent:
         lightest / 255,
         _sharpness(grey, levels) if min(facts.width, facts.height) >= _LEAST_SIDE else None,
         plain.mode == "L" or all(abs(end - _MIDDLE) <= _GREY for band in ends[1:] for end in band),
-        turned(grey, facts.orientation).resize(_CELLS, Resampling.BOX).tobytes(),
+        turned(plain, facts.orientation).resize(_CELLS, Resampling.BOX).convert("YCbCr").tobytes(),
     )
 
 
