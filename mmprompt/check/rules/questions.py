@@ -32,9 +32,10 @@ _ANSWERS = r"\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*
 _NO_MORE = r"(?!\w|[)\"']?\s*(?:,|/|\bor\b))"
 """What may not follow: the question would list answers to choose from."""
 
-_PLAIN = frozenset(
-    "yes no true false none not and the image images img photo picture frame page figure train val test".split()
-)
+_PLAIN = frozenset((
+    "yes", "no", "true", "false", "none", "not", "and", "the", "image", "images", "img", "photo", "picture", "frame",
+    "page", "figure", "train", "val", "test",
+))  # fmt: skip
 """Words of file names that tell nothing, although they may be answers: ``COCO_train2014_25.jpg`` may show a train."""
 
 _FAR = 20
