@@ -86,6 +86,14 @@ def test_writing_a_baseline_needs_its_name(capsys: pytest.CaptureFixture[str]) -
     assert "--baseline FILE" in err
 
 
+def test_a_difference_does_not_go_into_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("known.json").write_text('{"findings": []}')
+    code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json", "--write-baseline", "--diff")
+    assert code == 2
+    assert err == "mmprompt: MM602 --diff writes nothing, and --write-baseline does; give one of the two\n"
+    assert Path("known.json").read_text() == '{"findings": []}'
+
+
 # ---- settings of the project
 
 
