@@ -301,3 +301,14 @@ def test_more_marks_than_media_are_told_as_that(tmp_path: Path) -> None:
     assert ("MM108", "the text holds more than 1 mark <image>, but the row has 1 image") in [
         (c, m) for c, _, m in found
     ]
+
+
+@pytest.mark.parametrize("answer", [[None], ["", None], [" "], []])
+def test_an_answer_without_an_element_is_missing(tmp_path: Path, answer: list[object]) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": "Why?", "answer": answer}) == {"MM701"}
+    assert codes_of(tmp_path, {"id": 1, "question": "Why?", "answer": [*answer, "x"]}) == set()
+
+
+@pytest.mark.parametrize(("question", "found"), [("nan", {"MM010"}), (" NULL", {"MM010"}), ("nan?", set())])
+def test_a_question_that_stands_for_a_missing_value_is_found(tmp_path: Path, question: str, found: set[str]) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": question, "answer": "x"}) == found

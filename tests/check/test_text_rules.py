@@ -201,6 +201,11 @@ def test_an_answer_in_a_file_name_is_a_whole_word(tmp_path: Path, name: str, ans
     [
         ("What is it? Answer: a red car", "a red car", True),
         ("What is it? The correct answer is (B)", "B", True),
+        ("What is it? The answer is: a red car.", "a red car", True),
+        ("这是什么？答案：B", "B", True),
+        ("答案是\uff1aB", "B", True),
+        ("答案是A还是B？", "A", False),
+        ("答案：是/否", "是", False),
         ("What is left of a red car on a hill?", "a red car on a hill", True),
         ("Is it a cat or a dog?", "a dog", False),
         ("Is there a cat? Answer yes or no.", "yes", False),

@@ -28,7 +28,10 @@ _LONGEST_ANSWER = 1000
 _LEAST_WORDS = 3
 _MARKS = frozenset("?？。，")  # noqa: RUF001  # Chinese has no blanks between words
 _LEAST_LETTERS = 3
-_ANSWERS = r"\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:is\b|are\b|[:=])\s*[(\"']?"
+_ANSWERS = (
+    r"(?:\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:(?:is|are)\b\s*:?|[:=])"
+    "|(?:答案|正解|答え)\\s*(?:[是为は]\\s*[:\uff1a]?|[:\uff1a]))\\s*[(\"'\uff08]?"
+)
 _NO_MORE = r"(?!\w|[)\"']?\s*(?:,|/|\bor\b))"
 """What may not follow: the question would list answers to choose from."""
 
