@@ -121,9 +121,9 @@ def _configuration(section: Mapping[str, object], root: str) -> Configuration:
 
 def _ignored(by_file: Mapping[str, object]) -> Iterator[IgnoredCodes]:
     for key, codes in by_file.items():
-        chosen = _codes(f"ignore.{key}", codes)
-        yield IgnoredCodes(key, None, chosen)
-        file, mark, sample = key.partition("#")
+        chosen, pattern = _codes(f"ignore.{key}", codes), key.removeprefix("./")
+        yield IgnoredCodes(pattern, None, chosen)
+        file, mark, sample = pattern.partition("#")
         if mark:
             yield IgnoredCodes(file, sample, chosen)
 

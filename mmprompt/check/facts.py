@@ -158,5 +158,5 @@ def kind_of(value: object) -> str:
     if isinstance(value, Mapping):
         return "object"
     if isinstance(value, (list, tuple)):
-        return "list" if len(value) else "blank"
+        return "blank" if all(is_null(v) or (isinstance(v, str) and not v.strip()) for v in value) else "list"
     return "other"

@@ -65,6 +65,8 @@ class CheckSettings(NamedTuple):
         baseline = arguments.baseline or project.baseline
         if arguments.write_baseline and baseline is None:
             raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
+        if arguments.write_baseline and arguments.diff:
+            raise TaskError("--diff writes nothing, and --write-baseline does", "give one of the two")
         read = (*arguments.input, arguments.dataset, arguments.train, arguments.against)
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)

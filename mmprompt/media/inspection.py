@@ -44,8 +44,8 @@ class AudioContent(NamedTuple):
     """What a sound holds.
 
     ``seconds`` are decoded, ``declared`` those of the header (None: none). ``peak`` is the highest level, full scale at
-    1. ``clipped`` is the share of samples at full scale. ``silent_channels`` are numbered from 1. ``broken`` counts the
-    places that cannot be decoded.
+    1. ``clipped`` is the share of samples in tops that are cut off there. ``silent_channels`` are numbered from 1.
+    ``broken`` counts the places that cannot be decoded.
     """
 
     container: str

@@ -130,6 +130,9 @@ def test_the_words_that_give_an_answer_away_are_shown_as_they_stand(tmp_path: Pa
         ("Is <image> larger than <image> here?", "MM107"),
         ("<image_1> shows what?", "MM107"),
         ('<img src="a.png"> What is this?', "MM107"),
+        ("What is wrong?\n```html\n<img src='a.png'>\n```", None),
+        ("`x` and <img src='a.png'>", "MM107"),
+        ("<image >\nWhat is this?", "MM107"),
         ("&lt;AIS_IMAGE_START&gt;a.png&lt;AIS_CONTENT_TAG&gt; What?", "MM105"),
         ("\uff1cAIS_IMAGE_START\uff1ea.png What?", "MM105"),
         ("What is &lt;b&gt; and \uff1cAIS\uff1e for?", None),
@@ -140,7 +143,13 @@ def test_marks_of_media_in_text_are_told_from_prose(tmp_path: Path, text: str, c
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("What does the SVG <image> element do?", False), ("What does <image> show of it?", True)]
+    ("text", "found"),
+    [
+        ("What does the SVG <image> element do?", False),
+        ("What does `<img src='a.png'>` do?", False),
+        ("What does <image> show of it?", True),
+        ("What does <image > show of it?", True),
+    ],
 )
 def test_marks_beside_a_medium_are_prose_where_the_text_speaks_of_markup(
     tmp_path: Path, text: str, found: bool
@@ -292,3 +301,14 @@ def test_more_marks_than_media_are_told_as_that(tmp_path: Path) -> None:
     assert ("MM108", "the text holds more than 1 mark <image>, but the row has 1 image") in [
         (c, m) for c, _, m in found
     ]
+
+
+@pytest.mark.parametrize("answer", [[None], ["", None], [" "], []])
+def test_an_answer_without_an_element_is_missing(tmp_path: Path, answer: list[object]) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": "Why?", "answer": answer}) == {"MM701"}
+    assert codes_of(tmp_path, {"id": 1, "question": "Why?", "answer": [*answer, "x"]}) == set()
+
+
+@pytest.mark.parametrize(("question", "found"), [("nan", {"MM010"}), (" NULL", {"MM010"}), ("nan?", set())])
+def test_a_question_that_stands_for_a_missing_value_is_found(tmp_path: Path, question: str, found: set[str]) -> None:
+    assert codes_of(tmp_path, {"id": 1, "question": question, "answer": "x"}) == found

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from check.picture_faults import jpeg, png_of, scene
 from findings import findings_of
-from PIL import Image, ImageDraw, ImageEnhance
+from PIL import Image, ImageDraw, ImageEnhance, ImageFont
 
 from mmprompt.check.rules.similar_media import DISTANCE, similar_media
 from mmprompt.check.store import MediumFacts, SampleFacts, Store
@@ -42,13 +42,36 @@ def test_one_picture_of_many_questions_gives_nothing(tmp_path: Path) -> None:
     assert found_in(tmp_path, rows, {"a.jpg": jpeg(scene(1))}) == []
 
 
-def test_pictures_of_one_row_are_compared(tmp_path: Path) -> None:
+def test_pictures_of_one_row_are_told_only_if_their_bytes_are_the_same(tmp_path: Path) -> None:
     files = {"a.jpg": jpeg(scene(1)), "b.jpg": jpeg(scene(1)), "c.jpg": jpeg(scene(1), quality=60)}
-    found = found_in(tmp_path, [{"image": list(files)}], files)
-    assert [(code, line) for code, _, line in found] == [("MM708", 1), ("MM709", 1)]
-    assert [message for _, message, _ in found] == [
-        "b.jpg has the same bytes as a.jpg in the same row",
-        "c.jpg looks like a.jpg in the same row (distance 0 of 64)",
+    assert found_in(tmp_path, [{"image": list(files)}], files) == [
+        ("MM708", "b.jpg has the same bytes as a.jpg in the same row", 1)
+    ]
+
+
+def test_a_picture_that_looks_like_one_of_its_row_and_one_of_another_is_told(tmp_path: Path) -> None:
+    files = {f"{name}.jpg": jpeg(scene(1), quality=quality) for name, quality in (("a", 90), ("b", 80), ("c", 70))}
+    rows: list[dict[str, object]] = [{"image": "a.jpg"}, {"image": ["b.jpg", "c.jpg"]}]
+    found = found_in(tmp_path, rows, files)
+    assert [(code, message.split(" (")[0], line) for code, message, line in found] == [
+        ("MM709", f"{name}.jpg looks like a.jpg in line 1", 2) for name in "bc"
+    ]
+
+
+def test_small_digits_are_no_copies_and_small_copies_are_found(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    files = {}
+    for number in range(40):
+        image = Image.new("L", (112, 112))
+        place = tuple(draw.integers(28, 40, 2).tolist())
+        ImageDraw.Draw(image).text(place, str(number % 10), fill=255, font=ImageFont.load_default(72))
+        files[f"{number}.png"] = png_of(image.rotate(draw.uniform(-9, 9)).resize((28, 28)))
+    for number in range(20):
+        files[f"photo{number}.png"] = png_of(scene(number, 48, 48))
+        files[f"again{number}.jpg"] = jpeg(scene(number, 48, 48), quality=85)
+    found = found_in(tmp_path, [{"image": name} for name in files], files)
+    assert [message.split(" (")[0].split(" in ")[0] for _, message, _ in found] == [
+        f"again{number}.jpg looks like photo{number}.png" for number in range(20)
     ]
 
 
@@ -126,8 +149,9 @@ def hashed(store: Store, cells: np.ndarray) -> None:
     for row, levels in enumerate(cells):
         sample = SampleFacts(row, "a.jsonl", row + 1, str(row))
         name = f"{row}.jpg"
+        place = row, 1, "image", name, "image", None, b"%d" % row
         colours = Image.fromarray(levels).convert("YCbCr").tobytes()
-        store.add([], sample, [MediumFacts(row, 1, "image", name, "image", None, b"%d" % row, colours, 1)])
+        store.add([], sample, [MediumFacts(*place, colours, 1, width=320, height=240)])
 
 
 def test_of_many_pictures_the_nearest_earlier_one_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -100,6 +101,45 @@ def test_good_sounds_and_videos_give_nothing(tmp_path: Path) -> None:
         ("video", "a.avi", clip(60, container="avi", codec="mpeg4")),
     ):
         assert codes_of(tmp_path, modality, name, data) == {}, name
+
+
+@pytest.mark.parametrize(("rate", "hertz"), [(RATE, 440), (RATE, 3999), (44100, 82), (48000, 997)])
+def test_a_tone_that_reaches_full_scale_is_not_clipped(rate: int, hertz: float, tmp_path: Path) -> None:
+    for amplitude in (1, 0.99998):
+        sound = written(tone(rate, hertz, 2) * 2 * amplitude, rate)
+        assert codes_of(tmp_path, "audio", "a.wav", sound) == {}, amplitude
+
+
+def typed(number: int, width: int, height: int) -> np.ndarray:
+    """Return a white page on which a line of thin strokes grows."""
+    page = np.full((height, width, 3), 255, np.uint8)
+    for stroke in range(number // 6):
+        page[21:29, 13 + 6 * stroke : 14 + 6 * stroke] = 0
+    return page
+
+
+def slide(number: int, width: int, height: int) -> np.ndarray:
+    """Return a title, and below it one more stroke every second."""
+    page = typed(6 + number // 25 * 6, width, height)
+    page[5:15, 20:120] = 90
+    return page
+
+
+@pytest.mark.parametrize("paint", [typed, slide])
+def test_a_page_that_is_written_on_is_neither_blank_nor_still(
+    paint: Callable[[int, int, int], np.ndarray], tmp_path: Path
+) -> None:
+    assert codes_of(tmp_path, "video", "a.mp4", clip(100, paint=paint, size=(320, 240))) == {}
+
+
+def noisy(number: int, width: int, height: int) -> np.ndarray:
+    """Return a grey wall, as a camera with noise sees it."""
+    draw = np.random.default_rng(number)
+    return np.clip(draw.normal(120, 6, (height, width, 3)), 0, 255).astype(np.uint8)
+
+
+def test_noise_of_a_camera_hides_no_blank_video(tmp_path: Path) -> None:
+    assert set(codes_of(tmp_path, "video", "a.mp4", clip(50, paint=noisy, size=(640, 480)))) == {"MM508"}
 
 
 def test_a_header_alone_is_not_a_sound(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_safe_fixes_give_the_value_that_was_meant(tmp_path: Path) -> None:
     assert [(fix.code, fix.column, fix.value, fix.safe) for fix in fixes] == [
         ("MM104", "content", f"<AIS_TEXT_START>What?{END}", True),
         ("MM207", "image", "Pictures/Cat.JPG", True),
-        ("MM207", "content", f"<AIS_IMAGE_START>Pictures/Cat.JPG{END}What?", True),
+        ("MM207", "content", "Pictures/Cat.JPG", True),
         ("MM717", "answer", "x", True),
         (
             "MM103",
@@ -183,6 +183,10 @@ def test_an_empty_choice_is_found_where_a_template_sends_choices_itself(tmp_path
         ("concatenate.jpg", "cat", False),
         ("no_parking_3.jpg", "no", False),
         ("b.jpg", "B", False),
+        ("COCO_train2014_000000000025.jpg", "train", False),
+        ("page_12.png", "page", False),
+        ("frame_00012.jpg", "frame", False),
+        ("test_12.png", "test", False),
         ("black cat/black_cat_3.jpg", "black cat", False),
         ("cat/cat_dog_3.jpg", "dog", True),
     ],
@@ -197,6 +201,11 @@ def test_an_answer_in_a_file_name_is_a_whole_word(tmp_path: Path, name: str, ans
     [
         ("What is it? Answer: a red car", "a red car", True),
         ("What is it? The correct answer is (B)", "B", True),
+        ("What is it? The answer is: a red car.", "a red car", True),
+        ("这是什么？答案：B", "B", True),
+        ("答案是\uff1aB", "B", True),
+        ("答案是A还是B？", "A", False),
+        ("答案：是/否", "是", False),
         ("What is left of a red car on a hill?", "a red car on a hill", True),
         ("Is it a cat or a dog?", "a dog", False),
         ("Is there a cat? Answer yes or no.", "yes", False),

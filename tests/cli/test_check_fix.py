@@ -192,6 +192,25 @@ def test_two_media_of_one_text_are_both_mended(capsys: pytest.CaptureFixture[str
     assert mended["content"] == content.replace("jpeg", "png")
 
 
+def test_names_of_another_case_are_mended_in_lists_and_in_one_text(capsys: pytest.CaptureFixture[str]) -> None:
+    tagged = (
+        "<AIS_IMAGE_START>{}<AIS_CONTENT_TAG><AIS_IMAGE_START>{}<AIS_CONTENT_TAG><AIS_TEXT_START>Why?<AIS_CONTENT_TAG>"
+    )
+    rows: list[dict[str, object]] = [
+        {"id": 1, "question": "Which?", "images": ["A.PNG", "a.png", "B.png"], "answer": "x"},
+        {"id": 2, "content": tagged.format("A.png", "B.PNG"), "answer": "y"},
+    ]
+    Path("a.png").write_bytes(picture())
+    Path("b.png").write_bytes(picture(seed=9))
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert check(capsys, "data.jsonl", "--fix", "--select", "MM2")[0] == 0
+    mended = [json.loads(line) for line in Path("data.fixed.jsonl").read_text().splitlines()]
+    assert mended == [
+        {**rows[0], "images": ["a.png", "a.png", "b.png"]},
+        {**rows[1], "content": tagged.format("a.png", "b.png")},
+    ]
+
+
 @pytest.mark.skipif(shutil.which("patch") is None, reason="needs the program patch")
 def test_the_difference_can_be_applied_by_patch(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [json.dumps({"id": 0, "content": CLOSED, "answer": "x"})] * 3

@@ -80,10 +80,24 @@ def test_codes_in_lower_case_are_ignored_too(capsys: pytest.CaptureFixture[str])
     assert check(capsys, "data.jsonl")[1] == []
 
 
+@pytest.mark.parametrize("pattern", ["data.jsonl", "./data.jsonl", "./*.jsonl"])
+def test_a_pattern_may_begin_in_the_projects_folder(pattern: str, capsys: pytest.CaptureFixture[str]) -> None:
+    settings(f'[tool.mmprompt.ignore]\n"{pattern}" = ["MM201"]\n')
+    assert check(capsys, "data.jsonl")[1] == []
+
+
 def test_writing_a_baseline_needs_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = check(capsys, "data.jsonl", "--write-baseline")
     assert code == 2
     assert "--baseline FILE" in err
+
+
+def test_a_difference_does_not_go_into_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("known.json").write_text('{"findings": []}')
+    code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json", "--write-baseline", "--diff")
+    assert code == 2
+    assert err == "mmprompt: MM602 --diff writes nothing, and --write-baseline does; give one of the two\n"
+    assert Path("known.json").read_text() == '{"findings": []}'
 
 
 # ---- settings of the project

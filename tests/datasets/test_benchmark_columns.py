@@ -45,6 +45,12 @@ def test_mmmu_pro_is_mmmu_without_the_type_of_the_question(question: str) -> Non
     assert shown.endswith("B. a dog")
 
 
+@pytest.mark.parametrize("nothing", [None, "", " ", float("nan"), {"bytes": None, "path": None}])
+def test_a_column_of_mmmu_without_a_picture_gives_none(nothing: object) -> None:
+    row = {"question": "See <image 1>. Which?", "options": "['a cat', 'a dog']", "image_1": PNG, "image_2": nothing}
+    assert texts_of([row]) == ["See <image>. Which?\nA. a cat\nB. a dog"]
+
+
 def test_medmcqa_sends_its_choices_and_its_number_counts_from_0(tmp_path: Path) -> None:
     rows = [MED, {**MED, "cop": -1}, {key: value for key, value in MED.items() if key != "cop"}]
     (tmp_path / "med.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -578,6 +578,28 @@ def test_a_forked_process_uses_a_child_of_its_own_and_harms_none(isolated):
     assert isolated.run(decode_targets.surroundings)["pid"] == mine
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_forked_process_may_drop_or_go_on_with_the_jobs_of_its_parent(goes_on, isolated, tmp_path):
+    many = isolated.map(decode_targets.do, [("echo", n) for n in range(4)])
+    assert next(many) == 0
+    pid = os.fork()
+    if pid == 0:
+        found = b""
+        try:
+            with contextlib.ExitStack() as opened:  # they take the numbers of what the fork closed
+                files = [opened.enter_context(open(tmp_path / str(n), "wb", buffering=0)) for n in range(8)]
+                rest = list(many) if goes_on else many.close()
+                again = isolated.run(decode_targets.echo, "mine")
+                found = repr((rest, again, sum(file.write(b"x") for file in files))).encode()
+        finally:
+            (tmp_path / "found").write_bytes(found)
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert (tmp_path / "found").read_text() == repr(([1, 2, 3] if goes_on else None, "mine", 8))
+    assert list(many) == [1, 2, 3]
+
+
 HOST = """
 import sys, time
 import decode_targets

@@ -23,15 +23,15 @@ _UNEVEN = 0.75
 
 @row_rule("MM010")
 def missing_value_text(row: CheckedRow) -> Iterator[Hit]:
-    """A choice, the hint or the answer is a text that stands for a missing value."""
+    """A choice, the question, the hint or the answer is a text that stands for a missing value."""
     named = "remove it, or write what is meant: a program wrote it for a missing value"
     columns = [*row.choice_columns] if len(row.choice_columns) > 1 else [*row.choice_columns] * len(row.choices)
     for column, choice in zip(columns, row.choices, strict=False):
         if choice.strip() in MISSING:
             yield Hit(f"a choice is {shown(choice)}", named, column)
     for text in row.texts:
-        if text.column == HINT and text.text.strip() in MISSING:
-            yield Hit(f"the hint is {shown(text.text)}", named, HINT)
+        if text.column in ("question", HINT) and text.text.strip() in MISSING:
+            yield Hit(f"the {text.column} is {shown(text.text)}", named, text.column)
     if isinstance(row.answer, str) and row.answer.strip() in MISSING and row.answer not in row.choices:
         yield Hit(f"the answer is {shown(row.answer)}", named, row.task.output_column)
 

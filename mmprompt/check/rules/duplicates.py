@@ -26,9 +26,23 @@ def repeated_sample(store: Store) -> Iterator[Hit]:
         )
 
 
+_SEVERAL = 0.5
+"""The share of rows with another answer to the same question from which on a dataset has several on purpose."""
+
+
 @dataset_rule("MM710")
 def conflicting_answers(store: Store) -> Iterator[Hit]:
-    """The same texts and media in two rows, with different answers."""
+    """The same texts and media in two rows, with different answers; one finding if most rows are such."""
+    counted = store.query(
+        "SELECT TOTAL(n * (answers > 1)), TOTAL(n) FROM (SELECT COUNT(*) AS n, COUNT(DISTINCT answer) AS answers"
+        " FROM samples WHERE sent IS NOT NULL AND answer IS NOT NULL GROUP BY sent)"
+    )
+    conflicting, total = next(counted)
+    if conflicting >= FEW and conflicting >= _SEVERAL * total:
+        what = f"{conflicting:.0f} of {total:.0f} rows ask what another row asks, and have another answer"
+        hint = "give a row all answers to its question, as a list: replies are held against those of their own row"
+        yield Hit(what, hint, store.output_column)
+        return
     again = store.query(
         "SELECT later.row, later.answer, first.answer, first.file, first.line, first.row FROM"
         " (SELECT MIN(row) AS row, sent FROM samples WHERE sent IS NOT NULL AND answer IS NOT NULL"

@@ -33,9 +33,10 @@ def wrong_case(row: CheckedRow) -> Iterator[Hit]:
 
 def _renamed(row: CheckedRow, medium: CheckedMedium, source: str, name: str) -> Fix | None:
     value = None if medium.column is None else row.columns.get(medium.column)
-    if medium.column is None or not isinstance(value, str) or value.count(source) != 1:
+    count = value.count(source) if isinstance(value, (str, list)) else 0
+    if medium.column is None or count == 0 or (count > 1 and isinstance(value, str)):
         return None
-    return Fix(medium.column, value.replace(source, name))
+    return Fix(medium.column, name, old=source)
 
 
 def _other_case(path: str, roots: Sequence[str]) -> str | None:

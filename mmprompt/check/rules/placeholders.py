@@ -11,7 +11,7 @@ from mmprompt.errors import shown
 
 _KINDS = "image|img|picture|video|audio|vision|speech|sound"
 _PLACEHOLDER = re.compile(
-    rf"<(?:image|video|audio)(?:[ _]?\d{{1,3}})?>|<img [^<>]{{0,200}}src=[^<>]{{1,500}}>"
+    rf"<(?:image|video|audio)(?:[ _]?\d{{1,3}})? ?>|<img [^<>]{{0,200}}src=[^<>]{{1,500}}>"
     rf"|<(?:{_KINDS})_?(?:placeholder|token|pad|soft_token)>"
     rf"|<\|(?:{_KINDS})(?:_(?:pad|start|end|sentinel|token|bos|eos)|_?\d{{1,3}})?\|>|<\|vision_(?:start|end)\|>"
     rf"|\[(?:IMG|img|IMAGE)(?:_(?:BREAK|END))?\]|<(?:start|end)_of_image>|<IMG_CONTEXT>|</?img>|<AUDIO>"
@@ -30,7 +30,8 @@ def placeholder_without_medium(row: CheckedRow) -> Iterator[Hit]:
     """A placeholder of a medium that is sent as text."""
     for text in row.texts:
         if ("<" in text.text or "[" in text.text) and (found := _PLACEHOLDER.search(text.text)):
-            if _is_prose(text.text, found) and (not row.media or re.search(MARKUP, text.text)):
+            prose = _is_prose(text.text, found) and (not row.media or re.search(MARKUP, text.text))
+            if prose or _is_code(text.text, found):
                 continue
             what = f"the text holds {shown(found[0])}, which is sent as text and stands for no medium"
             hint = "remove it" if row.media else "remove it, and name the medium in a column, such as 'image'"
@@ -45,6 +46,11 @@ def _is_prose(text: str, found: re.Match[str]) -> bool:
         return False
     before, after = text[: found.start()].rpartition("\n")[2], text[found.end() :].partition("\n")[0]
     return bool(before.strip()) and bool(after.strip())
+
+
+def _is_code(text: str, found: re.Match[str]) -> bool:
+    """Return whether an element ``<img …>``, which no model takes for a picture, stands between backticks."""
+    return found[0].startswith("<img ") and text.count("`", 0, found.start()) % 2 == 1
 
 
 @row_rule("MM109")

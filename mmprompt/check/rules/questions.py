@@ -28,14 +28,18 @@ _LONGEST_ANSWER = 1000
 _LEAST_WORDS = 3
 _MARKS = frozenset("?？。，")  # noqa: RUF001  # Chinese has no blanks between words
 _LEAST_LETTERS = 3
-_ANSWERS = r"\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:is\b|are\b|[:=])\s*[(\"']?"
+_ANSWERS = (
+    r"(?:\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:(?:is|are)\b\s*:?|[:=])"
+    "|(?:答案|正解|答え)\\s*(?:[是为は]\\s*[:\uff1a]?|[:\uff1a]))\\s*[(\"'\uff08]?"
+)
 _NO_MORE = r"(?!\w|[)\"']?\s*(?:,|/|\bor\b))"
 """What may not follow: the question would list answers to choose from."""
 
-_PLAIN = frozenset(
-    ("yes", "no", "true", "false", "none", "not", "and", "the", "image", "images", "img", "photo", "picture")
-)
-"""Words of file names that tell nothing, although they may be answers."""
+_PLAIN = frozenset((
+    "yes", "no", "true", "false", "none", "not", "and", "the", "image", "images", "img", "photo", "picture", "frame",
+    "page", "figure", "train", "val", "test",
+))  # fmt: skip
+"""Words of file names that tell nothing, although they may be answers: ``COCO_train2014_25.jpg`` may show a train."""
 
 _FAR = 20
 _LONG = 4000

@@ -18,7 +18,7 @@ _LOW_RATE = 8000
 """Samples a second: the telephone's. Speech models are trained on 16,000."""
 
 _CLIPPED = 0.001
-"""The share of samples at full scale from which on clipping is heard. A loud recording touches it now and then."""
+"""The share of samples in tops cut off from which on clipping is heard. A loud recording has some now and then."""
 
 
 def _sound(medium: CheckedMedium) -> AudioContent | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mmprompt.datasets.layouts.layout import Layout, beside, choice_list, has, required_choices, text_of, with_columns
 from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.media_columns import holds_no_medium
 from mmprompt.datasets.placeholders import MediaQueue
 from mmprompt.datasets.sample import Sample, column_error
 from mmprompt.errors import RowError
@@ -104,7 +105,8 @@ def _mmmu(sample: Sample) -> Sample:
     """
     columns = sample.columns
     names = [f"image_{number}" for number in range(1, _MOST + 1)]
-    queue = MediaQueue({"image": [columns.get(name) for name in names]})
+    pictures = [columns.get(name) for name in names]
+    queue = MediaQueue({"image": [None if holds_no_medium(picture) else picture for picture in pictures]})
     content = _placed(queue, text_of(sample, "question"), "question")
     choices = choice_list(sample, "options")
     if choices is None and columns.get("question_type") == "multiple-choice":

@@ -36,7 +36,7 @@ def check_decoded(samples: int, policy: MediaPolicy) -> None:
 
 
 FULL_SCALE = 32767 / 32768
-"""From here on a sample counts as clipped: the highest of 16 bits."""
+"""From here on a sample is at full scale: the highest of 16 bits."""
 
 SILENCE = 1e-4
 """A sound that stays below this, -80 dB of full scale, is silent."""
@@ -186,6 +186,18 @@ class _Room:
         return self.more
 
 
+def _in_tops(full: np.ndarray[Any, Any]) -> int:
+    """Return how many samples stand in tops that are cut off: three or more at full scale, one after the other.
+
+    The peaks of a wave that only reaches full scale are shorter.
+    """
+    middle = full[:-2] & full[1:-1] & full[2:]
+    tops = full & False
+    for at in range(3):
+        tops[at : len(middle) + at] |= middle
+    return int(tops.sum())
+
+
 def _measured(blocks: Iterable[Samples]) -> tuple[int, float, bool, np.ndarray[Any, Any]]:
     """Return the number of frames, the share of clipped samples, whether any is not finite, and each channel's peak."""
     import numpy as np  # noqa: PLC0415  # heavy
@@ -204,5 +216,5 @@ def _measured(blocks: Iterable[Samples]) -> tuple[int, float, bool, np.ndarray[A
         of_block = levels.max(axis=0, initial=0.0)
         peaks = np.maximum(peaks, of_block) if len(peaks) else of_block
         if highest >= FULL_SCALE:
-            clipped += int(np.count_nonzero(levels >= FULL_SCALE))
+            clipped += _in_tops(levels >= FULL_SCALE)
     return frames, clipped / samples if samples else 0.0, has_nan, peaks

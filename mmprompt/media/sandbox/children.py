@@ -92,7 +92,7 @@ class Children:
 
     def _give_back(self, child: DecoderProcess, round_: int, *, fit: bool) -> None:
         with self._lock:
-            fit = fit and round_ == self._round
+            fit = fit and round_ == self._round and child in self._all  # not one from before a fork
             if fit:
                 self._idle.append((child, round_))
         if not fit:

@@ -96,6 +96,7 @@ class DecoderProcess:
         Raises:
             EndedError: the child is gone, or does not take the job; end it.
         """
+        self._require_own()
         # an answer without a job must not become the answer to this one
         if not self._unanswered and (self._early or self._hears.poll(0)):
             raise self._ended(EndedError.CRASH, "it answered without a job, or is gone")
@@ -122,6 +123,7 @@ class DecoderProcess:
             EndedError: the child did not answer; end it.
             MMPromptError: the error that the job raised; the child can be used again.
         """
+        self._require_own()
         kind, value = self._message(time.monotonic() + seconds)
         if kind not in (ERROR, RESULT) or (kind == ERROR) != isinstance(value, MMPromptError):
             raise self._ended(kind if kind in (MEMORY, FAULT) else EndedError.CRASH, str(value))
@@ -138,14 +140,20 @@ class DecoderProcess:
         self._process.wait()
 
     def abandon(self) -> None:
-        """Let go of a child that belongs to the process which this one was forked from."""
+        """Let go of a child that belongs to the process which this one was forked from; it takes and answers no job."""
         self._close()
+        self._life = self._jobs = self._answers = self._media_file = -1  # others take the numbers
+        self._used = True  # so that a job of it is tried once more
         self._process.returncode = 0  # this process neither waits for it nor warns about it
 
     def _close(self) -> None:
         for descriptor in (self._life, self._jobs, self._answers, self._media_file):
             if descriptor >= 0:
                 os.close(descriptor)
+
+    def _require_own(self) -> None:
+        if self._life < 0:
+            raise self._ended(EndedError.CRASH, "it is of the process before a fork")
 
     def _message(self, deadline: float) -> tuple[str, Value]:
         message, self._early = self._early, bytearray()

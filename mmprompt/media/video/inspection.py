@@ -27,11 +27,12 @@ _WHOLE = 500_000_000
 frames are decoded, so damage between them is not seen."""
 
 _SIDE = 32
-_FLAT = 2.0
-"""Levels of 255. A frame whose pixels differ less from their mean, on average, has one colour."""
+_FLAT = 6
+"""Levels of 255. A frame whose areas differ less from one another has one colour: noise is averaged out of an area, and
+a few letters on a page are not."""
 
-_SAME = 1.0
-"""Levels of 255. Frames whose pixels differ less from one another, on average, look the same."""
+_SAME = 4
+"""Levels of 255. Frames of which no area differs by more look the same."""
 
 _UNEVEN = 0.25
 """A distance between frames that differs by more than this share from the usual one is another distance."""
@@ -71,19 +72,22 @@ def inspect_frames(frames: Sequence[bytes], policy: MediaPolicy) -> VideoContent
 
 
 def _small(pixels: Pixels) -> Pixels:
-    """Return about 32 x 32 of the pixels."""
+    """Return a picture as about 32 x 32 averages of its areas."""
+    import numpy as np  # noqa: PLC0415  # heavy
+    from PIL import Image as pillow  # noqa: N813, PLC0415  # heavy
+
     height, width = pixels.shape[:2]
-    return pixels[:: max(1, height // _SIDE), :: max(1, width // _SIDE)].copy()
+    return np.asarray(pillow.fromarray(pixels).reduce((max(1, width // _SIDE), max(1, height // _SIDE))))
 
 
 def _look(frames: Sequence[Pixels]) -> tuple[bool, bool]:
     """Return whether each frame has one colour, and whether they look the same."""
     import numpy as np  # noqa: PLC0415  # heavy
 
-    levels = [frame.astype(np.float32) for frame in frames]
-    blank = all(float(np.abs(f - f.mean(axis=(0, 1))).mean()) < _FLAT for f in levels)
+    levels = [frame.astype(np.int16) for frame in frames]
+    blank = all(int(np.ptp(frame, axis=(0, 1)).max()) < _FLAT for frame in levels)
     still = len(levels) > 1 and all(
-        one.shape == other.shape and float(np.abs(one - other).mean()) < _SAME for one, other in pairwise(levels)
+        one.shape == other.shape and int(np.abs(one - other).max()) <= _SAME for one, other in pairwise(levels)
     )
     return blank, still
 
