@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.repeated_ids import RepeatedIdError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mmprompt.render.builder import FailedRow
 
 
-def render_file(
+def render_file(  # noqa: D417  # the arguments of Task.requests are described there
     task: Task | str | os.PathLike[str] | Mapping[str, Any],
     output: str | os.PathLike[str],
     *,
@@ -40,20 +41,16 @@ def render_file(
 ) -> RenderReport:
     """Write the requests of a task as lines of JSON, as ``mmprompt render TASK -o OUTPUT`` does.
 
+    The arguments that are not listed here are those of ``Task.requests``.
+
         report = render_file("vqa.jsonl", "requests.jsonl", target="openai")
-        print(report.rendered)
 
     Args:
         task: a task, or what ``load_task`` takes.
         output: the file that is written. It appears when it is complete; an older one stays until then.
         emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (lines of
             OpenAI's batch files).
-        target: ``"vllm"``, ``"openai"``, ``"anthropic"``, ``"gemini"`` or ``"hf"``, or a target of your own.
-        media: how media are sent, as in ``Task.requests``.
-        policy: which media may be read, as in ``Task.requests``.
-        changes: changes of media, as in ``Task.requests``.
         limit: reads at most this many rows.
-        workers: threads that decode media, as in ``Task.requests``.
         on_error: receives the error of each row that cannot be sent, and the row is left out. It also receives each id
             that a row before had. Without it the first error of a row is raised, and nothing is written.
         on_note: receives what is accepted but odd: of the media of a row as it is written, of all rows at the end.
@@ -68,25 +65,38 @@ def render_file(
         OSError: the output cannot be written.
     """
     loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
-    if emit == "prompt" and changes:
-        raise TaskError("changes of media with emit 'prompt'", "leave them out: a prompt holds its media unchanged")
-    asked = Changes() if emit == "prompt" else asked_changes(loaded, changes or {})
-    inputs = [file for d in (loaded.dataset, loaded.train) if d is not None for file in d.files]
-    name = os.fspath(output)
-    check_output(name)
-    check_apart(name, *inputs, os.fspath(task) if isinstance(task, (str, os.PathLike)) else None)
-
-    def heard(failed: FailedRow, _number: int | None) -> None:
-        if on_error is not None:
-            on_error(failed.error)
-        elif not isinstance(failed.error, RepeatedIdError):
-            raise failed.error
-
+    path = _checked(output, loaded, task)
+    asked = _asked(loaded, emit, changes or {})
     renderer = Renderer(loaded, emit=emit, target=target, media=media, policy=policy, changes=asked)
-    with closing(renderer), opened(name) as writer:
+    heard = partial(_heard, on_error)
+    with closing(renderer), opened(path) as writer:
         rows = loaded.samples(renderer.at_once)
         report = render(renderer, rows, writer, limit=limit, workers=workers, on_error=heard, on_note=on_note)
         writer.discarded = bool(report.failed and not report.rendered)
     for note in loaded.notes():
         on_note(note)
     return report
+
+
+def _checked(output: str | os.PathLike[str], task: Task, given: object) -> str:
+    """Return the path of the output, which is neither a folder nor an input. ``given`` may be the task's path."""
+    inputs = [file for dataset in (task.dataset, task.train) if dataset is not None for file in dataset.files]
+    path = os.fspath(output)
+    check_output(path)
+    check_apart(path, *inputs, os.fspath(given) if isinstance(given, (str, os.PathLike)) else None)
+    return path
+
+
+def _asked(task: Task, emit: str, changes: Mapping[str, object] | Changes) -> Changes:
+    if emit != "prompt":
+        return asked_changes(task, changes)
+    if changes:
+        raise TaskError("changes of media with emit 'prompt'", "leave them out: a prompt holds its media unchanged")
+    return Changes()
+
+
+def _heard(on_error: Callable[[MMPromptError], None] | None, failed: FailedRow, _number: int | None) -> None:
+    if on_error is not None:
+        on_error(failed.error)
+    elif not isinstance(failed.error, RepeatedIdError):
+        raise failed.error
