@@ -16,11 +16,15 @@ from mmprompt.errors import MMPromptError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.image.reading import check_image
 from mmprompt.media.sandbox.decoders import IsolatedDecoder
+from mmprompt.media.sandbox.jobs import name_of, run_each
 
 WALK_BAR = 1.15
 CHILD_BAR = 0.95
 CHILDREN_BAR = 1.7
 COUNT = 120
+TOGETHER = 16
+"""Pictures in one job, as ``mmprompt check`` decodes them."""
+
 POLICY = MediaPolicy()
 
 
@@ -69,9 +73,11 @@ def _all(walk: Callable[[bytes], object], files: list[bytes]) -> None:
 
 
 def _in_child(decoder: IsolatedDecoder, files: list[bytes]) -> None:
-    for facts in decoder.map(check_image, ((data, POLICY) for data in files)):
-        if isinstance(facts, MMPromptError):
-            raise facts
+    for at in range(0, len(files), TOGETHER):
+        many = [(data, POLICY) for data in files[at : at + TOGETHER]]
+        for facts in decoder.run(run_each, name_of(check_image), many, POLICY.timeout / 2):
+            if isinstance(facts, MMPromptError):
+                raise facts
 
 
 def _ours(data: bytes) -> object:

@@ -125,8 +125,6 @@ def test_whatever_an_object_in_a_row_raises_is_an_error_of_its_medium(fault, mon
 def test_an_interrupt_passes(interrupt):
     with pytest.raises(interrupt):
         InlineDecoder().run(raise_named, interrupt.__name__)
-    with pytest.raises(interrupt):
-        list(InlineDecoder().map(raise_named, [(interrupt.__name__,)]))
 
 
 @pytest.mark.slow

@@ -387,31 +387,6 @@ def test_any_bytes_are_an_answer_or_refused(noise, at, cut):
 # ---- many jobs in a row
 
 
-def outcomes(decoder, jobs):
-    made = decoder.map(decode_targets.do, jobs)
-    return [str(one) if isinstance(one, SourceError) else one for one in made]
-
-
-def test_many_jobs_give_their_outcomes_in_order_and_errors_in_their_place(isolated):
-    jobs = [("echo", n) if n % 5 else ("refuse", f"number {n}") for n in range(23)]
-    wanted = [n if n % 5 else f"a.jsonl:3: number {n}; mend it" for n in range(23)]
-    assert outcomes(isolated, jobs) == wanted == outcomes(InlineDecoder(), jobs)
-    assert len({isolated.run(decode_targets.surroundings)["pid"] for _ in range(2)}) == 1
-    assert outcomes(isolated, []) == []
-
-
-@pytest.mark.parametrize("bad", ["crash", "abort", "bug", "leave_now", "swell"])
-@pytest.mark.parametrize(
-    "place", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 8]
-)
-def test_a_job_that_ends_the_child_costs_none_of_its_neighbours(bad, place, isolated):
-    jobs = [("echo", n) for n in range(9)]
-    jobs[place] = (bad, 1)
-    made = outcomes(isolated, jobs)
-    assert made.pop(place).startswith("the decoder ")
-    assert made == [n for n in range(9) if n != place]
-
-
 def test_one_job_of_many_gives_their_values_and_errors(isolated):
     many = [("echo", b"x" * 9000), ("refuse", "no image"), ("echo", 3)]
     first, second, third = isolated.run(run_each, name_of(decode_targets.do), many, 60)
@@ -426,17 +401,6 @@ def test_one_job_of_many_begins_nothing_after_its_time(isolated):
     assert isolated.run(run_each, name_of(decode_targets.do), many, 0.04) == [1, 0.05]
 
 
-def test_each_of_many_jobs_has_the_time_limit_for_itself():
-    with IsolatedDecoder(MediaPolicy(timeout=1)) as isolated:
-        assert outcomes(isolated, [("nap", 0.2)] * 8) == [0.2] * 8  # together longer than the limit
-        assert outcomes(isolated, [("echo", 1), ("nap", 60), ("echo", 2)])[::2] == [1, 2]
-
-
-def test_many_large_jobs_do_not_wait_for_each_other(isolated):
-    data = [os.urandom(3 * MIB + n) for n in range(4)]
-    assert outcomes(isolated, [("echo", one) for one in data]) == data
-
-
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_each_job_has_its_own_bytes_whichever_way_they_go(in_memory, monkeypatch):
     def refuse(name):
@@ -446,9 +410,9 @@ def test_each_job_has_its_own_bytes_whichever_way_they_go(in_memory, monkeypatch
         monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
     data = [os.urandom(size) for size in (5000, 3 * MIB, 9 * MIB, 4096, 100, 4 * MIB, 4 * MIB + 1, 70_000) * 3]
     with IsolatedDecoder(MediaPolicy(timeout=20)) as decoder:
-        assert outcomes(decoder, [("echo", one) for one in data]) == data
+        assert [decoder.run(decode_targets.echo, one) for one in data] == data
         pairs = list(itertools.pairwise(data))
-        assert outcomes(decoder, [("echo", pair) for pair in pairs]) == pairs
+        assert [decoder.run(decode_targets.echo, pair) for pair in pairs] == pairs
 
 
 def has_memory_files() -> bool:
@@ -475,13 +439,6 @@ def test_a_limit_on_the_sizes_of_files_does_not_end_the_host(command_environment
     words = [sys.executable, "-c", script]
     run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert (run.returncode, run.stdout.strip()) == (0, "100000"), run.stderr
-
-
-def test_who_leaves_early_leaves_no_child_with_an_answer(isolated):
-    many = isolated.map(decode_targets.do, [("echo", n) for n in range(5)])
-    assert next(many) == 0
-    many.close()
-    assert isolated.run(decode_targets.echo, "mine") == "mine"
 
 
 # ---- manners
@@ -576,28 +533,6 @@ def test_a_forked_process_uses_a_child_of_its_own_and_harms_none(isolated):
     assert theirs != mine
     assert is_gone_soon(theirs)
     assert isolated.run(decode_targets.surroundings)["pid"] == mine
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_forked_process_may_drop_or_go_on_with_the_jobs_of_its_parent(goes_on, isolated, tmp_path):
-    many = isolated.map(decode_targets.do, [("echo", n) for n in range(4)])
-    assert next(many) == 0
-    pid = os.fork()
-    if pid == 0:
-        found = b""
-        try:
-            with contextlib.ExitStack() as opened:  # they take the numbers of what the fork closed
-                files = [opened.enter_context(open(tmp_path / str(n), "wb", buffering=0)) for n in range(8)]
-                rest = list(many) if goes_on else many.close()
-                again = isolated.run(decode_targets.echo, "mine")
-                found = repr((rest, again, sum(file.write(b"x") for file in files))).encode()
-        finally:
-            (tmp_path / "found").write_bytes(found)
-            os._exit(0)
-    os.waitpid(pid, 0)
-    assert (tmp_path / "found").read_text() == repr(([1, 2, 3] if goes_on else None, "mine", 8))
-    assert list(many) == [1, 2, 3]
 
 
 HOST = """

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mmprompt.errors import MMPromptError
 from mmprompt.media.sandbox.after_fork import forget_after_fork
-from mmprompt.media.sandbox.process import DecoderProcess, EndedError
+from mmprompt.media.sandbox.process import DecoderProcess
 
 if TYPE_CHECKING:
     from mmprompt.media.sandbox.answers import Value
@@ -70,15 +69,6 @@ class Children:
             self._give_back(child, round_, fit=fit)
         return answer
 
-    @contextlib.contextmanager
-    def lent(self) -> Iterator[Line]:
-        """Lend a child for jobs that are sent before earlier ones are answered."""
-        line = Line(lambda: self._borrowed(fresh=False), self._give_back)
-        try:
-            yield line
-        finally:
-            line.close()
-
     def _borrowed(self, *, fresh: bool) -> _Lent:
         """Return a child for one thread, and the number of the round (they count ``end``) that it belongs to."""
         with self._lock:
@@ -92,7 +82,7 @@ class Children:
 
     def _give_back(self, child: DecoderProcess, round_: int, *, fit: bool) -> None:
         with self._lock:
-            fit = fit and round_ == self._round and child in self._all  # not one from before a fork
+            fit = fit and round_ == self._round
             if fit:
                 self._idle.append((child, round_))
         if not fit:
@@ -102,56 +92,3 @@ class Children:
         with self._lock:
             self._all.discard(child)
         child.end()
-
-
-class Line:
-    """A child that gets jobs from one thread before their turn. If it is gone, the next job gets a new child."""
-
-    def __init__(self, borrow: Callable[[], _Lent], give_back: Callable[..., None]) -> None:
-        self._borrow = borrow
-        self._give_back = give_back
-        self._lent: _Lent | None = None
-        self._unanswered = 0
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the child is gone and cannot answer."""
-        return self._lent is None
-
-    def send(self, job: Sequence[bytes], seconds: float) -> None:
-        """Send a job; if the child does not take it, ``is_gone`` is true afterwards."""
-        if self._lent is None:
-            self._lent = self._borrow()
-            self._unanswered = 0
-        self._unanswered += 1
-        try:
-            self._lent[0].send(job, seconds)
-        except EndedError:
-            self.close()
-
-    def receive(self, seconds: float) -> Value:
-        """Return the answer to the oldest job that has none.
-
-        Raises:
-            EndedError: the child is gone, and with it the jobs that were sent.
-            MMPromptError: the error of the job itself.
-        """
-        if self._lent is None:
-            raise RuntimeError("no job was sent")
-        try:
-            answer = self._lent[0].receive(seconds)
-        except MMPromptError:
-            self._unanswered -= 1
-            raise
-        except BaseException:
-            self.close()
-            raise
-        self._unanswered -= 1
-        return answer
-
-    def close(self) -> None:
-        """Give the child back, to be ended unless it has answered everything."""
-        if self._lent is not None:
-            child, round_ = self._lent
-            self._lent = None
-            self._give_back(child, round_, fit=not self._unanswered)

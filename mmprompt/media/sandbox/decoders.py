@@ -8,16 +8,15 @@ descriptors, and of the environment only what it needs to start. Children are re
 from __future__ import annotations
 
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
-from mmprompt.errors import MMPromptError, PolicyError, SourceError, shown
+from mmprompt.errors import PolicyError, SourceError, shown
 from mmprompt.media.library_errors import library_errors
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.sandbox.answers import FAULT, MEMORY
-from mmprompt.media.sandbox.children import Children, Line
+from mmprompt.media.sandbox.children import Children
 from mmprompt.media.sandbox.jobs import LONGEST, Job, name_of, packed_job
 from mmprompt.media.sandbox.process import EndedError
 
@@ -48,15 +47,6 @@ class InlineDecoder:
         """Return what ``function`` returns for the arguments."""
         with decoder_errors():
             return function(*arguments, **named)
-
-    def map(self, function: Callable[..., _T], many: Iterable[tuple[object, ...]]) -> Iterator[_T | MMPromptError]:
-        """Yield, for each tuple of arguments, what ``run`` would return or the error it would raise."""
-        for arguments in many:
-            try:
-                made: _T | MMPromptError = self.run(function, *arguments)
-            except MMPromptError as error:
-                made = error
-            yield made
 
     def close(self) -> None:
         """Do nothing: there is no child to end."""
@@ -130,33 +120,6 @@ class IsolatedDecoder:
         """
         job = packed_job(Job(name_of(function), arguments, named, self.policy.timeout))
         return cast(_T, self._run(job, fresh=False))
-
-    def map(self, function: Callable[..., _T], many: Iterable[tuple[object, ...]]) -> Iterator[_T | MMPromptError]:
-        """Yield, for each tuple of arguments, what ``run`` would return or the error it would raise, in order.
-
-        Faster than ``run`` for many short jobs: the child finds the next job in its pipe when it is done with one.
-        """
-        sent: deque[list[bytes]] = deque()
-        with self._children.lent() as line:
-            for arguments in many:
-                sent.append(packed_job(Job(name_of(function), arguments, {}, self.policy.timeout)))
-                line.send(sent[-1], self._seconds)
-                while len(sent) > (0 if line.is_gone else 1):
-                    yield cast(_T | MMPromptError, self._oldest(line, sent.popleft()))
-            while sent:
-                yield cast(_T | MMPromptError, self._oldest(line, sent.popleft()))
-
-    def _oldest(self, line: Line, job: list[bytes]) -> Value:
-        """Return the outcome of the oldest job that was sent; the jobs behind it are run anew if the child is gone."""
-        try:
-            if line.is_gone:
-                return self._run(job, fresh=False)
-            try:
-                return line.receive(self._seconds)
-            except EndedError as end:
-                return self._after(end, job)
-        except MMPromptError as error:
-            return error
 
     def _run(self, job: list[bytes], *, fresh: bool) -> Value:
         try:

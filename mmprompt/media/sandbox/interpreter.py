@@ -61,7 +61,7 @@ def _media_file() -> int:
     import resource  # noqa: PLC0415  # POSIX only
 
     most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if most != resource.RLIM_INFINITY and most < 2 * MOST_IN_FILE:
+    if most != resource.RLIM_INFINITY and most < MOST_IN_FILE:
         return -1
     try:
         return _above_streams(os.memfd_create("mmprompt"))

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import BinaryIO, NamedTuple
 
 from mmprompt.errors import MMPromptError
@@ -27,13 +27,13 @@ LONGEST = 1e6
 _BESIDE = 1 << 12
 """Byte strings from this length on stand beside the pickle."""
 
-_HEAD = struct.Struct("<QQq")
-"""The length of the pickle, the number of byte strings beside it, and their offset in the media file.
+_HEAD = struct.Struct("<QQ?")
+"""The length of the pickle, the number of byte strings beside it, and whether these are in the media file.
 
-Their lengths follow, then the pickle. With the offset -1 they follow the pickle in the pipe."""
+Their lengths follow, then the pickle. Strings that are not in the media file follow the pickle in the pipe."""
 
 MOST_IN_FILE = 4 << 20
-"""Bytes of one job in the media file, which has room for two jobs. A larger job goes through the pipe."""
+"""Bytes of the media file, which holds one job. A larger job goes through the pipe."""
 
 
 class Job(NamedTuple):
@@ -82,27 +82,24 @@ def packed_job(job: Job) -> list[bytes]:
     return [file.getvalue(), *pickler.beside]
 
 
-def begin_job(job: Sequence[bytes], media_file: int, half: int) -> list[bytes]:
+def begin_job(job: Sequence[bytes], media_file: int) -> list[bytes]:
     """Write the byte strings of a packed job to the media file, and return the buffers for the pipe.
 
     Args:
-        job: see ``packed_job``.
+        job: see ``packed_job``. The job before it must be answered.
         media_file: the descriptor of the file in memory; -1 if there is none.
-        half: 0 or 1, the half of the file to write to. The job that wrote there before must be answered.
     """
     plain, *beside = job
     sizes = [*map(len, beside)]
-    at = half * MOST_IN_FILE
-    if media_file < 0 or not beside or sum(sizes) > MOST_IN_FILE or not _is_written(media_file, beside, at):
-        at = -1
-    head = _HEAD.pack(len(plain), len(beside), at) + struct.pack(f"<{len(beside)}Q", *sizes)
-    return [head, plain] if at >= 0 else [head, plain, *beside]
+    in_file = media_file >= 0 and sum(sizes) <= MOST_IN_FILE and _is_written(media_file, beside)
+    head = _HEAD.pack(len(plain), len(beside), in_file) + struct.pack(f"<{len(beside)}Q", *sizes)
+    return [head, plain] if in_file else [head, plain, *beside]
 
 
-def _is_written(media_file: int, pieces: Sequence[bytes], at: int) -> bool:
+def _is_written(media_file: int, pieces: Sequence[bytes]) -> bool:
     """Return whether all pieces could be written to a file; it has to fit into the machine's memory."""
     try:
-        return len(pieces) <= _AT_ONCE and os.pwritev(media_file, pieces, at) == sum(map(len, pieces))
+        return len(pieces) <= _AT_ONCE and os.pwritev(media_file, pieces, 0) == sum(map(len, pieces))
     except OSError:
         return False
 
@@ -116,15 +113,14 @@ def read_job(file: BinaryIO, media_file: int) -> Job | None:
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
-    length, count, at = _HEAD.unpack(head)
+    length, count, in_file = _HEAD.unpack(head)
     sizes = struct.unpack(f"<{count}Q", file.read(8 * count))
     plain = file.read(length)
-    beside = []
-    for size in sizes:
-        beside.append(file.read(size) if at < 0 else os.pread(media_file, size, at))
+    beside: list[bytes] = []
+    for at, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
+        beside.append(os.pread(media_file, size, at) if in_file else file.read(size))
         if len(beside[-1]) != size:
             raise EOFError
-        at += size if at >= 0 else 0
     return Job(*_Unpickler(io.BytesIO(plain), beside).load())
 
 

@@ -56,7 +56,6 @@ class DecoderProcess:
     __slots__ = (
         "_answers",
         "_early",
-        "_half",
         "_hears",
         "_jobs",
         "_life",
@@ -64,14 +63,11 @@ class DecoderProcess:
         "_memory",
         "_process",
         "_takes",
-        "_unanswered",
         "_used",
     )
 
     def __init__(self, memory_bytes: int) -> None:
         self._early = bytearray()
-        self._unanswered = 0
-        self._half = 0
         self._used = False
         self._memory = memory_bytes
         started = start_child(memory_bytes if HARD_LIMIT else 0)
@@ -80,7 +76,6 @@ class DecoderProcess:
         self._hears.register(self._answers, select.POLLIN)
         self._takes = select.poll()
         self._takes.register(self._jobs, select.POLLOUT)
-        self._takes.register(self._answers, select.POLLIN)
         try:
             self._message(time.monotonic() + _START)  # READY; a program that is not Python does not say it
         except EndedError as end:
@@ -91,43 +86,35 @@ class DecoderProcess:
             raise
 
     def send(self, job: Sequence[bytes], seconds: float) -> None:
-        """Write a job (see ``packed_job``) within so many seconds. The child may still work on the one before it.
+        """Write a job (see ``packed_job``) within so many seconds. The one before it must be answered.
 
         Raises:
             EndedError: the child is gone, or does not take the job; end it.
         """
-        self._require_own()
         # an answer without a job must not become the answer to this one
-        if not self._unanswered and (self._early or self._hears.poll(0)):
+        if self._early or self._hears.poll(0):
             raise self._ended(EndedError.CRASH, "it answered without a job, or is gone")
         deadline = time.monotonic() + seconds
-        self._half = 1 - self._half
-        # the child may still read the job before this one from the other half of the file; a third one takes the pipe
-        queue = buffers_of(begin_job(job, self._media_file if self._unanswered < 2 else -1, self._half))
-        self._unanswered += 1
+        queue = buffers_of(begin_job(job, self._media_file))
         try:
             while queue:
                 try:
                     write_some(self._jobs, queue)
                 except BlockingIOError:
-                    # the child may be writing an earlier answer, and take no more until that is read
-                    if dict(self._wait(self._takes, deadline)).get(self._answers):
-                        self._read_into(self._early)
+                    self._wait(self._takes, deadline)
         except BrokenPipeError:
             raise self._gone() from None
 
     def receive(self, seconds: float) -> Value:
-        """Return the answer to the oldest job without one, within so many seconds.
+        """Return the answer to the job that was sent, within so many seconds.
 
         Raises:
             EndedError: the child did not answer; end it.
             MMPromptError: the error that the job raised; the child can be used again.
         """
-        self._require_own()
         kind, value = self._message(time.monotonic() + seconds)
         if kind not in (ERROR, RESULT) or (kind == ERROR) != isinstance(value, MMPromptError):
             raise self._ended(kind if kind in (MEMORY, FAULT) else EndedError.CRASH, str(value))
-        self._unanswered -= 1
         self._used = True
         if isinstance(value, MMPromptError):
             raise value
@@ -140,20 +127,14 @@ class DecoderProcess:
         self._process.wait()
 
     def abandon(self) -> None:
-        """Let go of a child that belongs to the process which this one was forked from; it takes and answers no job."""
+        """Let go of a child that belongs to the process which this one was forked from."""
         self._close()
-        self._life = self._jobs = self._answers = self._media_file = -1  # others take the numbers
-        self._used = True  # so that a job of it is tried once more
         self._process.returncode = 0  # this process neither waits for it nor warns about it
 
     def _close(self) -> None:
         for descriptor in (self._life, self._jobs, self._answers, self._media_file):
             if descriptor >= 0:
                 os.close(descriptor)
-
-    def _require_own(self) -> None:
-        if self._life < 0:
-            raise self._ended(EndedError.CRASH, "it is of the process before a fork")
 
     def _message(self, deadline: float) -> tuple[str, Value]:
         message, self._early = self._early, bytearray()
@@ -183,17 +164,14 @@ class DecoderProcess:
         if len(message) > self._memory:
             raise self._ended(EndedError.CRASH, f"it sent more than {self._memory} bytes")
 
-    def _wait(self, until: select.poll, deadline: float) -> list[tuple[int, int]]:
-        """Wait until a pipe is ready, and return what ``poll`` says.
-
-        Check the time meanwhile, and the memory where the system does not limit it.
-        """
+    def _wait(self, until: select.poll, deadline: float) -> None:
+        """Wait until a pipe is ready. Check the time, and the memory where the system does not limit it."""
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self._ended(EndedError.TIME)
-            if ready := until.poll(math.ceil(1000 * (left if HARD_LIMIT else min(left, WATCH)))):
-                return ready
+            if until.poll(math.ceil(1000 * (left if HARD_LIMIT else min(left, WATCH)))):
+                return
             if not HARD_LIMIT and resident_bytes(self._process.pid) > self._memory:
                 raise self._ended(MEMORY)
 
