@@ -76,11 +76,15 @@ def _loader(functions: bool) -> type[yaml.SafeLoader]:
     import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
 
     class Loader(yaml.SafeLoader):
+        merged = 0
+
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            before = len(node.value)
             super().flatten_mapping(node)
-            if len(node.value) > _MOST_KEYS:  # forty lines can merge each other to a million million keys
-                mark = node.start_mark
-                raise malformed("YAML", f"more than {_MOST_KEYS} keys, merged", _HINT, mark.line + 1, mark.column + 1)
+            self.merged += len(node.value) - before
+            if self.merged > _MOST_KEYS:  # a few lines can merge each other to a million million keys
+                what, mark = f"merges (<<) give more than {_MOST_KEYS} keys", node.start_mark
+                raise malformed("YAML", what, "merge fewer mappings", mark.line + 1, mark.column + 1)
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, ConfigValue]:
             keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
