@@ -45,7 +45,7 @@ def parts_of_value(value: object, *, media: bool = True) -> list[Part] | None:
     """Return the content parts that a column's value holds, or None if it is plain data.
 
     Accepts a segment, a part, or a list of segments, parts and content part dicts. With ``media`` it also accepts a
-    medium itself (bytes, a PIL image, an array with its rate, a Hugging Face struct) and a list of media. Empty
+    medium itself (bytes, a PIL image, (samples, rate), a Hugging Face struct) and a list of media. Empty
     elements of a list are left out.
 
     Raises:

@@ -29,6 +29,8 @@ _PLAIN = frozenset(("RGB", "L"))
 _UNSCALED = frozenset(("I", "F"))
 _WHITE = (255, 255, 255)
 _ORIENTATION = 0x0112
+_LOUD = 2.0
+"""Float samples that reach it were whole numbers before; a little beyond 1 is usual after resampling."""
 
 
 class Encoded(NamedTuple):
@@ -210,7 +212,11 @@ def _encode_sound(samples: object, rate: object, modality: str, policy: MediaPol
             f"the sound has {array.nbytes} bytes, more than {policy.max_bytes}", "raise max_bytes", code="MM211"
         )
     data, how = wav_file(array, int(rate))
-    return Encoded(data, (*changes, how))
+    peak = float(max(array.max(), -array.min())) if array.dtype.kind == "f" else 0.0
+    if peak < _LOUD:
+        return Encoded(data, (*changes, how))
+    what, hint = f"the float samples reach {peak:g}, and full scale is 1", "divide them by 32768, or give int16"
+    return Encoded(data, (*changes, how), (Note("MM404", what, hint),))
 
 
 def is_frames(source: object) -> bool:

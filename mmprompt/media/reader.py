@@ -54,7 +54,8 @@ class MediaReader:
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
             raise SourceError(f"unknown media mode {shown(mode)}", nearest(mode, MODES))
-        expect(policy, MediaPolicy, "the policy", "give MediaPolicy(roots=[DIR])", PolicyError)
+        hint = "give MediaPolicy(roots=[DIR]), or a preset: MediaPolicy.preset('hostile', [DIR])"
+        expect(policy, MediaPolicy, "the policy", hint, PolicyError)
         self.policy = policy
         self.mode = mode
         self._inline = mode == "inline"

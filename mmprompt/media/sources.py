@@ -87,7 +87,7 @@ _FRAME = (str, bytes, bytearray, memoryview, os.PathLike, Mapping)
 
 _LONGEST_PATH = 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+\Z")
-_NO_SOURCE = "give a path, URL, data URI, base64, bytes, a PIL image, an array with its rate, or an open binary file"
+_NO_SOURCE = "give a path, URL, data URI, base64, bytes, a PIL image, (samples, rate), or an open binary file"
 
 
 def classify(source: object) -> Source:

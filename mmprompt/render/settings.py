@@ -85,7 +85,7 @@ class RequestSettings(NamedTuple):
             raise TargetError(f"{self.target} is not a server, so its requests have no body", "use request.messages")
         body: Wire = self.keys_of(turn, own)
         if self.wire == "anthropic" and "max_tokens" not in body:
-            hint = "set infer_cfg.inferencer.max_out_len, or model.generation.max_tokens"
+            hint = "set model.generation.max_tokens, or beside a template infer_cfg.inferencer.max_out_len"
             raise TaskError(f"{self.target} requires max_tokens in each request", hint, Where(setting="max_out_len"))
         if (named := model or body.get("model") or self.model) and self.wire != "gemini":
             body["model"] = named

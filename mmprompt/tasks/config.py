@@ -194,7 +194,8 @@ def _dataset(config: ConfigValue, base: str) -> DatasetSection:
     if isinstance(config, (str, os.PathLike)):
         config = {"path": config}
     if not isinstance(config, Mapping):
-        raise TaskError(f"dataset is {type(config).__name__}", "give a file, or a mapping with path or rows")
+        hint = 'give a file, or a mapping with path or rows, such as {"rows": rows}'
+        raise TaskError(f"dataset is {type(config).__name__}", hint)
     section = dict(config)
     _check_keys(section, DATASET_KEYS, "dataset")
     for key, rows in (("path", "rows"), ("train", "train_rows")):
@@ -267,4 +268,5 @@ def _mapping(value: ConfigValue, name: str) -> Section:
 def _check_keys(mapping: Section, known: tuple[str, ...], name: str) -> None:
     for key in mapping:
         if key not in known:
-            raise TaskError(f"unknown key '{key}' in {name}", nearest(key, known))
+            hint = f"write it under dataset: dataset: {{{key}: …}}" if key in DATASET_KEYS else nearest(key, known)
+            raise TaskError(f"unknown key '{key}' in {name}", hint)

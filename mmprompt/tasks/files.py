@@ -60,11 +60,11 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
     readers: dict[str, Callable[[str], ConfigValue | TaskFile]] = {
         ".yaml": yaml, ".yml": yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known, abbr),
     }  # fmt: skip
-    if suffix not in readers:
+    if suffix not in readers and os.path.exists(path):
         hint = f"give {', '.join(readers)}"
         raise TaskError(f"{shown(path)} is not a task file: unknown suffix {shown(suffix)}", hint)
     try:
-        value = readers[suffix](path)
+        value = readers.get(suffix, _text)(path)
     except FileNotFoundError:
         from mmprompt.datasets.dataset_file import path_hint  # noqa: PLC0415  # only for a fault
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.errors import DatasetError, TaskError, TemplateError
+from mmprompt.errors import DatasetError, TaskError, TemplateError, expect
 from mmprompt.errors.findings import Note
 from mmprompt.messages import MODALITIES
 from mmprompt.tasks.config import KEYS, DatasetSection, TaskConfig, task_config
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mmprompt.media.policy import MediaPolicy
 
 _NOTHING_GRANTED = Grants()
+_ROWS = 'of rows, load_task({}, {"rows": rows}) makes a task'
 
 
 def load_task(
@@ -57,7 +58,7 @@ def load_task(
     if isinstance(task, Mapping):
         return _task(TaskFile(task), dataset, "", tokenizer, policy, None)
     if not isinstance(task, (str, os.PathLike)):
-        raise TaskError(f"a task is {type(task).__name__}", "give a mapping, or the name of a task file")
+        raise TaskError(f"a task is {type(task).__name__}", f"give a mapping, or the name of a task file; {_ROWS}")
     return load_file(os.fspath(task), dataset, Grants(decided=policy is not None), tokenizer, abbr, policy)
 
 
@@ -144,6 +145,10 @@ def dataset_task(
     """
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # opened on use
 
+    hint = f"give a file, a folder, a pattern or a list of files; {_ROWS}"
+    for one in path if isinstance(path, Sequence) and not isinstance(path, str) else [path]:
+        place = "the dataset" if one is path else "a file of the dataset"
+        expect(one, (str, os.PathLike), place, hint, DatasetError)
     opened = open_dataset(path, format=format, key=key, columns=map_columns, join=join, split=split, encoding=encoding)
     roles = (map_columns or {}).items()
     sent = {SYSTEM if role == SYSTEM else column: role for column, role in roles if role in (*MODALITIES, SYSTEM)}

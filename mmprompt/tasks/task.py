@@ -88,6 +88,10 @@ class Task:
             row_notes=RowNotes(config, assembly, map_columns or {}, list_cells=cells),
         )
 
+    def __repr__(self) -> str:
+        """Show the dataset, or None."""
+        return f"Task({self.dataset!r})"
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a task is immutable: '{name}' cannot be set")
 

@@ -317,8 +317,13 @@ def test_every_mode_opens_and_checks_what_it_names(mode, tmp_path):
 
 @pytest.mark.parametrize("policy", ["fixtures/tour", ["fixtures/tour"]])
 def test_a_folder_in_the_place_of_a_policy_is_refused(policy):
-    with pytest.raises(PolicyError, match=r"^the policy is \w+; give MediaPolicy\(roots=\[DIR\]\)$"):
+    with pytest.raises(PolicyError, match=r"^the policy is \w+; give MediaPolicy\(roots=\[DIR\]\)"):
         read_messages([Message("user", "q")], policy)
+
+
+def test_the_name_of_a_preset_in_the_place_of_a_policy_is_told_how_to_write_it():
+    with pytest.raises(PolicyError, match=r"MediaPolicy\.preset\('hostile', \[DIR\]\)"):
+        read_messages([Message("user", "q")], "hostile")
 
 
 def test_an_unknown_mode_or_modality_is_refused(reader):

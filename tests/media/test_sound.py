@@ -11,6 +11,7 @@ from iso_files import u
 from sound_files import decoded_together, encoded, ffmpeg, needs_ffmpeg, snr, sweep, tone, wav_header, written
 from time_taken import wait_until
 
+from mmprompt import MediaReader, MediaRef
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
 from mmprompt.media import MediaPolicy
 from mmprompt.media.audio.encoders import mp3_file, to_16_bits
@@ -264,3 +265,14 @@ def test_damaged_files_give_our_errors_only_and_leave_nothing_open():
     assert 50 < read < 280
     assert wait_until(lambda: len(os.listdir("/proc/self/task")) <= tasks)  # one waited for is listed a moment longer
     assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+@pytest.mark.parametrize(("peak", "noted"), [(1.0, False), (1.2, False), (-30000.0, True), (32767.0, True)])
+def test_float_samples_in_the_range_of_integers_are_a_finding(peak, noted):
+    samples = np.array([0.0, peak, 0.5], "float64")
+    part = MediaReader(MediaPolicy()).read(MediaRef("audio", (samples, 8000)))
+    assert [finding.code for finding in part.findings] == ["MM404"] * noted
+    assert all("divide them by 32768" in finding for finding in part.findings)
+    assert np.array_equal(np.frombuffer(part.data[-12:], "<f4"), samples.astype("<f4"))
+    whole = (np.array([0, 30000, -30000], "int16"), 8000)
+    assert not MediaReader(MediaPolicy()).read(MediaRef("audio", whole)).findings

@@ -202,6 +202,15 @@ def test_anthropic_says_which_key_gives_the_length_of_the_reply() -> None:
         request.body()
 
 
+def test_the_key_that_anthropic_asks_for_needs_no_template() -> None:
+    rows = {"rows": [{"question": "q"}]}
+    [request] = load_task({"model": {"generation": {"max_tokens": 7}}}, rows).requests("anthropic")
+    assert json.loads(request.body("claude"))["max_tokens"] == 7
+    [request] = load_task({}, rows).requests("anthropic")
+    with pytest.raises(TaskError, match=r"set model\.generation\.max_tokens, or beside a template"):
+        request.body("claude")
+
+
 def test_a_request_is_immutable_and_pickles(tour: Path) -> None:
     request = next(load_task(tour / "tour.jsonl").requests())
     with pytest.raises(AttributeError, match="id"):

@@ -309,3 +309,12 @@ def test_a_length_that_is_no_number_is_told(name: str, value: str, shown: str, t
         f"infer_cfg: {{prompt_template: {{template: x}}, inferencer: {{type: GenInferencer, {name}: {value}}}}}\n"
     )
     assert f"infer_cfg.inferencer: {name} is '{shown}'; give a whole number" in message_of(tmp_path / "task.yaml")
+
+
+def test_a_missing_dataset_is_told_as_missing_with_the_nearest_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.jsonl").write_text('{"question": "q"}\n', encoding="utf-8")
+    with pytest.raises(MMPromptError, match=r"no such file: 'row.jsonl'; did you mean 'rows.jsonl'\?$"):
+        load_task("row.jsonl")

@@ -7,12 +7,13 @@ import copy
 import itertools
 import json
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from mmprompt import (
+    DatasetError,
     MediaPart,
     MediaRef,
     Message,
@@ -24,6 +25,7 @@ from mmprompt import (
     TaskError,
     TemplateError,
     TextPart,
+    dataset_task,
     load_task,
 )
 from mmprompt.render.renderer import Renderer
@@ -495,5 +497,27 @@ def test_examples_that_no_retriever_takes_are_a_note(infer: dict[str, object], t
 
 def test_rows_without_their_key_are_refused() -> None:
     rows: Any = [{"question": "q"}]
-    with pytest.raises(TaskError, match=r"^dataset is list; give a file, or a mapping with path or rows$"):
+    with pytest.raises(TaskError, match=r"^dataset is list; give a file, or a mapping with path or rows, such as "):
         load_task({}, rows)
+
+
+@pytest.mark.parametrize("make", [dataset_task, load_task, lambda rows: load_task({}, rows)])
+def test_rows_in_the_place_of_a_name_are_told_where_they_belong(make: Callable[[Any], object]) -> None:
+    with pytest.raises(MMPromptError, match=r'{"rows": rows}'):
+        make([{"question": "q"}])
+
+
+@pytest.mark.parametrize("path", [5, None, [3], {"question": "q"}])
+def test_a_dataset_that_is_no_path_is_an_error_that_says_so(path: Any) -> None:
+    with pytest.raises(DatasetError, match=r"the dataset is \w+; give a file, a folder"):
+        dataset_task(path)
+
+
+def test_rows_as_a_key_of_the_task_are_told_where_they_belong() -> None:
+    with pytest.raises(TaskError, match=r"unknown key 'rows' in the task; write it under dataset: dataset: {rows: …}"):
+        load_task({"rows": [{"question": "q"}]})
+
+
+def test_a_task_shows_its_dataset() -> None:
+    assert repr(load_task("fixtures/tour/tour.jsonl")) == "Task(Dataset('fixtures/tour/tour.jsonl', format='jsonl'))"
+    assert repr(load_task({})) == "Task(None)"
