@@ -61,6 +61,7 @@ def test_ordinary_texts_are_no_fault(tmp_path: Path, text: str) -> None:
         ("What is the mojibake “Ã¼” of?", False),
         ("Which encoding does the cafÃ© use?", True),
         ("Où est le cafÃ© ?", True),
+        ("The signs ½¼¾½¼¾ and ±²³±²³", False),
         ("Ã© ist ein Zeichen", True),
     ],
 )
@@ -206,6 +207,9 @@ def test_an_answer_in_a_file_name_is_a_whole_word(tmp_path: Path, name: str, ans
         ("答案是\uff1aB", "B", True),
         ("答案是A还是B？", "A", False),
         ("答案：是/否", "是", False),
+        ("答案是A、B还是C？", "A", False),
+        ("答案是A\uff0cB或C？", "A", False),
+        ("这是什么？答案是猫。", "猫", True),
         ("What is left of a red car on a hill?", "a red car on a hill", True),
         ("Is it a cat or a dog?", "a dog", False),
         ("Is there a cat? Answer yes or no.", "yes", False),

@@ -47,6 +47,12 @@ def test_another_number_of_parts_than_media_is_the_rows_error(
     assert (told.value.code, told.value.where.column, told.value.where.sample) == ("MM108", column, "0")
 
 
+@pytest.mark.parametrize("nothing", [None, "", " ", float("nan"), {"bytes": None, "path": None}])
+def test_an_empty_cell_of_a_media_column_is_no_medium(nothing: Any) -> None:
+    assert sent(TEXT, image=nothing) == ["q"]
+    assert sent(IMAGE, TEXT, image=nothing, images=[nothing, "a.png"]) == ["a.png", "q"]
+
+
 def test_parts_that_name_their_media_are_sent_as_they_are_and_the_column_is_noted() -> None:
     named = {"type": "image", "image": "own.png"}
     assert sent(named, TEXT, images=["a.png"]) == ["own.png", "q"]

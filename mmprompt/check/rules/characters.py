@@ -30,6 +30,9 @@ _CHINESE = re.compile("[\xa1-\xff]{6,}")
 _COMMON = (*range(0xA1, 0xA4), *range(0xB0, 0xD8))
 """The first bytes of common signs and characters in GBK."""
 
+_FIRST_LETTER = ord("À")
+"""What stands before it in Latin-1 are signs, such as ½ and ³."""
+
 _ABOUT = re.compile(
     r"mojibake|utf-?(?:8|16)|latin-?1|iso-?8859|cp-?125\d|windows-?125\d|\bunicode|\b(?:en|de)cod(?:e|ing)|charset"
     "|code ?page|乱码|编码|文字化け",
@@ -78,7 +81,8 @@ def _meant_in_gbk(match: re.Match[str]) -> str:
         return match[0]
     found = [lead for lead in raw[::2] if lead in _COMMON]
     rare = 10 * len(found) < 9 * len(meant) or len(set(meant)) == 1
-    return match[0] if rare or match[0].isalpha() or is_utf8(raw) else meant
+    signs_alone = max(raw) < _FIRST_LETTER
+    return match[0] if rare or signs_alone or match[0].isalpha() or is_utf8(raw) else meant
 
 
 _FORMS = ((_CHINESE, _meant_in_gbk, "GBK"), (_MOJIBAKE, _meant, "UTF-8"))
