@@ -18,6 +18,25 @@ def sent(*content: Any, **columns: Any) -> list[Any]:
     return [part.source if isinstance(part, MediaRef) else part.text for part in message.parts]
 
 
+def said(text: str, **columns: Any) -> list[Any]:
+    """Return what ``sent`` returns for a chat whose content is a text."""
+    ((_, (message,)),) = load_task(
+        {"dataset": {"rows": [{"prompt": [{"role": "user", "content": text}], **columns}]}}
+    ).messages()
+    return [part.source if isinstance(part, MediaRef) else part.text for part in message.parts]
+
+
+def test_a_mark_in_a_text_takes_the_next_medium_of_its_column() -> None:
+    assert said("<audio>\nIs it <image>?", audio="a.wav", image="a.png") == ["a.wav", "Is it ", "a.png", "?"]
+    assert said("What does <image> mean?") == ["What does <image> mean?"]
+    for images, words in (
+        (["a.png", "b.png"], "1 image has no mark <image> in the text"),
+        ([], "the text holds <image>, but the row has 0 images"),
+    ):
+        with pytest.raises(MMPromptError, match=words):
+            said("<image>q", images=images)
+
+
 def test_each_modality_has_its_own_columns() -> None:
     parts = ({"type": "audio"}, {"type": "video"}, IMAGE, TEXT, {"type": "video", "video": None})
     media = {"images": ["a.png"], "audio": "a.wav", "videos": ["a.mp4", "b.mp4"]}
