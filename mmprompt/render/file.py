@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.repeated_ids import RepeatedIdError
-from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.errors import MMPromptError, TaskError, shown
 from mmprompt.media.changes import Changes
 from mmprompt.render.output import check_apart, check_output
 from mmprompt.render.output import output as opened
 from mmprompt.render.renderer import Renderer
-from mmprompt.render.request import asked_changes
+from mmprompt.render.request import asked_changes, require_workers
 from mmprompt.render.run import RenderReport, render, unheard
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.task import Task
@@ -59,11 +59,14 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
         How many rows were rendered and left out, and how many ids stood before.
 
     Raises:
-        TaskError: the task, ``emit`` or a change is wrong, or the output is a folder or one of the inputs.
+        TaskError: the task, ``emit``, a number or a change is wrong, or the output is a folder or one of the inputs.
         TargetError: the target is unknown, or has no such lines.
         MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
         OSError: the output cannot be written.
     """
+    require_workers(workers)
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise TaskError(f"limit is {shown(limit)}", "give a whole number from 0, or None for all rows")
     loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
     path = _checked(output, loaded, task)
     asked = _asked(loaded, emit, changes or {})
@@ -89,7 +92,7 @@ def _checked(output: str | os.PathLike[str], task: Task, given: object) -> str:
 def _asked(task: Task, emit: str, changes: Mapping[str, object] | Changes) -> Changes:
     if emit != "prompt":
         return asked_changes(task, changes)
-    if changes:
+    if changes and changes != Changes():
         raise TaskError("changes of media with emit 'prompt'", "leave them out: a prompt holds its media unchanged")
     return Changes()
 

@@ -235,11 +235,16 @@ def task_requests(
     on_error: Callable[[MMPromptError], None] | None = None,
 ) -> Iterator[Request]:
     """Yield the requests of a task; see ``Task.requests``."""
-    if type(workers) is not int or workers < 1:
-        raise TaskError(f"workers is {workers!r}", "give 1 or more")
+    require_workers(workers)
     asked = None if changes is None else asked_changes(task, changes)
     builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
     return _stream(builder, workers, on_error)
+
+
+def require_workers(workers: int) -> None:
+    """Refuse a number of threads that is not a whole number from 1."""
+    if type(workers) is not int or workers < 1:
+        raise TaskError(f"workers is {shown(workers)}", "give a whole number from 1")
 
 
 def asked_changes(task: Task, changes: Mapping[str, object] | Changes) -> Changes:
