@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.repeated_ids import RepeatedIdError
-from mmprompt.errors import MMPromptError, TaskError, shown
+from mmprompt.errors import MMPromptError, TaskError
 from mmprompt.media.changes import Changes
 from mmprompt.render.output import check_apart, check_output
 from mmprompt.render.output import output as opened
 from mmprompt.render.renderer import Renderer
-from mmprompt.render.request import asked_changes, require_workers
+from mmprompt.render.request import asked_changes, require_numbers
 from mmprompt.render.run import RenderReport, render, unheard
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.task import Task
@@ -64,9 +64,7 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
         MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
         OSError: the output cannot be written.
     """
-    require_workers(workers)
-    if limit is not None and (type(limit) is not int or limit < 0):
-        raise TaskError(f"limit is {shown(limit)}", "give a whole number from 0, or None for all rows")
+    require_numbers(workers, limit)
     loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
     path = _checked(output, loaded, task)
     asked = _asked(loaded, emit, changes or {})
