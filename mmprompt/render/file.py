@@ -48,8 +48,7 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
     Args:
         task: a task, or what ``load_task`` takes.
         output: the file that is written. It appears when it is complete; an older one stays until then.
-        emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (lines of
-            OpenAI's batch files).
+        emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (OpenAI).
         limit: reads at most this many rows.
         on_error: receives the error of each row that cannot be sent, and the row is left out. It also receives each id
             that a row before had. Without it the first error of a row is raised, and nothing is written.
