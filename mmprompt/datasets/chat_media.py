@@ -29,14 +29,15 @@ def with_media(sample: Sample) -> Sample:
     messages = columns["messages"]
     if _COLUMNS.isdisjoint(columns) or not isinstance(messages, list):
         return sample
+    media = media_of(sample)
     contents = [message.get("content") for message in messages if isinstance(message, Mapping)]
     lists = [content for content in contents if isinstance(content, list)]
     parts = [part for content in lists for part in content if isinstance(part, Mapping)]
     texts_alone = bool(parts) and all(part.get("type") == "text" for part in parts)
-    marked = any(isinstance(content, str) and holds_mark(content) for content in contents)
+    marked = not lists and any(isinstance(content, str) and holds_mark(content) for content in contents)
     if not (texts_alone or marked or any(map(_is_place, parts))):
-        return sample
-    queue = MediaQueue(media_of(sample), "<%s>" if marked else '{"type": "%s"}')
+        return sample if any(media.values()) else sample._replace(sent=sample.sent | _COLUMNS)
+    queue = MediaQueue(media, "<%s>" if marked else '{"type": "%s"}')
     filled = [
         {**message, "content": _filled(message["content"], queue)}
         if isinstance(message, Mapping) and message.get("content")

@@ -37,6 +37,13 @@ def test_a_mark_in_a_text_takes_the_next_medium_of_its_column() -> None:
             said("<image>q", images=images)
 
 
+def test_empty_media_columns_of_a_text_are_no_unsent_columns() -> None:
+    rows = [{"prompt": [{"role": "user", "content": "1 + 1?"}], "images": images} for images in ([], None, ["a.png"])]
+    task = load_task({"dataset": {"rows": rows}})
+    list(task.messages())
+    assert [(note.code, note.what[:6]) for note in task.notes()] == [("MM605", "1 of 3")]
+
+
 def test_each_modality_has_its_own_columns() -> None:
     parts = ({"type": "audio"}, {"type": "video"}, IMAGE, TEXT, {"type": "video", "video": None})
     media = {"images": ["a.png"], "audio": "a.wav", "videos": ["a.mp4", "b.mp4"]}
@@ -76,6 +83,9 @@ def test_parts_that_name_their_media_are_sent_as_they_are_and_the_column_is_note
     named = {"type": "image", "image": "own.png"}
     assert sent(named, TEXT, images=["a.png"]) == ["own.png", "q"]
     assert sent(named, IMAGE, images=["a.png"]) == ["own.png", "a.png"]
+    chat = [{"role": "system", "content": "Write <image> for a picture."}, {"role": "user", "content": [named, TEXT]}]
+    ((_, (system, _)),) = load_task({"dataset": {"rows": [{"messages": chat, "images": ["a.png"]}]}}).messages()
+    assert system.text == "Write <image> for a picture."
 
 
 def test_what_stands_beside_a_part_goes_with_it_but_for_its_number() -> None:
