@@ -79,6 +79,7 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
         ("\u00e7\u0152\u00ab\u00e7\u2039\u2014", "猫狗"),
         ("\u00f0\u0178\u02dc\u20ac", "😀"),
         ("图中的图形是什么颜色？".encode("gbk").decode("latin-1"), "图中的图形是什么颜色？"),
+        ("图形是什么颜色？ A. 红色 B. 蓝".encode("gbk").decode("latin-1"), "图形是什么颜色？ A. 红色 B. 蓝"),
     ],
 )
 def test_mojibake_is_named_with_what_it_was_and_mended_on_request(tmp_path: Path, wrong: str, right: str) -> None:
