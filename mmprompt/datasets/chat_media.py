@@ -1,13 +1,16 @@
-"""Chats whose media stand in columns: ``{"type": "image"}`` takes the next of ``images``, as in datasets for TRL."""
+"""Chats whose media stand in columns: ``{"type": "image"}`` or ``<image>`` takes the next of ``images``.
+
+The first is the form of datasets for TRL, the second, in a content that is a string, that of datasets for verl.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from mmprompt.datasets.layouts.conversations import MEDIA, media_of
-from mmprompt.datasets.placeholders import MediaQueue
+from mmprompt.datasets.placeholders import MediaQueue, holds_mark
 from mmprompt.datasets.sample import Sample
-from mmprompt.messages import MODALITIES
+from mmprompt.messages import MODALITIES, TextPart
 
 _COLUMNS = frozenset(name for names in MEDIA.values() for name in names)
 _INDEX = "index"
@@ -15,33 +18,34 @@ _INDEX = "index"
 
 
 def with_media(sample: Sample) -> Sample:
-    """Return a chat with the media of its columns in the parts that name none.
+    """Return a chat with the media of its columns in the parts that name none, and in place of marks in strings.
 
-    A chat stays as it is if its parts name their media, or if its contents are strings.
+    A chat stays as it is if its parts name their media, or if its contents are strings without a mark.
 
     Raises:
-        RowError: there are more or fewer parts than media.
+        RowError: there are more or fewer places than media.
     """
     columns = sample.columns
     messages = columns["messages"]
     if _COLUMNS.isdisjoint(columns) or not isinstance(messages, list):
         return sample
-    parts = [part for message in messages for part in _content(message) if isinstance(part, Mapping)]
+    media = media_of(sample)
+    contents = [message.get("content") for message in messages if isinstance(message, Mapping)]
+    lists = [content for content in contents if isinstance(content, list)]
+    parts = [part for content in lists for part in content if isinstance(part, Mapping)]
     texts_alone = bool(parts) and all(part.get("type") == "text" for part in parts)
-    if not texts_alone and not any(map(_is_place, parts)):
-        return sample
-    queue = MediaQueue(media_of(sample), '{"type": "%s"}')
+    marked = not lists and any(isinstance(content, str) and holds_mark(content) for content in contents)
+    if not (texts_alone or marked or any(map(_is_place, parts))):
+        return sample if any(media.values()) else sample._replace(sent=sample.sent | _COLUMNS)
+    queue = MediaQueue(media, "<%s>" if marked else '{"type": "%s"}')
     filled = [
-        {**message, "content": [_filled(part, queue) for part in _content(message)]} if _content(message) else message
+        {**message, "content": _filled(message["content"], queue)}
+        if isinstance(message, Mapping) and message.get("content")
+        else message
         for message in messages
     ]
     queue.close()
     return sample._replace(columns={**columns, "messages": filled}, sent=sample.sent | _COLUMNS)
-
-
-def _content(message: object) -> list[object]:
-    content = message.get("content") if isinstance(message, Mapping) else None
-    return content if isinstance(content, list) else []
 
 
 def _is_place(part: Mapping[str, object]) -> bool:
@@ -49,7 +53,18 @@ def _is_place(part: Mapping[str, object]) -> bool:
     return kind in MODALITIES and all(part.get(key) is None for key in (kind, f"{kind}_url", "url", "path", "base64"))
 
 
-def _filled(part: object, queue: MediaQueue) -> object:
+def _filled(content: object, queue: MediaQueue) -> object:
+    if isinstance(content, str) and holds_mark(content):
+        return [
+            {"type": "text", "text": part.text}
+            if isinstance(part, TextPart)
+            else {"type": part.modality, part.modality: part.source}
+            for part in queue.place(content)
+        ]
+    return [_filled_part(part, queue) for part in content] if isinstance(content, list) else content
+
+
+def _filled_part(part: object, queue: MediaQueue) -> object:
     if not isinstance(part, Mapping):
         return part
     kept = {key: value for key, value in part.items() if key != _INDEX}

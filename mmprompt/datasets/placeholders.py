@@ -30,7 +30,7 @@ class MediaQueue:
         self._next = dict.fromkeys(media, 0)
         self._numbered: set[tuple[str, int]] = set()
 
-    def place(self, text: str) -> list[Part]:
+    def place(self, text: str) -> list[TextPart | MediaRef]:
         """Return a text as parts, each mark replaced by its medium.
 
         The line break between a mark and a text only separates the two, so one on each side is left out. A text of
@@ -39,7 +39,7 @@ class MediaQueue:
         Raises:
             RowError: a mark has no medium.
         """
-        parts: list[Part] = []
+        parts: list[TextPart | MediaRef] = []
         end = 0
         for mark in MARK.finditer(text):
             _add_text(parts, text[end : mark.start()], before=bool(end), after=True)
@@ -90,7 +90,7 @@ class MediaQueue:
             raise column_error(column, what, "write a mark where each medium stands", "MM108")
 
 
-def _add_text(parts: list[Part], text: str, *, before: bool, after: bool) -> None:
+def _add_text(parts: list[TextPart | MediaRef], text: str, *, before: bool, after: bool) -> None:
     """Add the text between two marks; ``before`` and ``after`` say whether a mark is at that side."""
     if before:
         text = text.removeprefix("\n")

@@ -204,8 +204,9 @@ class MediaReader:
         if declared and not agree(normal_type(declared), media_type):
             findings = (*findings, Note("MM204", f"declared {shown(declared, 40)[1:-1]}, bytes are {kind.name}"))
         modality, source, form, options, extra, _ = ref
-        if isinstance(source, Mapping) and isinstance(path := source.get("path"), str):  # the name beside the bytes
-            findings = (*findings, *suffix_findings(path, kind, media_type))
+        if isinstance(source, Mapping) and source.get("bytes") is not None:  # sound as numbers has no bytes of its own
+            path = source.get("path")
+            findings = (*findings, *(suffix_findings(path, kind, media_type) if isinstance(path, str) else ()))
         return MediaPart(modality, media_type, data, (), form, options, extra, in_short(source), changes, findings)
 
     def check_size(self, messages: Iterable[Message]) -> None:

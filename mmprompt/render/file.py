@@ -14,7 +14,7 @@ from mmprompt.media.changes import Changes
 from mmprompt.render.output import check_apart, check_output
 from mmprompt.render.output import output as opened
 from mmprompt.render.renderer import Renderer
-from mmprompt.render.request import asked_changes
+from mmprompt.render.request import asked_changes, require_numbers
 from mmprompt.render.run import RenderReport, render, unheard
 from mmprompt.tasks.load import load_task
 from mmprompt.tasks.task import Task
@@ -48,8 +48,7 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
     Args:
         task: a task, or what ``load_task`` takes.
         output: the file that is written. It appears when it is complete; an older one stays until then.
-        emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (lines of
-            OpenAI's batch files).
+        emit: ``"messages"``, ``"prompt"`` (before the meta template), ``"string"`` (after it) or ``"batch"`` (OpenAI).
         limit: reads at most this many rows.
         on_error: receives the error of each row that cannot be sent, and the row is left out. It also receives each id
             that a row before had. Without it the first error of a row is raised, and nothing is written.
@@ -59,11 +58,12 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
         How many rows were rendered and left out, and how many ids stood before.
 
     Raises:
-        TaskError: the task, ``emit`` or a change is wrong, or the output is a folder or one of the inputs.
+        TaskError: the task, ``emit``, a number or a change is wrong, or the output is a folder or one of the inputs.
         TargetError: the target is unknown, or has no such lines.
         MMPromptError: without ``on_error``, the first row that cannot be sent, with its place.
         OSError: the output cannot be written.
     """
+    require_numbers(workers, limit)
     loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
     path = _checked(output, loaded, task)
     asked = _asked(loaded, emit, changes or {})
@@ -89,7 +89,7 @@ def _checked(output: str | os.PathLike[str], task: Task, given: object) -> str:
 def _asked(task: Task, emit: str, changes: Mapping[str, object] | Changes) -> Changes:
     if emit != "prompt":
         return asked_changes(task, changes)
-    if changes:
+    if changes and changes != Changes():
         raise TaskError("changes of media with emit 'prompt'", "leave them out: a prompt holds its media unchanged")
     return Changes()
 

@@ -235,11 +235,18 @@ def task_requests(
     on_error: Callable[[MMPromptError], None] | None = None,
 ) -> Iterator[Request]:
     """Yield the requests of a task; see ``Task.requests``."""
-    if type(workers) is not int or workers < 1:
-        raise TaskError(f"workers is {workers!r}", "give 1 or more")
+    require_numbers(workers)
     asked = None if changes is None else asked_changes(task, changes)
     builder = RequestBuilder(task, target, media=media, policy=policy, changes=asked)
     return _stream(builder, workers, on_error)
+
+
+def require_numbers(workers: int, limit: int | None = None) -> None:
+    """Refuse a number of threads below 1 and a number of rows below 0, and what is no whole number."""
+    if type(workers) is not int or workers < 1:
+        raise TaskError(f"workers is {shown(workers)}", "give a whole number from 1")
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise TaskError(f"limit is {shown(limit)}", "give a whole number from 0, or None for all rows")
 
 
 def asked_changes(task: Task, changes: Mapping[str, object] | Changes) -> Changes:

@@ -7,12 +7,13 @@ only a task makes another column tagged.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 
 from mmprompt.datasets.choices import choices_in, is_empty, option_lines
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
-from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TemplateError, Where, names_in_short
+from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TemplateError, Where, names_in_short, short_name
 from mmprompt.messages import MediaRef, Message, Part, TextPart
 from mmprompt.segments import scan
 from mmprompt.templates.sample_view import CONTENT, SampleView, null_column
@@ -94,7 +95,7 @@ def _no_column(entry: SampleView) -> TemplateError:
     found: dict[str | None, str] = {}
     for name, value in entry.columns.items():
         found.setdefault(looks_like(value, entry.list_cells), name)
-    media = [f"--map {names_in_short([name])}={modality}" for modality, name in found.items() if modality]
+    media = [f"--map {shlex.quote(f'{short_name(name)}={modality}')}" for modality, name in found.items() if modality]
     return TemplateError(
         "the row has nothing to send: no column is 'content', 'question' or named as a media column",
         f"name them with {', '.join(media) or '--map COLUMN=image'} and --map COLUMN=question, or let mmprompt init"

@@ -61,6 +61,7 @@ def test_ordinary_texts_are_no_fault(tmp_path: Path, text: str) -> None:
         ("What is the mojibake “Ã¼” of?", False),
         ("Which encoding does the cafÃ© use?", True),
         ("Où est le cafÃ© ?", True),
+        ("The signs ½¼¾½¼¾ and ±²³±²³", False),
         ("Ã© ist ein Zeichen", True),
     ],
 )
@@ -78,6 +79,7 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
         ("\u00e7\u0152\u00ab\u00e7\u2039\u2014", "猫狗"),
         ("\u00f0\u0178\u02dc\u20ac", "😀"),
         ("图中的图形是什么颜色？".encode("gbk").decode("latin-1"), "图中的图形是什么颜色？"),
+        ("图形是什么颜色？ A. 红色 B. 蓝".encode("gbk").decode("latin-1"), "图形是什么颜色？ A. 红色 B. 蓝"),
     ],
 )
 def test_mojibake_is_named_with_what_it_was_and_mended_on_request(tmp_path: Path, wrong: str, right: str) -> None:
@@ -206,6 +208,9 @@ def test_an_answer_in_a_file_name_is_a_whole_word(tmp_path: Path, name: str, ans
         ("答案是\uff1aB", "B", True),
         ("答案是A还是B？", "A", False),
         ("答案：是/否", "是", False),
+        ("答案是A、B还是C？", "A", False),
+        ("答案是A\uff0cB或C？", "A", False),
+        ("这是什么？答案是猫。", "猫", True),
         ("What is left of a red car on a hill?", "a red car on a hill", True),
         ("Is it a cat or a dog?", "a dog", False),
         ("Is there a cat? Answer yes or no.", "yes", False),

@@ -893,6 +893,8 @@ def test_columns_of_other_names_are_told_once_with_their_names(
     assert re.search(
         "… and 2 more rows have this error: .*; name them with --map img=image and --map COLUMN=question", err
     )
+    data = write_rows(tmp_path / "blank.jsonl", {"prompt": "q", "my photo": "a.jpg"})
+    assert "name them with --map 'my photo=image' and" in rendered(capfd, data)[2]
 
 
 @pytest.mark.parametrize(("mark", "hint"), [("|", "save the file with commas"), (" \t", "pass --format tsv")])

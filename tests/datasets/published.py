@@ -267,6 +267,28 @@ def trl(folder: Path) -> Case:
     return Case(lines(folder / "train.jsonl", *rows), "openai", sent)
 
 
+def verl(folder: Path) -> Case:
+    """verl-project/verl, examples/data_preprocess/geo3k.py: texts of ``prompt`` with marks, and a list of pictures."""
+    put(folder, CUP, CAT)
+    rule = {"style": "rule", "ground_truth": "2"}
+    rows = [
+        {"images": [], "prompt": [{"role": "user", "content": "1 + 1?"}], "reward_model": rule},
+        {
+            "images": [CUP, CAT],
+            "prompt": [
+                {"role": "system", "content": "Be short."},
+                {"role": "user", "content": "<image><image>Which is older?"},
+            ],
+            "reward_model": rule,
+        },
+    ]
+    sent = [
+        Sent(0, [user("1 + 1?")]),
+        Sent(1, [says("system", "Be short."), user(image(CUP), image(CAT), "Which is older?")]),
+    ]
+    return Case(lines(folder / "train.jsonl", *rows), "openai", sent)
+
+
 def vsft(folder: Path) -> Case:
     """HuggingFaceH4/llava-instruct-mix-vsft: tables give all parts the same keys, and number the pictures."""
     pq = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: pip install 'mmprompt[parquet]'")
@@ -825,7 +847,7 @@ def joined(folder: Path) -> Case:
 
 
 CASES: list[Callable[[Path], Case]] = [
-    llava, sharegpt, llamafactory, alpaca, qwen, qwen_vl, trl, vsft, internvl, mmmu, scienceqa, vqav2, textvqa, docvqa, mathvista,
+    llava, sharegpt, llamafactory, alpaca, qwen, qwen_vl, trl, verl, vsft, internvl, mmmu, scienceqa, vqav2, textvqa, docvqa, mathvista,
     coco, videomme, mvbench, arc, arc_of_ai2, air_bench, audiobench, inspect, vlmevalkit, parquet, saved, arrow, imagefolder, audiofolder,
     tar, packed_tar, plain_tar, packed_lines, mapped_csv, keyed, joined,
 ]  # fmt: skip

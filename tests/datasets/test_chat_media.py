@@ -18,6 +18,32 @@ def sent(*content: Any, **columns: Any) -> list[Any]:
     return [part.source if isinstance(part, MediaRef) else part.text for part in message.parts]
 
 
+def said(text: str, **columns: Any) -> list[Any]:
+    """Return what ``sent`` returns for a chat whose content is a text."""
+    ((_, (message,)),) = load_task(
+        {"dataset": {"rows": [{"prompt": [{"role": "user", "content": text}], **columns}]}}
+    ).messages()
+    return [part.source if isinstance(part, MediaRef) else part.text for part in message.parts]
+
+
+def test_a_mark_in_a_text_takes_the_next_medium_of_its_column() -> None:
+    assert said("<audio>\nIs it <image>?", audio="a.wav", image="a.png") == ["a.wav", "Is it ", "a.png", "?"]
+    assert said("What does <image> mean?") == ["What does <image> mean?"]
+    for images, words in (
+        (["a.png", "b.png"], "1 image has no mark <image> in the text"),
+        ([], "the text holds <image>, but the row has 0 images"),
+    ):
+        with pytest.raises(MMPromptError, match=words):
+            said("<image>q", images=images)
+
+
+def test_empty_media_columns_of_a_text_are_no_unsent_columns() -> None:
+    rows = [{"prompt": [{"role": "user", "content": "1 + 1?"}], "images": images} for images in ([], None, ["a.png"])]
+    task = load_task({"dataset": {"rows": rows}})
+    list(task.messages())
+    assert [(note.code, note.what[:6]) for note in task.notes()] == [("MM605", "1 of 3")]
+
+
 def test_each_modality_has_its_own_columns() -> None:
     parts = ({"type": "audio"}, {"type": "video"}, IMAGE, TEXT, {"type": "video", "video": None})
     media = {"images": ["a.png"], "audio": "a.wav", "videos": ["a.mp4", "b.mp4"]}
@@ -47,10 +73,19 @@ def test_another_number_of_parts_than_media_is_the_rows_error(
     assert (told.value.code, told.value.where.column, told.value.where.sample) == ("MM108", column, "0")
 
 
+@pytest.mark.parametrize("nothing", [None, "", " ", float("nan"), {"bytes": None, "path": None}])
+def test_an_empty_cell_of_a_media_column_is_no_medium(nothing: Any) -> None:
+    assert sent(TEXT, image=nothing) == ["q"]
+    assert sent(IMAGE, TEXT, image=nothing, images=[nothing, "a.png"]) == ["a.png", "q"]
+
+
 def test_parts_that_name_their_media_are_sent_as_they_are_and_the_column_is_noted() -> None:
     named = {"type": "image", "image": "own.png"}
     assert sent(named, TEXT, images=["a.png"]) == ["own.png", "q"]
     assert sent(named, IMAGE, images=["a.png"]) == ["own.png", "a.png"]
+    chat = [{"role": "system", "content": "Write <image> for a picture."}, {"role": "user", "content": [named, TEXT]}]
+    ((_, (system, _)),) = load_task({"dataset": {"rows": [{"messages": chat, "images": ["a.png"]}]}}).messages()
+    assert system.text == "Write <image> for a picture."
 
 
 def test_what_stands_beside_a_part_goes_with_it_but_for_its_number() -> None:

@@ -479,6 +479,8 @@ def test_hf_structs_give_their_bytes_else_their_path(reader):
         "named .jpg, bytes are PNG"
     ]
     assert not read(reader, {"bytes": PNG, "path": "a.png"}).findings
+    decoded = {"array": np.zeros(9, "f4"), "sampling_rate": 16000, "path": "a.mp3"}  # its WAV is ours
+    assert not read(reader, decoded, "audio").findings
     assert isinstance(refusal(reader, {"bytes": None, "path": "/etc/passwd"}), PolicyError)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mmprompt import MMPromptError, SourceError, TaskError, load_task, render_file
 from mmprompt.cli import main
+from mmprompt.media.changes import Changes
 
 ROOT = Path(__file__).parents[2]
 TOUR, BROKEN = ROOT / "fixtures/tour/task.yaml", ROOT / "fixtures/broken/broken.jsonl"
@@ -73,6 +75,15 @@ def test_an_output_that_is_an_input_or_a_folder_is_refused(tmp_path: Path) -> No
         render_file(data, tmp_path)
 
 
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": 1.5}, {"limit": -1}, {"limit": "3"}])
+def test_a_number_that_counts_nothing_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(TaskError, match=f"{name} is"):
+        render_file(TOUR, tmp_path / "requests.jsonl", **wrong)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_changes_of_a_prompt_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="changes of media with emit 'prompt'"):
         render_file(TOUR, tmp_path / "prompts.jsonl", emit="prompt", changes={"max_side": 64})
+    assert render_file(TOUR, tmp_path / "prompts.jsonl", emit="prompt", changes=Changes(), limit=1).rendered == 1

@@ -27,8 +27,14 @@ _MOJIBAKE = re.compile(
 _CHINESE = re.compile("[\xa1-\xff]{6,}")
 """What may be three characters or more of GBK that was read as cp1252 or Latin-1."""
 
+_PAIRS = re.compile("(?:[\xa1-\xff]{2})+")
+"""What may be GBK in a text that has some: single characters and words too."""
+
 _COMMON = (*range(0xA1, 0xA4), *range(0xB0, 0xD8))
 """The first bytes of common signs and characters in GBK."""
+
+_FIRST_LETTER = ord("À")
+"""What stands before it in Latin-1 are signs, such as ½ and ³."""
 
 _ABOUT = re.compile(
     r"mojibake|utf-?(?:8|16)|latin-?1|iso-?8859|cp-?125\d|windows-?125\d|\bunicode|\b(?:en|de)cod(?:e|ing)|charset"
@@ -69,19 +75,25 @@ def _meant(match: re.Match[str]) -> str:
     return meant if all(character.isprintable() or character.isspace() for character in meant) else match[0]
 
 
-def _meant_in_gbk(match: re.Match[str]) -> str:
-    """Return what the text was before its GBK was read as cp1252; the same text if it is a word, UTF-8, or rare."""
-    raw = match[0].encode("latin-1")
+def _from_gbk(match: re.Match[str]) -> str:
+    """Return what GBK that was read as cp1252 says; the same text if it is not GBK."""
     try:
-        meant = raw.decode("gb2312")
+        return match[0].encode("latin-1").decode("gb2312")
     except UnicodeDecodeError:
         return match[0]
+
+
+def _meant_in_gbk(match: re.Match[str]) -> str:
+    """Return what the text was before its GBK was read as cp1252; the same text if it is a word, UTF-8, or rare."""
+    raw, meant = match[0].encode("latin-1"), _from_gbk(match)
     found = [lead for lead in raw[::2] if lead in _COMMON]
     rare = 10 * len(found) < 9 * len(meant) or len(set(meant)) == 1
-    return match[0] if rare or match[0].isalpha() or is_utf8(raw) else meant
+    signs_alone = max(raw) < _FIRST_LETTER
+    return match[0] if rare or signs_alone or match[0].isalpha() or is_utf8(raw) else meant
 
 
-_FORMS = ((_CHINESE, _meant_in_gbk, "GBK"), (_MOJIBAKE, _meant, "UTF-8"))
+_FORMS = ((_CHINESE, _meant_in_gbk, "GBK", (_PAIRS, _from_gbk)), (_MOJIBAKE, _meant, "UTF-8", (_MOJIBAKE, _meant)))
+"""Where to look, what was meant there, the encoding, and how to mend a text in which some was found."""
 
 
 def _is_shown(text: str, match: re.Match[str], meant_by: Callable[[re.Match[str]], str]) -> bool:
@@ -104,12 +116,12 @@ def mojibake(row: CheckedRow) -> Iterator[Hit]:
     for text in _all_texts(row):
         if text.text.isascii():
             continue
-        for pattern, meant, encoding in _FORMS:
+        for pattern, meant, encoding, mend in _FORMS:
             found = (match for match in pattern.finditer(text.text) if meant(match) != match[0])
             wrong = next((match for match in found if not _is_shown(text.text, match, meant)), None)
             if wrong is not None:
                 what = f"{_around(text.text, *wrong.span())} holds {shown(wrong[0])}, which was {shown(meant(wrong))}"
-                fix = _mended(row, text, pattern, meant, mended)
+                fix = _mended(row, text, *mend, mended)
                 hint = f"read the source again as {encoding}"
                 yield Hit(what, hint, text.column, text.at(wrong.start()), fix=fix)
                 break

@@ -32,7 +32,7 @@ _ANSWERS = (
     r"(?:\b(?:answer|ans|correct (?:answer|option|choice)|solution|label)\s*(?:(?:is|are)\b\s*:?|[:=])"
     "|(?:答案|正解|答え)\\s*(?:[是为は]\\s*[:\uff1a]?|[:\uff1a]))\\s*[(\"'\uff08]?"
 )
-_NO_MORE = r"(?!\w|[)\"']?\s*(?:,|/|\bor\b))"
+_NO_MORE = "(?!\\w|[)\"'\uff09]?\\s*(?:[,/\u3001\uff0c]|\\bor\\b))"
 """What may not follow: the question would list answers to choose from."""
 
 _PLAIN = frozenset((

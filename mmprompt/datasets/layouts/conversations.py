@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from mmprompt.datasets.layouts.layout import Layout, text_of
 from mmprompt.datasets.list_cells import list_of_cell
+from mmprompt.datasets.media_columns import holds_no_medium
 from mmprompt.datasets.placeholders import MediaQueue, holds_mark
 from mmprompt.datasets.sample import Sample, column_error
 from mmprompt.errors import RowError, nearest, shown
@@ -108,7 +109,7 @@ def media_of(sample: Sample) -> dict[str, list[object]]:
     for modality in MODALITIES:
         values = [sample.columns[column] for column in MEDIA[modality] if column in sample.columns]
         media = [item for value in values if value is not None for item in list_of_cell(value)]
-        found[modality] = [item for item in media if item is not None and item != ""]
+        found[modality] = [item for item in media if not holds_no_medium(item)]
     return found
 
 

@@ -132,7 +132,7 @@ def _answers(answer: object) -> object:
 
 def _placed(queue: MediaQueue, text: str, column: str) -> list[Part]:
     try:
-        return queue.place(text)
+        return [*queue.place(text)]
     except RowError as error:
         raise error.located(column=column) from None
 
