@@ -97,14 +97,13 @@ def similar_media(store: Store) -> Iterator[Hit]:
     told_once = len(found) >= FEW and len(found) > _SEVERAL * different
     for number, earlier, distance in found:
         own, old = _medium(store, number), _medium(store, earlier)
-        what = f"{own.name} looks like {old.name} {{}} (distance {distance} of {_BITS})"
+        where = _place(old.row, old.file, old.line, own.row, None if told_once else own.file)
+        what = f"{own.name} looks like {old.name} {where} (distance {distance} of {_BITS})"
         if told_once:
-            what = what.format(f"in {place_of_row(old.file, old.line, old.row)}")
             count = f"{len(found)} of {different} different pictures look like an earlier one"
             yield Hit(f"{count}: {what}", "look at some, and drop copies; leave it if they are one series")
             return
         store.add_alike(own.row, own.column, own.offset, old.digest)
-        what = what.format(_place(old.row, old.file, old.line, own.row, own.file))
         yield Hit(what, "look at both, and drop one if they show the same", own.column, own.offset, own.row)
 
 
