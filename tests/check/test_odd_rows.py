@@ -233,6 +233,18 @@ def test_swapped_columns_are_told_in_each_form_of_a_row(tmp_path: Path, question
     assert [finding.code for finding in findings_of(tmp_path / "data.parquet")] == ["MM706"]
 
 
+@pytest.mark.parametrize(("right", "told"), [(0, [2]), (1, [2]), (20, list(range(2, 22)))])
+def test_a_swapped_header_is_told_once(tmp_path: Path, right: int, told: list[int]) -> None:
+    lines = [f"{n},What cat is in picture {n}?,b{n}.jpg,cat" for n in range(20)]
+    for n in range(20, 20 + right):
+        (tmp_path / f"a{n}.jpg").write_bytes(encoded(pixels(n), "JPEG"))
+        lines.append(f"{n},a{n}.jpg,What is in picture {n}?,cat")
+    (tmp_path / "data.csv").write_text("\n".join(["id,image,question,answer", *lines, ""]))
+    found = [finding for finding in findings_of(tmp_path / "data.csv") if finding.code not in ("MM312", "MM316")]
+    assert [(finding.code, finding.line) for finding in found] == [("MM706", line) for line in told]
+    assert ("(and 19 more rows)" in found[0].message) == (right < 20)
+
+
 def test_a_question_of_bytes_is_told(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = {"id": [1], "question": pa.array(["什么？".encode("gbk")], pa.binary()), "answer": ["x"]}
