@@ -67,8 +67,8 @@ class CheckSettings(NamedTuple):
             raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
         if arguments.write_baseline and arguments.diff:
             raise TaskError("--diff writes nothing, and --write-baseline does", "give one of the two")
-        if arguments.write_baseline and (given_option := _of_report(arguments)):
-            raise TaskError(f"--write-baseline writes no report, and {given_option} is for one", "give one of the two")
+        if arguments.write_baseline and (of_report := _of_report(arguments)):
+            raise TaskError(f"--write-baseline writes no report, and {of_report} is for one", "give one of the two")
         read = (*arguments.input, arguments.dataset, arguments.train, arguments.against)
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
