@@ -167,6 +167,16 @@ def test_escaped_tags_of_tagged_text_are_near_misses(tmp_path: Path) -> None:
     assert (finding.hint, finding.offset) == ("write <AIS_IMAGE_START>, if it is meant as a tag", content.index("&lt;"))
 
 
+def test_a_row_whose_text_has_a_misspelt_tag_is_not_told_to_send_media_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    content = f"<AIS_IMAGE_START>a.png{END}<ais_text_start>What?{END}"
+    row = {"id": 1, "content": content, "question": "Which wood is it?", "answer": "x"}
+    codes = codes_of(tmp_path, row)
+    assert "MM102" in codes
+    assert "MM606" not in codes
+    assert "MM606" in codes_of(tmp_path, {**row, "content": f"<AIS_IMAGE_START>a.png{END}"})
+
+
 def test_a_hint_names_llava_where_there_are_conversations(tmp_path: Path) -> None:
     (finding,) = findings_of(written(tmp_path, {"id": 1, "question": "<image>\nWhat?", "answer": "x"}))
     assert finding.hint == "remove it, and name the medium in a column, such as 'image'"
