@@ -68,6 +68,11 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
     assert ("MM005" in codes_of(tmp_path, {"id": 1, "question": text, "answer": "x"})) is found
 
 
+@pytest.mark.parametrize("text", ["ЁРЁСЁ", "Сімʼя і РІК: СІРІ", "РЁ СЁ РЄ", "С’est РµС‚ Р°"])
+def test_cyrillic_as_it_should_be_is_no_mojibake(tmp_path: Path, text: str) -> None:
+    assert "MM005" not in codes_of(tmp_path, {"id": 1, "question": f"Что это: {text}?", "answer": "x"})
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
@@ -75,6 +80,10 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
         ("it\u00e2\u20ac\u2122s", "it’s"),
         ("5 \u00c2\u00b0C", "5 °C"),
         ("\u00d0\u00ba\u00d0\u00be\u00d1\u201a", "кот"),
+        (
+            "У него кошка и я. Иди!".encode().decode("cp1251", "surrogateescape").replace("\udc98", "\x98"),
+            "У него кошка и я. Иди!",
+        ),
         ("\u00e7\u0152\u00ab\u00e7\u2039\u2014", "猫狗"),
         ("\u00f0\u0178\u02dc\u20ac", "😀"),
         ("图中的图形是什么颜色？".encode("gbk").decode("latin-1"), "图中的图形是什么颜色？"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
 from mmprompt.datasets.likely_encoding import is_utf8
@@ -23,6 +24,11 @@ _MOJIBAKE = re.compile(
     f"(?:[ÂÃ]{_NEXT})+|(?:â{_NEXT}{{2}})+|(?:ð{_NEXT}{{3}})+|(?:[Ä-ß]{_NEXT}){{2,}}|(?:[à-ï]{_NEXT}{{2}}){{2,}}"
 )
 """UTF-8 read as cp1252. Of rarer characters two in a row count: one may be an accent before a quotation mark."""
+
+_CYRILLIC = {byte: bytes([byte]).decode("cp1251", "ignore") or chr(byte) for byte in range(0x80, 0xC0)}
+_PAIR = "[РС][" + re.escape("".join(_CYRILLIC.values())) + "]"  # noqa: RUF001  # a letter in UTF-8, read as cp1251
+_RUSSIAN = re.compile(f"(?:{_PAIR})+")
+_IS_RUSSIAN = re.compile(f"(?:{_PAIR}){{3}}")
 
 _CHINESE = re.compile("[\xa1-\xff]{6,}")
 """What may be three characters or more of GBK that was read as cp1252 or Latin-1."""
@@ -69,6 +75,19 @@ def _meant(match: re.Match[str]) -> str:
     return meant if all(character.isprintable() or character.isspace() for character in meant) else match[0]
 
 
+@lru_cache(maxsize=4)
+def _has_russian(text: str) -> bool:
+    return _IS_RUSSIAN.search(text) is not None
+
+
+def _meant_in_russian(match: re.Match[str]) -> str:
+    """Return what Cyrillic was before it was read as cp1251; the same text if no three letters in a row are such."""
+    if not _has_russian(match.string):
+        return match[0]
+    raw = b"".join([b"\x98" if letter == "\x98" else letter.encode("cp1251") for letter in match[0]])
+    return raw.decode("utf-8")
+
+
 def _meant_in_gbk(match: re.Match[str]) -> str:
     """Return what the text was before its GBK was read as cp1252; the same text if it is a word, UTF-8, or rare."""
     raw = match[0].encode("latin-1")
@@ -81,7 +100,7 @@ def _meant_in_gbk(match: re.Match[str]) -> str:
     return match[0] if rare or match[0].isalpha() or is_utf8(raw) else meant
 
 
-_FORMS = ((_CHINESE, _meant_in_gbk, "GBK"), (_MOJIBAKE, _meant, "UTF-8"))
+_FORMS = ((_CHINESE, _meant_in_gbk, "GBK"), (_MOJIBAKE, _meant, "UTF-8"), (_RUSSIAN, _meant_in_russian, "UTF-8"))
 
 
 def _is_shown(text: str, match: re.Match[str], meant_by: Callable[[re.Match[str]], str]) -> bool:
