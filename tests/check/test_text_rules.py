@@ -355,3 +355,30 @@ def test_a_batch_has_a_number_of_requests_and_of_bytes(target: str, requests: in
 def test_a_text_that_is_cut_in_a_message_says_so(tmp_path: Path) -> None:
     path = written(tmp_path, {"id": 1, "question": "What colour is the cafÃ© by the old harbour?", "answer": "x"})
     assert findings_of(path)[0].message == "'…r is the cafÃ© by the old …' holds 'Ã©', which was 'é'"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words", "mended"),
+    [
+        ("<ais_image_start>a.png<AIS_CONTENT_TAG>", "<ais_image_start>", True),
+        ("<AIS_IMG_START>a.png<ais_content_tag>", "s <AIS_IMG_START>, <ais_content_tag>", True),
+        ("<AIS_IMG_START>a.png</AIS_CONTENT_TAG>", "s <AIS_IMG_START>, </AIS_CONTENT_TAG>", False),
+        ("<AIS_IMAGE>a.png<AIS_CONTENT_TAG>", "<AIS_IMAGE>", False),
+        ("<ais_image_start>a.png", "<ais_image_start>", False),
+    ],
+)
+def test_all_misspelt_tags_of_a_column_are_told_and_mended_where_they_are_certain(
+    tmp_path: Path, wrong: str, words: str, mended: bool
+) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    end = f"<AIS_TEXT_START>What is it?{END}"
+    path = written(tmp_path, {"id": 1, "content": f"{wrong}{end}", "answer": "x"})
+    checker = Checker(dataset_task(path))
+    with Store() as store:
+        (report, _) = checker.check(store)
+    checker.close()
+    (finding,) = [each for each in report.findings if each.code == "MM102"]
+    assert (finding.severity, finding.fixable, finding.offset) == ("error", mended, 0)
+    assert finding.message.removeprefix("misspelt tag").strip() == words
+    fixes = [fix.value for fix in report.fixes if fix.code == "MM102"]
+    assert fixes == [f"<AIS_IMAGE_START>a.png{END}{end}"] * mended
