@@ -16,6 +16,7 @@ from mmprompt.check.mending import FORMATS
 from mmprompt.check.row_batches import batches_of
 from mmprompt.check.row_check import FAULT, HINTS, RowCheck, RowReport
 from mmprompt.check.rule import DATASET_RULES, TASK_RULES, Hit
+from mmprompt.check.rules.columns import NEARLY_ALL
 from mmprompt.check.store import Store
 from mmprompt.check.target_check import TargetCheck
 from mmprompt.datasets.read import Dataset
@@ -34,8 +35,8 @@ from mmprompt.tasks.task import Task
 Watched = Callable[[Iterator[Row]], Iterator[Row]]
 Keeps = Callable[[Finding], bool]
 
-_ONCE = ("MM003",)
-"""Codes of which the first finding of each file stands for all."""
+_ONCE = {"MM003": 0.0, "MM706": NEARLY_ALL}
+"""Codes of which the first finding of each file stands for all, if so large a share of the rows has one."""
 
 _SAME = {"MM611": "MM715", "MM102": "MM105"}
 """Notes on all rows that a rule tells better, row by row."""
@@ -159,7 +160,7 @@ class Checker:
 
     def finish(self, store: Store) -> RowReport:
         """Check the whole dataset, whose rows the store has; see ``check``."""
-        once = [finding for code in _ONCE for finding in store.once(code)]
+        once = list(_once(store))
         of_dataset = self._of_dataset(store) if store.progress.items or not self._fault else ()
         found = self._told([*self._fault, *of_dataset])
         store.add_findings(found)
@@ -261,6 +262,14 @@ class Checker:
                 fixable = note.code == "MM004" and self._mendable
                 finding = note.finding._replace(file=note.where.file or self._path, fixable=fixable)
                 yield finding._replace(hint=finding.hint or HINTS.get(note.code, ""))
+
+
+def _once(store: Store) -> Iterator[Finding]:
+    """Yield the findings that were held back, of which one may stand for all."""
+    for code, share in _ONCE.items():
+        rows = next(store.query("SELECT COUNT(DISTINCT row) FROM findings WHERE code = ?", code))[0]
+        if rows:
+            yield from store.once(code) if rows >= share * store.progress.rows else store.findings_of(code)
 
 
 def _located(code: str, hit: Hit, store: Store, path: str | None) -> Finding:

@@ -268,10 +268,10 @@ def _of_hit(code: str, hit: Hit, row: Sample, where: Where) -> tuple[Finding, Ke
     column = where.column if hit.column is None else hit.column
     offset = where.offset if hit.offset is None else hit.offset
     place = where._replace(column=column, offset=offset, part=where.part if hit.part is None else hit.part)
-    finding = Finding.at(code, hit.message, hit.hint, place, row.row, row.id)._replace(
-        fixable=hit.fix is not None and hit.fix.safe
-    )
-    return finding, None if hit.fix is None else KeptFix(row.row, row.file, row.line, code, *hit.fix)
+    finding = Finding.at(code, hit.message, hit.hint, place, row.row, row.id)
+    severity, fixable = "error" if hit.left_out else finding.severity, hit.fix is not None and hit.fix.safe
+    fix = None if hit.fix is None else KeptFix(row.row, row.file, row.line, code, *hit.fix)
+    return finding._replace(severity=severity, fixable=fixable), fix
 
 
 def _ours(error: MMPromptError | MemoryError) -> MMPromptError:

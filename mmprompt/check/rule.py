@@ -35,7 +35,8 @@ class Fix(NamedTuple):
 class Hit(NamedTuple):
     """A fault that a rule found. A rule on the whole dataset names its 0-based ``row``.
 
-    ``part`` is the number of the medium that it is on, by which several of one column are told apart.
+    ``part`` is the number of the medium that it is on, by which several of one column are told apart. ``left_out``: the
+    row is not sent, so the finding is an error also where its rule is a warning.
     """
 
     message: str
@@ -45,6 +46,7 @@ class Hit(NamedTuple):
     row: int | None = None
     fix: Fix | None = None
     part: int | None = None
+    left_out: bool = False
 
 
 @dataclass(slots=True)

@@ -67,6 +67,8 @@ class CheckSettings(NamedTuple):
             raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
         if arguments.write_baseline and arguments.diff:
             raise TaskError("--diff writes nothing, and --write-baseline does", "give one of the two")
+        if arguments.write_baseline and (of_report := _of_report(arguments)):
+            raise TaskError(f"--write-baseline writes no report, and {of_report} is for one", "give one of the two")
         read = (*arguments.input, arguments.dataset, arguments.train, arguments.against)
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
@@ -132,6 +134,16 @@ def _report(arguments: argparse.Namespace) -> type[Report]:
     if name != "text":
         raise TaskError("--statistics is a report of its own", "give it without --output-format")
     return StatisticsReport
+
+
+def _of_report(arguments: argparse.Namespace) -> str | None:
+    """Return the first given option on the report; None if there is none."""
+    given = {
+        "--output-file": arguments.output_file is not None,
+        "--output-format": arguments.output_format != "text",
+        "--statistics": arguments.statistics,
+    }
+    return next((option for option, is_given in given.items() if is_given), None)
 
 
 def _codes_in(given: Sequence[str]) -> list[str]:

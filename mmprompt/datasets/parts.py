@@ -123,7 +123,9 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
     """Return the files of a dataset, and the folder if the caller gave a folder."""
     parts: list[Part] = []
     given = None
-    for path in [file for pattern in paths for file in folder.expanded(pattern)]:
+    files = [file for pattern in paths for file in folder.expanded(pattern)]
+    _refuse_repeated(files)
+    for path in files:
         found = folder.Contents((path,))
         if path != "-" and os.path.isdir(path):
             if len(paths) > 1:
@@ -139,6 +141,15 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
         return parts, given  # one shard, named by its caller
     missing = folder.missing_shards([part.source.name for part in parts])
     return [part._replace(missing=missing.get(part.source.name, ())) for part in parts], given
+
+
+def _refuse_repeated(files: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for file in files:
+        own = os.path.abspath(file)
+        if own in seen:
+            raise DatasetError(f"{shown(file)} is named twice", "name it once; a pattern may hold it too")
+        seen.add(own)
 
 
 def _part(source: DatasetFile, kind: str | None, asked: Settings) -> Part:

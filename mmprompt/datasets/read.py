@@ -193,7 +193,8 @@ def open_dataset(
         layouts: recognise published layouts such as MMMU's; False leaves the columns as they are.
 
     Raises:
-        DatasetError: a file is missing, unreadable or binary, its format is unknown, or a setting does not fit.
+        DatasetError: a file is missing, named twice, unreadable or binary, its format is unknown, or a setting does not
+            fit.
     """
     asked = Settings(format, thorough, key, columns, tuple(join), split, encoding, templates, layouts)
     if format is not None and format not in FORMATS:

@@ -10,9 +10,9 @@ from mmprompt.datasets.choices import LISTS, Choices, choices_in, is_empty, unre
 from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
-from mmprompt.errors import names_in_short, nearest, shown
+from mmprompt.errors import TagError, names_in_short, nearest, shown
 from mmprompt.messages import TextPart
-from mmprompt.segments import START_TAGS, begins_tagged, near_miss, near_miss_in_text
+from mmprompt.segments import START_TAGS, begins_tagged, near_miss, near_miss_in_text, scan
 from mmprompt.tasks.config import ANSWER
 from mmprompt.tasks.default_prompt import HINT, QUESTION
 from mmprompt.tasks.odd_values import RowNote, odd_texts
@@ -122,7 +122,17 @@ def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
     if not scanned:
         return False, True
     media = any(tag in content for tag in _MEDIA_TAGS)
-    return media, not media or "<AIS_TEXT_START>" in content or not content.startswith(_MEDIA_TAGS)
+    text = not media or "<AIS_TEXT_START>" in content or not content.startswith(_MEDIA_TAGS)
+    return media, text or _has_wrong_tags(content)
+
+
+def _has_wrong_tags(content: str) -> bool:
+    """Return whether the tags of a content are an error of its row: its text may stand in a misspelt segment."""
+    try:
+        scan(content)
+    except TagError:
+        return True
+    return False
 
 
 def _holds_text(content: object) -> bool:

@@ -166,3 +166,14 @@ def test_the_findings_of_a_row_that_came_late_wait_for_no_other_row() -> None:
 
     found = [(finding.row, asked) for finding in check_dataset(load_task({}, {"rows": late_rows()}), select=["MM107"])]
     assert found == [(number, number + 1) for number in range(6)]
+
+
+def test_a_file_renamed_between_two_checks_is_named_as_it_is_now(tmp_path: Path) -> None:
+    data, picture = tmp_path / "data.jsonl", tmp_path / "Cat.png"
+    picture.write_bytes(Path("fixtures/shapes/media/shapes-02.png").read_bytes())
+    data.write_text('{"question": "q", "image": "cat.png", "answer": "a"}\n')
+    hints = []
+    for name in ("Cat.png", "CAT.png"):
+        picture = picture.rename(tmp_path / name)
+        hints += [finding.hint for finding in check_dataset(data, select="MM207")]
+    assert hints == ["write Cat.png", "write CAT.png"]

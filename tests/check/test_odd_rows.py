@@ -167,6 +167,16 @@ def test_escaped_tags_of_tagged_text_are_near_misses(tmp_path: Path) -> None:
     assert (finding.hint, finding.offset) == ("write <AIS_IMAGE_START>, if it is meant as a tag", content.index("&lt;"))
 
 
+def test_a_row_whose_text_has_a_misspelt_tag_is_not_told_to_send_media_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    content = f"<AIS_IMAGE_START>a.png{END}<ais_text_start>What?{END}"
+    row = {"id": 1, "content": content, "question": "Which wood is it?", "answer": "x"}
+    codes = codes_of(tmp_path, row)
+    assert "MM102" in codes
+    assert "MM606" not in codes
+    assert "MM606" in codes_of(tmp_path, {**row, "content": f"<AIS_IMAGE_START>a.png{END}"})
+
+
 def test_a_hint_names_llava_where_there_are_conversations(tmp_path: Path) -> None:
     (finding,) = findings_of(written(tmp_path, {"id": 1, "question": "<image>\nWhat?", "answer": "x"}))
     assert finding.hint == "remove it, and name the medium in a column, such as 'image'"
@@ -231,6 +241,18 @@ def test_swapped_columns_are_told_in_each_form_of_a_row(tmp_path: Path, question
     pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(pytest.importorskip("pyarrow").table(table), tmp_path / "data.parquet")
     assert [finding.code for finding in findings_of(tmp_path / "data.parquet")] == ["MM706"]
+
+
+@pytest.mark.parametrize(("right", "told"), [(0, [2]), (1, [2]), (20, list(range(2, 22)))])
+def test_a_swapped_header_is_told_once(tmp_path: Path, right: int, told: list[int]) -> None:
+    lines = [f"{n},What cat is in picture {n}?,b{n}.jpg,cat" for n in range(20)]
+    for n in range(20, 20 + right):
+        (tmp_path / f"a{n}.jpg").write_bytes(encoded(pixels(n), "JPEG"))
+        lines.append(f"{n},a{n}.jpg,What is in picture {n}?,cat")
+    (tmp_path / "data.csv").write_text("\n".join(["id,image,question,answer", *lines, ""]))
+    found = [finding for finding in findings_of(tmp_path / "data.csv") if finding.code not in ("MM312", "MM316")]
+    assert [(finding.code, finding.line) for finding in found] == [("MM706", line) for line in told]
+    assert ("(and 19 more rows)" in found[0].message) == (right < 20)
 
 
 def test_a_question_of_bytes_is_told(tmp_path: Path) -> None:

@@ -193,3 +193,46 @@ def test_all_pictures_of_one_hash_are_compared() -> None:
         hashed(store, np.stack([one, other, copy]).astype(np.uint8))
         found = [(hit.row, hit.message.split(" (")[0]) for hit in similar_media(store)]
     assert found == [(2, "2.jpg looks like 1.jpg in line 2")]
+
+
+def slices(count: int, others: int = 0) -> dict[str, bytes]:
+    """Return pictures that look like each other, as the slices of a scan do, and ``others`` that do not."""
+    files = {f"{number:02}.jpg": jpeg(scene(1), quality=90 - number) for number in range(count)}
+    return files | {f"other{number:02}.jpg": jpeg(scene(2 + number)) for number in range(others)}
+
+
+def test_a_dataset_of_pictures_that_look_alike_is_told_once(tmp_path: Path) -> None:
+    files = slices(21, 15)
+    rows: list[dict[str, object]] = [{"image": name} for name in files]
+    for number in range(2):  # a second question on each picture changes nothing
+        [(code, message, line)] = found_in(tmp_path, rows * (1 + number), files)
+        assert (code, line) == ("MM709", 0)
+        assert message.startswith("20 of 36 different pictures look like an earlier one: 01.jpg looks like 00.jpg")
+        assert "data.jsonl:1 (distance " in message
+
+
+def test_similar_pictures_that_are_few_or_the_lesser_part_are_told_each(tmp_path: Path) -> None:
+    for each in (slices(20), slices(21, 19)):
+        found = found_in(tmp_path, [{"image": name} for name in each], each)
+        told = len([name for name in each if "other" not in name]) - 1
+        assert [line for _, _, line in found] == list(range(2, 2 + told))
+
+
+def test_of_far_hashes_those_of_nearly_the_same_grey_levels_are_told() -> None:
+    draw = np.random.default_rng(4)
+    first = draw.integers(20, 236, (300, 8, 9))
+    second = np.clip(first + draw.normal(0, 1, first.shape) * draw.uniform(2, 14, (300, 1, 1)), 0, 255).astype(int)
+    with Store() as store:
+        hashed(store, np.concatenate([first, second]).astype(np.uint8))
+        told = {(hit.row or 0) - 300 for hit in similar_media(store)}
+    bits = [np.diff(cells, axis=2).reshape(300, 64) > 0 for cells in (first, second)]
+    distances = (bits[0] != bits[1]).sum(axis=1).tolist()
+    alike = [float(np.corrcoef(one.ravel(), other.ravel())[0, 1]) for one, other in zip(first, second, strict=True)]
+    far = [pair for pair in range(300) if distances[pair] in (5, 6)]
+    differ = {pair for pair in far if 0.972 < alike[pair] < 0.988}
+    assert len(differ) > 5
+    assert told.isdisjoint(differ)
+    nearly = {pair for pair in far if alike[pair] > 0.992}
+    near = {pair for pair in range(300) if distances[pair] < 5 and alike[pair] > 0.972}
+    assert min(map(len, (nearly, near))) > 5
+    assert nearly | near <= told

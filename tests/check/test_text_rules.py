@@ -69,6 +69,11 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
     assert ("MM005" in codes_of(tmp_path, {"id": 1, "question": text, "answer": "x"})) is found
 
 
+@pytest.mark.parametrize("text", ["ЁРЁСЁ", "Сімʼя і РІК: СІРІ", "РЁ СЁ РЄ", "С’est РµС‚ Р°"])
+def test_cyrillic_as_it_should_be_is_no_mojibake(tmp_path: Path, text: str) -> None:
+    assert "MM005" not in codes_of(tmp_path, {"id": 1, "question": f"Что это: {text}?", "answer": "x"})
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
@@ -76,6 +81,10 @@ def test_a_text_about_encodings_may_show_mojibake(tmp_path: Path, text: str, fou
         ("it\u00e2\u20ac\u2122s", "it’s"),
         ("5 \u00c2\u00b0C", "5 °C"),
         ("\u00d0\u00ba\u00d0\u00be\u00d1\u201a", "кот"),
+        (
+            "У него кошка и я. Иди!".encode().decode("cp1251", "surrogateescape").replace("\udc98", "\x98"),
+            "У него кошка и я. Иди!",
+        ),
         ("\u00e7\u0152\u00ab\u00e7\u2039\u2014", "猫狗"),
         ("\u00f0\u0178\u02dc\u20ac", "😀"),
         ("图中的图形是什么颜色？".encode("gbk").decode("latin-1"), "图中的图形是什么颜色？"),
@@ -351,3 +360,30 @@ def test_a_batch_has_a_number_of_requests_and_of_bytes(target: str, requests: in
 def test_a_text_that_is_cut_in_a_message_says_so(tmp_path: Path) -> None:
     path = written(tmp_path, {"id": 1, "question": "What colour is the cafÃ© by the old harbour?", "answer": "x"})
     assert findings_of(path)[0].message == "'…r is the cafÃ© by the old …' holds 'Ã©', which was 'é'"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words", "mended"),
+    [
+        ("<ais_image_start>a.png<AIS_CONTENT_TAG>", "<ais_image_start>", True),
+        ("<AIS_IMG_START>a.png<ais_content_tag>", "s <AIS_IMG_START>, <ais_content_tag>", True),
+        ("<AIS_IMG_START>a.png</AIS_CONTENT_TAG>", "s <AIS_IMG_START>, </AIS_CONTENT_TAG>", False),
+        ("<AIS_IMAGE>a.png<AIS_CONTENT_TAG>", "<AIS_IMAGE>", False),
+        ("<ais_image_start>a.png", "<ais_image_start>", False),
+    ],
+)
+def test_all_misspelt_tags_of_a_column_are_told_and_mended_where_they_are_certain(
+    tmp_path: Path, wrong: str, words: str, mended: bool
+) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(pixels(1), "PNG"))
+    end = f"<AIS_TEXT_START>What is it?{END}"
+    path = written(tmp_path, {"id": 1, "content": f"{wrong}{end}", "answer": "x"})
+    checker = Checker(dataset_task(path))
+    with Store() as store:
+        (report, _) = checker.check(store)
+    checker.close()
+    (finding,) = [each for each in report.findings if each.code == "MM102"]
+    assert (finding.severity, finding.fixable, finding.offset) == ("error", mended, 0)
+    assert finding.message.removeprefix("misspelt tag").strip() == words
+    fixes = [fix.value for fix in report.fixes if fix.code == "MM102"]
+    assert fixes == [f"<AIS_IMAGE_START>a.png{END}{end}"] * mended

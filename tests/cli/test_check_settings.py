@@ -34,7 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str], str]:
     """Run the command; return its exit code, the findings as ``code id``, and what it wrote to standard error."""
-    code = main(["check", *arguments, "--output-format", "jsonl"])
+    form = [] if "--write-baseline" in arguments else ["--output-format", "jsonl"]
+    code = main(["check", *arguments, *form])
     written = capsys.readouterr()
     findings = [json.loads(line) for line in written.out.splitlines()]
     return code, [f"{f['code']} {f['id']}" for f in findings], written.err
@@ -90,6 +91,23 @@ def test_writing_a_baseline_needs_its_name(capsys: pytest.CaptureFixture[str]) -
     code, _, err = check(capsys, "data.jsonl", "--write-baseline")
     assert code == 2
     assert "--baseline FILE" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--output-file", "r.txt"], "--output-file"),
+        (["--output-format", "json"], "--output-format"),
+        (["--statistics"], "--statistics"),
+    ],
+)
+def test_writing_a_baseline_refuses_options_on_a_report(
+    options: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = check(capsys, "data.jsonl", "--baseline", "known.json", "--write-baseline", *options)
+    assert code == 2
+    assert err == f"mmprompt: MM602 --write-baseline writes no report, and {named} is for one; give one of the two\n"
+    assert not [name for name in ("known.json", "r.txt") if Path(name).exists()]
 
 
 def test_a_difference_does_not_go_into_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:
@@ -364,9 +382,9 @@ def test_a_state_of_another_form_is_named_as_such(folder: Path, capsys: pytest.C
     [
         ["r.txt.state"],
         ["data.jsonl", "--against", "r.txt.state"],
-        ["data.jsonl", "--baseline", "r.txt.state", "--write-baseline"],
+        ["data.jsonl", "--baseline", "r.txt.state"],
         ["data.jsonl", "--fix", "-o", "r.txt.state"],
-        ["data.jsonl", "a.csv", "--baseline", "r.txt.state.2", "--write-baseline"],
+        ["data.jsonl", "a.csv", "--baseline", "r.txt.state.2"],
     ],
 )
 def test_the_state_lies_apart_from_inputs_and_outputs(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,3 +128,18 @@ def test_standard_input_has_no_folder_among_others(files: list[str], monkeypatch
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"question": "q"}\n')))
     with pytest.raises(DatasetError, match="stands among files"):
         open_dataset([files[0], "-"])
+
+
+@pytest.mark.parametrize("names", [["a.jsonl", "a.jsonl"], ["a.jsonl", "./a.jsonl"], ["*.jsonl", "a.jsonl"]])
+def test_a_file_that_is_named_twice_is_refused(
+    names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        Path(f"{name}.jsonl").write_text(json.dumps({"id": name, "question": f"What is {name}?", "answer": "x"}) + "\n")
+    with pytest.raises(DatasetError, match=r"a\.jsonl' is named twice; name it once"):
+        open_dataset(names)
+    for command in ("render", "check"):
+        assert main([command, *names]) != 0
+        assert "is named twice" in "".join(capsys.readouterr())
+    assert [row.id for row in open_dataset(["a.jsonl", "b.jsonl"])] == ["a", "b"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -292,7 +293,7 @@ def test_lines_are_read_where_something_stands_between_file_and_row(tmp_path: Pa
         (file, {"split": "test"}),
         (file, {"join": [f"{file}:id"]}),
         (file, {"map_columns": {"extra": "image"}}),
-        ([file, file], {}),
+        ([file, shutil.copy(file, tmp_path / "second.jsonl")], {}),
     ):
         assert taken(dataset_task(path, **options)) == 0
     assert taken(load_task({"dataset": {"path": file, "columns": {"extra": "answer"}}})) == 0

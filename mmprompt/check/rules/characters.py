@@ -24,6 +24,11 @@ _MOJIBAKE = re.compile(
 )
 """UTF-8 read as cp1252. Of rarer characters two in a row count: one may be an accent before a quotation mark."""
 
+_CYRILLIC = {byte: bytes([byte]).decode("cp1251", "ignore") or chr(byte) for byte in range(0x80, 0xC0)}
+_PAIR = "[РС][" + re.escape("".join(_CYRILLIC.values())) + "]"  # noqa: RUF001  # a letter in UTF-8, read as cp1251
+_RUSSIAN, _RUSSIAN_PAIRS = re.compile(f"(?:{_PAIR}){{3,}}"), re.compile(f"(?:{_PAIR})+")
+"""Three letters in a row are not meant so; in a text that has some, single ones are not either."""
+
 _CHINESE = re.compile("[\xa1-\xff]{6,}")
 """What may be three characters or more of GBK that was read as cp1252 or Latin-1."""
 
@@ -75,6 +80,11 @@ def _meant(match: re.Match[str]) -> str:
     return meant if all(character.isprintable() or character.isspace() for character in meant) else match[0]
 
 
+def _from_cp1251(match: re.Match[str]) -> str:
+    """Return what Cyrillic in UTF-8 was before it was read as cp1251."""
+    return b"".join([b"\x98" if sign == "\x98" else sign.encode("cp1251") for sign in match[0]]).decode("utf-8")
+
+
 def _from_gbk(match: re.Match[str]) -> str:
     """Return what GBK that was read as cp1252 says; the same text if it is not GBK."""
     try:
@@ -92,7 +102,11 @@ def _meant_in_gbk(match: re.Match[str]) -> str:
     return match[0] if rare or signs_alone or match[0].isalpha() or is_utf8(raw) else meant
 
 
-_FORMS = ((_CHINESE, _meant_in_gbk, "GBK", (_PAIRS, _from_gbk)), (_MOJIBAKE, _meant, "UTF-8", (_MOJIBAKE, _meant)))
+_FORMS = (
+    (_CHINESE, _meant_in_gbk, "GBK", (_PAIRS, _from_gbk)),
+    (_MOJIBAKE, _meant, "UTF-8", (_MOJIBAKE, _meant)),
+    (_RUSSIAN, _from_cp1251, "UTF-8", (_RUSSIAN_PAIRS, _from_cp1251)),
+)
 """Where to look, what was meant there, the encoding, and how to mend a text in which some was found."""
 
 

@@ -47,7 +47,7 @@ def _other_case(path: str, roots: Sequence[str]) -> str | None:
     for root in roots:
         folder, found = root, []
         for name in names:
-            known = name if name in ("", ".") else _names_in(folder).get(name.casefold())
+            known = name if name in ("", ".") else _names_in(folder, _changed(folder)).get(name.casefold())
             if known is None:
                 break
             folder = os.path.join(folder, known)
@@ -57,8 +57,17 @@ def _other_case(path: str, roots: Sequence[str]) -> str | None:
     return None
 
 
+def _changed(folder: str) -> tuple[int, int, int]:
+    """Return what tells a folder from others, and from itself after a change of its names."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return 0, 0, 0
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
 @lru_cache(maxsize=_KEPT)
-def _names_in(folder: str) -> dict[str, str]:
+def _names_in(folder: str, _changed: tuple[int, int, int]) -> dict[str, str]:
     """Return the names in a folder by their names in lower case; of two that differ in case, one."""
     names: dict[str, str] = {}
     try:

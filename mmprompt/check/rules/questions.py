@@ -70,7 +70,8 @@ def swapped_columns(row: CheckedRow) -> Iterator[Hit]:
             return
         other = "another segment" if text.column == medium.column else f"'{text.column}'"
         what = f"the {medium.modality} is {shown(source)}, and {other} is {shown(text.text)}: they look swapped"
-        yield Hit(what, "swap the two", medium.column, medium.offset, part=medium.number)
+        hint = "swap the two, or their names in the header if all rows are so"
+        yield Hit(what, hint, medium.column, medium.offset, part=medium.number)
 
 
 def _is_sentence(text: str) -> bool:
@@ -121,6 +122,8 @@ def answer_in_file_name(row: CheckedRow) -> Iterator[Hit]:
     if not words or sum(map(len, words)) < _LEAST_LETTERS or _PLAIN.issuperset(words):
         return
     for medium in row.media:
+        if medium.part is None and _is_sentence(_path(medium)):
+            continue
         named = _words(_base_name(medium))
         if words[0] not in named or _words(_path(medium).rpartition("/")[0].rpartition("/")[2]) == words:
             continue

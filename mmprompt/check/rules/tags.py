@@ -8,7 +8,7 @@ from itertools import islice
 
 from mmprompt.check.facts import is_tagged
 from mmprompt.check.rule import CheckedRow, Fix, Hit, RowText, row_rule
-from mmprompt.errors import TagError, shown
+from mmprompt.errors import MMPromptError, TagError, names_in_short, shown
 from mmprompt.segments import START_TAGS, TERMINATOR, near_miss, scan
 
 _TAGS = (*START_TAGS, TERMINATOR)
@@ -17,14 +17,47 @@ _MARKS = 100
 """Escaped marks of one text that are compared with the tags."""
 
 
-@row_rule("MM102")
+@row_rule("MM102", explains=("MM102",))
 def misspelt_tag(row: CheckedRow) -> Iterator[Hit]:
-    """A near miss of a tag in a text segment, which goes out as text."""
+    """The near misses of tags in a column that cannot be read, or one in a text segment, which goes out as text."""
+    for error in row.errors:
+        value = None if error.where.column is None else row.columns.get(error.where.column)
+        if error.code == "MM102" and isinstance(value, str):
+            yield _all_misspelt(error, value)
     for text in row.texts:
         if text.tagged and (found := near_miss(text.text) or _escaped(text.text)) and not _failed(row):
             offset, mark, tag = found
             hint = f"write {tag}, if it is meant as a tag"
             yield Hit(f"the text holds {shown(mark)}, which is sent as text", hint, text.column, text.at(offset))
+
+
+def _all_misspelt(error: MMPromptError, value: str) -> Hit:
+    """Return the hit for the error of the first misspelt tag of a column, with those that follow it."""
+    where = error.where
+    at = where.offset or 0
+    pieces, found = [value[:at]], dict[str, str]()
+    for _ in range(_MARKS):
+        if (near := near_miss(value, at)) is None:
+            break
+        offset, mark, tag = near
+        found |= {} if mark == tag else {mark: tag}
+        pieces += [value[at:offset], tag]
+        at = offset + len(mark)
+    mended = "".join([*pieces, value[at:]])
+    is_certain = all(mark.upper().replace("_IMG_", "_IMAGE_") == tag for mark, tag in found.items())
+    fix = Fix(where.column or "", mended) if is_certain and _reads(mended) else None
+    what, hint = error.what, error.hint
+    if len(found) > 1:
+        what, hint = f"misspelt tags {names_in_short(found)}", f"write {names_in_short(found.values())}"
+    return Hit(what, hint, where.column, where.offset, fix=fix, part=where.part, left_out=True)
+
+
+def _reads(value: str) -> bool:
+    try:
+        scan(value)
+    except TagError:
+        return False
+    return True
 
 
 @row_rule("MM103")
