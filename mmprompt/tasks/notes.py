@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +21,14 @@ from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.odd_values import RowNote, number_note
+from mmprompt.tasks.row_shapes import Noted, Shape, is_ordinary
 from mmprompt.tasks.unsent import (
     ANSWERS,
     USE_TEMPLATE,
-    Groups,
     SentColumns,
     empty_notes,
     has_more,
+    is_settled,
     tag_note,
     unsent_notes,
 )
@@ -101,31 +101,6 @@ class RowNotes:
         return self._last.texts()
 
 
-class Shape:
-    """The rows with the same columns.
-
-    ``count`` is how many they are, and ``empty`` how many of them have no media in each of the ``media`` columns.
-    ``unplaced`` are the columns that the template does not name, each with whether its name is that of media.
-    ``looks``: values may be worth a note. ``texts`` are columns in which a tag may be misspelt. ``valued``: the notes,
-    but for those on tags, depend on values.
-    """
-
-    __slots__ = ("count", "empty", "looks", "media", "texts", "unplaced", "valued")
-
-    def __init__(self, media: Groups, unplaced: list[tuple[str, bool]], texts: list[str], looks: bool) -> None:
-        self.count = 0
-        self.empty: Counter[str] = Counter()
-        self.media = media
-        self.unplaced = unplaced
-        self.texts = texts
-        self.looks = looks
-        self.valued = bool(media or looks or any(is_named for _, is_named in unplaced))
-
-    def is_counted_alone(self, line: LineShape) -> bool:
-        """Return whether rows that are lines of this shape are worth no look at their values."""
-        return not self.valued and not line.free(self.texts)
-
-
 class RowCounts:
     """Counts, over the rows of one iteration, what is worth a note; see ``RowNotes``."""
 
@@ -144,10 +119,13 @@ class RowCounts:
         """Count a row, and return the rows with which it is counted."""
         columns = sample.columns
         line = columns.shape if type(columns) is LineColumns else None
-        seen = self._shapes.get(tuple(columns)) or self._first_of_shape(sample)
+        seen = self._shapes.get(tuple(columns) if line is None else line.names) or self._first_of_shape(sample)
         seen.count += 1
+        if seen.valued and is_ordinary(columns) and (noted := self._settled(sample, seen, line)) is not None:
+            self._take(noted, seen)
+            return seen
         if seen.valued or (seen.unplaced and not _PLAIN.issuperset(map(type, columns.values()))):
-            self._look(sample, seen)
+            self._take(self._noted(sample, seen), seen)
         if sample.scanned:
             for name in seen.texts if line is None else line.free(seen.texts):
                 if type(text := columns[name]) is str and has_other_brackets(text):
@@ -170,8 +148,25 @@ class RowCounts:
             shape.valued = True  # the next row of this shape is not counted here, but with the others
         return shape
 
-    def _look(self, sample: Sample, seen: Shape) -> None:
-        """Count what the values of a row are worth a note for."""
+    def _settled(self, sample: Sample, seen: Shape, line: LineShape | None) -> Noted | None:
+        """Return what is noted on an ordinary row, if that is the same for all that are alike."""
+        if (known := seen.settled.get(id(line))) is None:
+            settles = FROM_1.isdisjoint(sample.columns) and (not seen.looks or is_settled(sample, self._sent))
+            known = seen.settled[id(line)] = line, self._noted(sample, seen) if settles else None
+        return known[1]
+
+    def _take(self, noted: Noted, seen: Shape) -> None:
+        """Count what is noted on a row."""
+        for note in noted.notes:
+            _count(self._found, note, 1)
+        for name in noted.left:
+            self._left[name] += 1
+        for name in noted.lacking:
+            seen.empty[name] += 1
+
+    def _noted(self, sample: Sample, seen: Shape) -> Noted:
+        """Return what the values of a row are worth a note for."""
+        noted = Noted([], [], self._sent.lacking(sample.columns, seen.media) if seen.media else [])
         for name, is_named in seen.unplaced:
             value = sample.columns[name]
             if not is_named and (type(value) in _PLAIN or not modality_of(value)):
@@ -180,16 +175,14 @@ class RowCounts:
             if not placed and value not in (None, "", []):
                 hint = f"write {{{name}}} in a media part of the template"
                 what = f"{shown(name)} holds media, and the template has no place for it"
-                _count(self._found, ("MM605", what, hint), 1)
-        if seen.media and (lacking := self._sent.lacking(sample.columns, seen.media)):
-            seen.empty.update(lacking)
+                noted.notes.append(("MM605", what, hint))
         if self._config.index_base is None and (note := number_note(sample.columns, self._config.output_column)):
-            _count(self._found, note, 1)
+            noted.notes.append(note)
         if seen.looks:
             notes, left = unsent_notes(sample, self._sent)
-            for note in notes:
-                _count(self._found, note, 1)
-            self._left.update(islice(left, _MOST_COLUMNS))
+            noted.notes.extend(notes)
+            noted.left.extend(left[:_MOST_COLUMNS])
+        return noted
 
     @property
     def state(self) -> dict[str, Any]:

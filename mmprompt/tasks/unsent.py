@@ -7,6 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import LISTS, Choices, choices_in, is_empty, unread_choices
+from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
@@ -40,21 +41,7 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
     A column that a note names is not among the others.
     """
     columns = sample.columns
-    if sample.messages is not None:
-        fed = "messages"
-        media, text = any(type(part) is not TextPart for m in sample.messages for part in m.parts), True
-    elif CONTENT in columns:
-        fed = CONTENT
-        media, text = _kinds_in(columns[CONTENT], sample.scanned)
-    else:
-        fed = ""
-        media = any(_sends_media(name, value, sent) for name, value in columns.items())
-        text = columns.get(QUESTION) not in (None, "")
-    choices = Choices() if fed else choices_in(columns)
-    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices.columns}
-    used |= {*ID_COLUMNS, *ANSWERS, *GROUPS, *sample.sent, sent.output_column}
-    if fed == "messages" and "body" in columns:
-        used |= {*BATCH_KEYS}
+    fed, media, text, used, choices = _fed(sample, sent)
     gold = _like_answer(columns, used, sent) if text and fed != "messages" else None
     beside = {name: value for name, value in columns.items() if name not in used and name != gold}
     notes = list(_unsent_mapped(sent.mapped, columns, fed))
@@ -83,6 +70,51 @@ def unsent_notes(sample: Sample, sent: SentColumns) -> tuple[list[RowNote], list
         notes.append(("MM615", "the last message is the assistant's, and it is sent to the model", hint))
     others = [name for name, value in beside.items() if name not in noted and not is_empty(value)]
     return notes, [name for name in others if fed or not _sends_media(name, columns[name], sent)]
+
+
+class _Fed(NamedTuple):
+    """What the message of a row is made of: ``content``, ``messages``, or columns (empty); and the columns it uses."""
+
+    fed: str
+    media: bool
+    text: bool
+    used: Collection[str]
+    choices: Choices
+
+
+def _fed(sample: Sample, sent: SentColumns) -> _Fed:
+    columns = sample.columns
+    if sample.messages is not None:
+        fed = "messages"
+        media, text = any(type(part) is not TextPart for m in sample.messages for part in m.parts), True
+    elif CONTENT in columns:
+        fed = CONTENT
+        media, text = _kinds_in(columns[CONTENT], sample.scanned)
+    else:
+        fed = ""
+        media = any(_sends_media(name, value, sent) for name, value in columns.items())
+        text = columns.get(QUESTION) not in (None, "")
+    choices = Choices() if fed else choices_in(columns)
+    used = {fed} if fed else {QUESTION, HINT, *sent.mapped, *choices.columns}
+    used |= {*ID_COLUMNS, *ANSWERS, *GROUPS, *sample.sent, sent.output_column}
+    if fed == "messages" and "body" in columns:
+        used |= {*BATCH_KEYS}
+    return _Fed(fed, media, text, used, choices)
+
+
+def is_settled(sample: Sample, sent: SentColumns) -> bool:
+    """Return whether the notes on ordinary rows with the columns of this one, which is ordinary, are those on it.
+
+    Of rows with ``content`` only those are alike whose lines have one shape.
+    """
+    columns = sample.columns
+    if sample.messages is not None or (CONTENT in columns and type(columns) is not LineColumns):
+        return False
+    fed, media, _, used, _ = _fed(sample, sent)
+    beside = [name for name in columns if name not in used]
+    names = {name.lower() for name in beside} if sent.expects_answer and ANSWERS.isdisjoint(columns) else set()
+    listed = not fed and any(name in columns for name in LISTS)
+    return (media or not beside) and names.isdisjoint(LIKE_ANSWERS) and not listed
 
 
 def _like_answer(columns: Mapping[str, object], used: Collection[str], sent: SentColumns) -> str | None:
