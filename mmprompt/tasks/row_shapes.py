@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.datasets.choices import MISSING
 from mmprompt.datasets.line_columns import LineColumns, LineShape
+from mmprompt.datasets.sample import ID_COLUMNS
 from mmprompt.tasks.odd_values import RowNote
 from mmprompt.tasks.unsent import Groups
 
@@ -38,12 +39,16 @@ class Noted(NamedTuple):
 
 
 def is_ordinary(columns: Mapping[str, object]) -> bool:
-    """Return whether all values of a row are ordinary."""
+    """Return whether all values of a row are ordinary; its id may be a whole number."""
     if type(columns) is LineColumns:
         texts = columns.match.groups()
         return not any(map(_odd_bytes, texts)) and b"<" not in b"".join(texts)
-    values: Any = columns.values()  # texts, once the first of the three looks says so
-    return _TEXT.issuperset(map(type, values)) and not any(map(_odd_text, values)) and not any(map(_bracket, values))
+    values: Any = columns.values()
+    if not _TEXT.issuperset(map(type, values)):
+        values = [value for name, value in columns.items() if type(value) is not int or name not in ID_COLUMNS]
+        if not _TEXT.issuperset(map(type, values)):
+            return False
+    return not any(map(_odd_text, values)) and not any(map(_bracket, values))
 
 
 class Shape:

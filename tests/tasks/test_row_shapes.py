@@ -40,7 +40,10 @@ def datasets(draw: st.DrawFn) -> list[dict[str, Any]]:
         names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=6))
         tagged, drawn = draw(st.booleans()), draw(st.sampled_from([texts, values]))
         for _ in range(draw(st.integers(1, 12))):
-            row: dict[str, Any] = {"id": f"q-{len(rows)}", **{name: draw(drawn) for name in names}}
+            row: dict[str, Any] = {
+                "id": draw(st.sampled_from([f"q-{len(rows)}", len(rows), None])),
+                **{name: draw(drawn) for name in names},
+            }
             if "image" in row and draw(st.integers(0, 4)):
                 row["image"] = URL
             rows.append({**row, "content": CONTENT} if tagged else row)
@@ -78,7 +81,7 @@ def test_notes_on_many_rows_are_those_on_each(
 
 @pytest.mark.parametrize("value", ["", " x", "\u2003", "[1]", "nan", "NA ", "a < b", None, 5, ["a"]])
 def test_a_value_that_may_be_worth_a_note_is_not_ordinary(value: object) -> None:
-    assert is_ordinary({"question": "What?", "note": "x"})
+    assert is_ordinary({"id": 7, "question": "What?", "note": "x"})
     assert not is_ordinary({"question": "What?", "note": value})
 
 
